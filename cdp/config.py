@@ -1,0 +1,292 @@
+"""Settings of every kind of job, written once.
+
+Each field's metadata holds its help, unit, range and choices; the form on a page, the option on the command line and
+the reference in the docs are made from it. ``from_dict`` checks a whole configuration and names every problem at once.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import types
+import typing
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from cdp.errors import ConfigError
+
+
+def option(
+    default: Any,
+    help: str,
+    *,
+    unit: str = "",
+    minimum: float | None = None,
+    maximum: float | None = None,
+    choices: tuple[str, ...] = (),
+    advanced: bool = False,
+) -> Any:
+    """A dataclass field with what a form, the command line and the docs need to know of it.
+
+    ``advanced`` fields stand folded away in forms. ``default`` may be ``dataclasses.MISSING`` for a required field.
+    """
+    metadata = {
+        "help": help,
+        "unit": unit,
+        "minimum": minimum,
+        "maximum": maximum,
+        "choices": choices,
+        "advanced": advanced,
+    }
+    return field(metadata=metadata) if default is dataclasses.MISSING else field(default=default, metadata=metadata)
+
+
+REQUIRED = dataclasses.MISSING
+
+
+def field_type(f: dataclasses.Field[Any], owner: type) -> tuple[type, bool]:
+    """The plain type of a field (str, int, float or bool) and whether it may be None."""
+    hint = typing.get_type_hints(owner)[f.name]
+    if isinstance(hint, types.UnionType):
+        inner = [a for a in typing.get_args(hint) if a is not types.NoneType]
+        return inner[0], True
+    return hint, False
+
+
+def _convert(value: Any, kind: type, optional: bool) -> Any:
+    """``value`` as ``kind``; ValueError where it is not one. Texts from the command line are read."""
+    if value is None or (optional and isinstance(value, str) and value.strip().lower() in ("", "none", "auto")):
+        if optional:
+            return None
+        raise ValueError("is missing")
+    if kind is bool:
+        if isinstance(value, bool):
+            return value
+        text = str(value).strip().lower()
+        if text in ("1", "true", "yes", "on"):
+            return True
+        if text in ("0", "false", "no", "off"):
+            return False
+        raise ValueError(f"must be yes or no, not {value!r}")
+    if kind is int:
+        number = float(value) if not isinstance(value, bool) else math.nan
+        if not number.is_integer():
+            raise ValueError(f"must be a whole number, not {value!r}")
+        return int(value) if isinstance(value, int) else int(number)
+    if kind is float:
+        number = float(value)
+        if not math.isfinite(number):
+            raise ValueError(f"must be a finite number, not {value!r}")
+        return number
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, not {value!r}")
+    return value
+
+
+@dataclass(frozen=True)
+class Config:
+    """Base of the configurations: reading, checking and writing."""
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """A checked configuration; ConfigError names every unknown field and every value out of its range."""
+        problems: list[str] = []
+        known = {f.name: f for f in dataclasses.fields(cls)}
+        for name in values:
+            if name not in known:
+                problems.append(f"{name!r} is not a setting (there is: {', '.join(known)})")
+        converted: dict[str, Any] = {}
+        for name, f in known.items():
+            if name not in values:
+                if f.default is REQUIRED:
+                    problems.append(f"{name!r} is required")
+                continue
+            kind, optional = field_type(f, cls)
+            try:
+                value = _convert(values[name], kind, optional)
+            except (TypeError, ValueError) as error:
+                text = str(error)
+                readable = text.startswith(("must", "is missing"))
+                problems.append(f"{name!r} {text if readable else f'must be a number, not {values[name]!r}'}")
+                continue
+            problem = _out_of_range(name, value, f.metadata)
+            if problem:
+                problems.append(problem)
+            converted[name] = value
+        if problems:
+            raise ConfigError.from_problems(problems)
+        config = cls(**converted)
+        config.check()
+        return config
+
+    def check(self) -> None:
+        """What a single field cannot tell: contradictions between fields. Raises ConfigError."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return dataclasses.asdict(self)
+
+
+def _out_of_range(name: str, value: Any, metadata: Mapping[str, Any]) -> str:
+    if value is None:
+        return ""
+    low, high, choices = metadata["minimum"], metadata["maximum"], metadata["choices"]
+    unit = f" {metadata['unit']}" if metadata["unit"] else ""
+    if choices and value not in choices:
+        return f"{name!r} must be one of {', '.join(choices)}, not {value!r}"
+    if low is not None and value < low:
+        return f"{name!r} must be at least {low:g}{unit}, not {value!r}"
+    if high is not None and value > high:
+        return f"{name!r} must be at most {high:g}{unit}, not {value!r}"
+    return ""
+
+
+@dataclass(frozen=True)
+class SynthesisConfig(Config):
+    """Writing queries for the documents of a corpus."""
+
+    corpus: str = option(REQUIRED, "The corpus whose documents get queries (its id).")
+    method: str = option("diverse", "The synthesis method, by its name in the registry.")
+    per_doc: int = option(5, "Queries per document (Q/Doc, M).", unit="queries", minimum=1, maximum=20)
+    generator: str = option(
+        "template",
+        "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, "
+        "openai calls any endpoint that speaks the OpenAI chat protocol.",
+        choices=("template", "recorded", "openai"),
+    )
+    model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).")
+    base_url: str = option("", "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM.")
+    limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
+    concurrency: int = option(
+        8, "Requests under way at once.", unit="requests", minimum=1, maximum=256, advanced=True
+    )
+    temperature: float = option(
+        0.0, "Sampling temperature; the paper uses 0 for zero-shot prompts.", minimum=0.0, maximum=2.0, advanced=True
+    )
+    max_output_tokens: int = option(
+        2048, "Longest answer accepted per request.", unit="tokens", minimum=16, maximum=32768, advanced=True
+    )
+    max_document_tokens: int = option(
+        2048,
+        "Longer documents are cut at the end of a sentence before they are sent; the cut is recorded.",
+        unit="tokens",
+        minimum=64,
+        maximum=131072,
+        advanced=True,
+    )
+    timeout: float = option(
+        60.0, "Longest wait for one answer.", unit="seconds", minimum=1.0, maximum=3600.0, advanced=True
+    )
+    retries: int = option(
+        5, "Further tries after a rate limit, a server error or a timeout.", minimum=0, maximum=20, advanced=True
+    )
+    seed: int = option(0, "Seed of the template generator's choices.", minimum=0, advanced=True)
+
+
+@dataclass(frozen=True)
+class MetricsConfig(Config):
+    """Model-based Q-D metrics of a query set: Dist-Sim and the paraphrase ratio."""
+
+    query_set: str = option(REQUIRED, "The query set to measure (its id).")
+    human: str = option("", "A query set with human queries for the same documents, for Dist-Sim (its id).")
+    scorer: str = option(
+        "auto",
+        "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the "
+        "bi-encoder stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
+    )
+    encoder: str = option("minilm", "The retriever that embeds queries for Dist-Sim: a preset, name or folder.")
+    per_doc: int | None = option(
+        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20
+    )
+    max_documents: int | None = option(
+        None, "Only a random sample of so many documents, for a first look.", unit="documents", minimum=1
+    )
+    threshold: float | None = option(
+        None,
+        "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "
+        "value for the stand-in.",
+        minimum=0.0,
+        maximum=1.0,
+        advanced=True,
+    )
+    batch_size: int = option(128, "Pairs scored at once.", unit="pairs", minimum=1, maximum=4096, advanced=True)
+    seed: int = option(0, "Seed of the sample and of the bootstrap.", minimum=0, advanced=True)
+
+
+@dataclass(frozen=True)
+class TrainingConfig(Config):
+    """Training a retriever on a query set. None means: as the retriever's preset says."""
+
+    query_set: str = option(REQUIRED, "The query set to train on (its id).")
+    retriever: str = option("static-minilm", "A preset, a training job's id, or any model's name or folder.")
+    weighting: str = option(
+        "none",
+        "Per-query weights in the loss: none, or cw (content words of the query, Eq. 2).",
+        choices=("none", "cw"),
+    )
+    per_doc: int | None = option(
+        None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000
+    )
+    max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    epochs: int | None = option(None, "Passes over the pairs.", unit="epochs", minimum=1, maximum=1000)
+    batch_size: int | None = option(
+        None, "Pairs per step; the other documents of the batch are the negatives.", unit="pairs", minimum=2,
+        maximum=65536,
+    )  # fmt: skip
+    learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0)
+    seed: int = option(0, "Seed of data order and initialisation.", minimum=0)
+    name: str = option("", "A name for the trained retriever; made from its inputs if empty.")
+    benchmark: str = option("", "Evaluate on this benchmark while training and keep the best model (optional).")
+    split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
+    eval_steps: int = option(500, "Steps between evaluations.", unit="steps", minimum=1, advanced=True)
+    save_steps: int = option(500, "Steps between checkpoints.", unit="steps", minimum=1, advanced=True)
+    scale: float | None = option(
+        None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True
+    )
+    max_length: int | None = option(
+        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
+    )
+    weight_decay: float = option(0.01, "AdamW's weight decay.", minimum=0.0, maximum=1.0, advanced=True)
+    clip_norm: float = option(1.0, "Gradients are clipped to this norm.", minimum=0.0, maximum=1e6, advanced=True)
+    kappa: float = option(100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", minimum=1.0, advanced=True)
+    mini_batch: int | None = option(
+        None,
+        "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",
+        unit="texts",
+        minimum=1,
+        advanced=True,
+    )
+    precision: str = option(
+        "auto", "auto: bf16 or fp16 on a GPU, fp32 on CPU.", choices=("auto", "fp32", "fp16", "bf16"), advanced=True
+    )
+    gradient_checkpointing: bool = option(
+        False, "Recompute activations to save memory, at the cost of speed.", advanced=True
+    )
+    gpus: int | None = option(
+        None, "GPUs to train on; all free ones chosen by the queue if empty, 0 for CPU.", minimum=0, advanced=True
+    )
+
+
+@dataclass(frozen=True)
+class EvaluationConfig(Config):
+    """Evaluating a retriever on a benchmark in BEIR layout."""
+
+    retriever: str = option(REQUIRED, "A preset, a training job's id, or any model's name or folder.")
+    benchmark: str = option(REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.")
+    split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
+    protocol: str = option(
+        "published",
+        "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+        choices=("published", "paper"),
+    )
+    batch_size: int = option(128, "Texts encoded at once.", unit="texts", minimum=1, maximum=65536, advanced=True)
+    max_length: int | None = option(
+        None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
+    )
+    top_k: int = option(
+        100, "Documents kept per query.", unit="documents", minimum=10, maximum=10000, advanced=True
+    )
+    gpus: int | None = option(
+        None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+    )

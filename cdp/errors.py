@@ -1,0 +1,96 @@
+"""Every error that CDP Studio raises on purpose.
+
+::
+
+    CdpError               what is wrong, where, and what to do next
+    ├── InputError         a file or a value given by the user cannot be used   (kind "data")
+    ├── ConfigError        a setting is unknown, out of range or contradictory  (kind "configuration")
+    ├── NotFoundError      no corpus, query set, job, benchmark … of that name  (kind "configuration")
+    ├── ModelError         a model cannot be loaded or does not fit its role    (kind "configuration")
+    ├── ProviderError      the LLM endpoint refused, failed or is unreachable   (kind "network")
+    └── WorkspaceError     the workspace on disk cannot be read or written      (kind "disk")
+
+The command line prints the message and exits with 2; a page shows it in place of its result; a worker records it as
+the failure of its job. Anything else that escapes is a bug and is treated as one (kind "bug").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+SHOWN_PROBLEMS = 20
+
+
+class CdpError(Exception):
+    """Base of the tree. ``message`` says what is wrong and where, ``hint`` what to do next (may be empty)."""
+
+    kind = "bug"
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        return f"{self.message} {self.hint}".strip()
+
+
+class InputError(CdpError):
+    """Input that cannot be used, with the file and the line where they are known."""
+
+    kind = "data"
+
+    def __init__(
+        self, message: str, *, hint: str = "", file: str | Path | None = None, line: int | None = None
+    ) -> None:
+        where = "" if file is None else Path(str(file)).name
+        if line is not None:
+            where = f"{where}, line {line}" if where else f"line {line}"
+        super().__init__(f"{where}: {message}" if where else message, hint=hint)
+        self.file = file
+        self.line = line
+
+
+class ConfigError(CdpError):
+    """A setting that cannot be used. Several problems are reported together."""
+
+    kind = "configuration"
+
+    @classmethod
+    def from_problems(cls, problems: Sequence[str], *, hint: str = "") -> ConfigError:
+        """One error for many problems: the first 20 are named, the rest counted."""
+        shown = list(problems[:SHOWN_PROBLEMS])
+        if len(problems) > SHOWN_PROBLEMS:
+            shown.append(f"and {len(problems) - SHOWN_PROBLEMS} more")
+        return cls("; ".join(shown) + ".", hint=hint)
+
+
+class NotFoundError(CdpError):
+    """Something was asked for by a name that does not exist; ``known`` names are offered."""
+
+    kind = "configuration"
+
+    def __init__(self, what: str, name: str, *, known: Sequence[str] = (), hint: str = "") -> None:
+        if not hint and known:
+            more = f" and {len(known) - SHOWN_PROBLEMS} more" if len(known) > SHOWN_PROBLEMS else ""
+            hint = f"There is: {', '.join(known[:SHOWN_PROBLEMS])}{more}."
+        super().__init__(f"No {what} is called {name!r}.", hint=hint)
+
+
+class ModelError(CdpError):
+    """A model that cannot be loaded or does not fit its role."""
+
+    kind = "configuration"
+
+
+class ProviderError(CdpError):
+    """The LLM endpoint refused the request, failed, or could not be reached."""
+
+    kind = "network"
+
+
+class WorkspaceError(CdpError):
+    """The workspace on disk cannot be read or written."""
+
+    kind = "disk"

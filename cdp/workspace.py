@@ -1,0 +1,233 @@
+"""Every path on disk, atomic writes and content hashes. Files are the truth; the catalogue is made from them.
+
+The workspace is ``$CDP_WORKSPACE`` or ``data/workspace`` beside the package. Nothing here creates a folder before
+something is written into it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import secrets
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cdp.errors import InputError, WorkspaceError
+
+REPOSITORY = Path(__file__).resolve().parent.parent
+SHIPPED_DATA = REPOSITORY / "data"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder that holds everything a user made. ``Workspace.default()`` is the one in use."""
+
+    root: Path
+
+    @classmethod
+    def default(cls) -> Workspace:
+        configured = os.environ.get("CDP_WORKSPACE", "").strip()
+        return cls(Path(configured).expanduser().resolve() if configured else SHIPPED_DATA / "workspace")
+
+    @property
+    def corpora(self) -> Path:
+        return self.root / "corpora"
+
+    @property
+    def queries(self) -> Path:
+        return self.root / "queries"
+
+    @property
+    def llm_cache(self) -> Path:
+        return self.root / "llm_cache"
+
+    @property
+    def benchmarks(self) -> Path:
+        return self.root / "benchmarks"
+
+    @property
+    def embeddings(self) -> Path:
+        return self.root / "embeddings"
+
+    @property
+    def jobs(self) -> Path:
+        return self.root / "jobs"
+
+    @property
+    def uploads(self) -> Path:
+        """Uploaded files on their way in; each is removed once it is stored."""
+        return self.root / "uploads"
+
+    @property
+    def catalog(self) -> Path:
+        return self.root / "catalog.duckdb"
+
+    @property
+    def catalog_lock(self) -> Path:
+        return self.root / "catalog.lock"
+
+    def corpus(self, corpus_id: str) -> Path:
+        return self.corpora / checked_name(corpus_id)
+
+    def query_set(self, query_set_id: str) -> Path:
+        return self.queries / checked_name(query_set_id)
+
+    def job(self, job_id: str) -> Path:
+        return self.jobs / checked_name(job_id)
+
+    def benchmark(self, name: str) -> Path:
+        return self.benchmarks / checked_name(name)
+
+
+_NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
+
+
+def checked_name(name: str) -> str:
+    """``name`` itself if it is safe as one path component; InputError otherwise."""
+    if not _NAME.fullmatch(name):
+        raise InputError(
+            f"{name[:80]!r} cannot be a name in the workspace.",
+            hint="Use letters, digits, '-', '_' and '.', at most 120 characters, not starting with a dot.",
+        )
+    return name
+
+
+def slug(name: str, *, fallback: str = "unnamed", length: int = 48) -> str:
+    """A readable path component made from any text; letters of every script are kept."""
+    cleaned = re.sub(r"[^\w]+", "-", name.strip().lower(), flags=re.UNICODE).strip("-_")
+    return cleaned[:length].strip("-_") or fallback
+
+
+def new_id(kind: str, name: str = "") -> str:
+    """A fresh id that sorts by time: ``train-20260102-030405-ab12-name``."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    tail = f"-{slug(name, length=32)}" if name else ""
+    return f"{kind}-{stamp}-{secrets.token_hex(2)}{tail}"
+
+
+def now() -> str:
+    """The time as it is stored everywhere: ISO 8601, UTC, seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old or the new content, never a part: temp, fsync, rename."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        Path(temporary).unlink(missing_ok=True)
+        raise WorkspaceError(
+            f"{path} could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
+        ) from error
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON atomically, readable by people."""
+    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n").encode("utf-8"))
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in ``path``; WorkspaceError if it is missing or broken."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"{path} does not exist.") from error
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"{path} cannot be read: {error}.", hint="The file is damaged; make it anew.") from error
+
+
+def read_json_or_none(path: Path) -> Any | None:
+    """Like ``read_json``, but None where there is no whole JSON value (yet)."""
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return None
+
+
+def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
+    """Append records, one per line, in a single write. If an earlier writer left a torn line, it is closed first."""
+    lines = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
+    if not lines:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                lines = "\n" + lines
+        file.write(lines.encode("utf-8"))
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_jsonl(path: Path) -> Iterator[Any]:
+    """The records of an append-only file that we write ourselves; lines torn by a crash are skipped.
+
+    Not for users' files: those go through ``cdp.corpus``, which reports every bad line.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(line)
+            except ValueError:
+                continue
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256_text(*parts: str) -> str:
+    """Hex SHA-256 of several texts; their boundaries count (each is preceded by its length)."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def folder_size(path: Path) -> int:
+    """Bytes of all files below ``path``."""
+    total = 0
+    for folder, _, files in os.walk(path):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(folder, name)).st_size
+            except OSError:
+                continue
+    return total
+
+
+def age_seconds(path: Path) -> float | None:
+    """Seconds since ``path`` last changed, never negative; None if it is not there."""
+    try:
+        return max(0.0, time.time() - path.stat().st_mtime)
+    except OSError:
+        return None
