@@ -1,0 +1,57 @@
+# make app    install what the dashboard needs, load the demo, open the dashboard
+# make test   install what the tests need, run all of them
+# make check  ruff, mypy and the fast tests, in under a minute
+# make bench  measure speed against peers, write benchmarks/results/latest.json
+
+PYTHON ?= python3.11
+PORT ?= 8501
+VENV := .venv
+BIN := $(VENV)/bin
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: install install-dev chromium app test check bench lock clean
+
+install: $(VENV)/.installed
+install-dev: $(VENV)/.installed-dev
+
+$(BIN)/python:
+	@command -v $(PYTHON) >/dev/null || { echo "Python 3.11 is needed; name it with: make PYTHON=/path/to/python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.installed: requirements.txt constraints.txt | $(BIN)/python
+	$(BIN)/python -m pip install --quiet --requirement requirements.txt --constraint constraints.txt
+	@touch $@
+
+$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt --constraint constraints.txt
+	@touch $@
+
+# The browser tests drive Debian's chromium; without one they skip and say so.
+chromium:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || sh tests/browser/install_chromium.sh
+
+app: install
+	$(BIN)/python -m cdp demo
+	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.headless $(if $(DISPLAY)$(filter Darwin,$(shell uname)),false,true)
+
+test: install-dev chromium
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest
+
+check: install-dev
+	$(BIN)/python -m ruff check .
+	$(BIN)/python -m ruff format --check .
+	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest -q -m "not slow and not browser" -n 2
+
+bench: install-dev
+	$(BIN)/python -m benchmarks
+
+# After changing requirements: the versions that are installed now become the lock.
+lock: install-dev
+	$(BIN)/python -m pip list --format=freeze --exclude pip --exclude setuptools | sed 's/+cpu$$//' > constraints.txt
+
+clean:
+	rm -rf build test-artefacts .pytest_cache .mypy_cache .ruff_cache
