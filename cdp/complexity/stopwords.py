@@ -1,0 +1,84 @@
+"""The words that do not count: shipped lists, their variants, and a user's own."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+from functools import lru_cache
+from pathlib import Path
+
+from cdp.errors import ConfigError, InputError
+from cdp.workspace import SHIPPED_DATA
+
+STANDARD = "standard"
+"""The language's list as it was published."""
+
+QUESTION_WORDS_KEPT = "question-words-kept"
+"""The list without its question words, so that *pourquoi* or 为什么 count as content words."""
+
+SHIPPED = SHIPPED_DATA / "stopwords"
+
+
+def normalise(word: str) -> str:
+    """The form in which words are compared: NFC, lower case."""
+    return unicodedata.normalize("NFC", word).lower()
+
+
+def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
+    """The stopwords of a language by its ISO 639-1 code; ConfigError if there is no such list or variant."""
+    words = _standard(language)
+    if variant == STANDARD:
+        return words
+    if variant != QUESTION_WORDS_KEPT:
+        raise ConfigError(
+            f"No stopword list is called {variant!r}.",
+            hint=f"Choose {STANDARD} or {QUESTION_WORDS_KEPT}, or give your own words.",
+        )
+    if language not in variants_with_question_words():
+        raise ConfigError(
+            f"The question words of {language!r} are not set apart.",
+            hint=f"They are for: {', '.join(variants_with_question_words())}. Or give your own list of stopwords.",
+        )
+    return words - _read(SHIPPED / "question_words" / f"{language}.txt")
+
+
+@lru_cache(maxsize=1)
+def variants_with_question_words() -> tuple[str, ...]:
+    """The languages whose list exists with and without question words."""
+    return tuple(sorted(path.stem for path in (SHIPPED / "question_words").glob("*.txt")))
+
+
+def read_stopwords(path: Path) -> frozenset[str]:
+    """A user's own list: one word per line, UTF-8; empty lines are skipped. InputError if it cannot be read."""
+    try:
+        return frozenset(own_words(path.read_text(encoding="utf-8-sig").splitlines()))
+    except FileNotFoundError as error:
+        raise InputError("The stopword list does not exist.", file=path) from error
+    except UnicodeDecodeError as error:
+        raise InputError("The stopword list is not UTF-8.", hint="Save it as UTF-8.", file=path) from error
+    except OSError as error:
+        raise InputError(f"The stopword list cannot be read: {error.strerror}.", file=path) from error
+
+
+def own_words(words: Iterable[str]) -> frozenset[str]:
+    """A user's own words as they are compared."""
+    return frozenset(normalise(word.strip()) for word in words) - {""}
+
+
+@lru_cache(maxsize=64)
+def _standard(language: str) -> frozenset[str]:
+    shipped = SHIPPED / f"{language}.txt"
+    if shipped.is_file():
+        return _read(shipped)
+    import stopwordsiso
+
+    if not stopwordsiso.has_lang(language):
+        raise ConfigError(
+            f"There is no stopword list for the language {language!r}.",
+            hint=f"There are lists for: {', '.join(sorted(stopwordsiso.langs()))}. Or give your own words.",
+        )
+    return own_words(stopwordsiso.stopwords(language))
+
+
+def _read(path: Path) -> frozenset[str]:
+    return frozenset(path.read_text(encoding="utf-8").split("\n")) - {""}

@@ -1,0 +1,161 @@
+"""What counts as a content word, language by language, and what the edges of the definition are."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdp.complexity import (
+    LANGUAGES,
+    QUESTION_WORDS_KEPT,
+    content_words,
+    count_content_words,
+    language_of,
+    read_stopwords,
+    stopword_list,
+)
+from cdp.errors import ConfigError, InputError
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("What is the capital of France?", {"capital", "france"}),
+        ("don't won't isn't", set()),
+        ("covid19 naïve snake_case plain", {"plain"}),
+        ("The THE the cat Cat", {"cat"}),
+        ("x y z", set()),
+        ("", set()),
+        ("   \n\t", set()),
+        ("🙂 👩‍👩‍👧 party", {"party"}),
+        ("Wann? when 什么 где retrieval", {"wann", "retrieval"}),
+    ],
+)
+def test_english(text: str, words: set[str]) -> None:
+    assert content_words(text) == words
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "words"),
+    [
+        ("ru", "Какая столица у Франции в 1789 году?", {"столица", "франции", "1789"}),
+        ("ar", "ما هي عاصمة فرنسا؟", {"عاصمة", "فرنسا"}),
+        ("fr", "Pourquoi l'hôtel de Paris est-il célèbre ?", {"hôtel", "paris", "célèbre"}),
+        ("zh", "复旦大学在哪里？", {"复旦大学"}),
+        ("ja", "東京の人口はいくらですか。", {"東京", "人口", "いくら"}),
+        ("ko", "일본의 화폐 단위는 무엇인가?", {"일본", "화폐", "단위", "ᆫ가"}),
+        ("de", "Welche Hauptstadt hat Österreich?", {"hauptstadt", "österreich"}),
+        ("hi", "भारत की राजधानी दिल्ली है", {"भारत", "राजधानी", "दिल्ली"}),
+    ],
+)
+def test_other_languages(language: str, text: str, words: set[str]) -> None:
+    assert content_words(text, language) == words
+
+
+def test_decomposed_letters_are_the_same_words() -> None:
+    assert content_words("ce\u0301le\u0300bre ho\u0302tel", "fr") == {"célèbre", "hôtel"}
+
+
+def test_question_words_can_be_kept() -> None:
+    assert content_words("Pourquoi Paris ?", "fr") == {"paris"}
+    assert content_words("Pourquoi Paris ?", "fr", stopwords=QUESTION_WORDS_KEPT) == {"pourquoi", "paris"}
+    assert content_words("长城在哪里", "zh", stopwords=QUESTION_WORDS_KEPT) == {"长城", "哪里"}
+
+
+def test_the_papers_question_words_are_stopwords_of_the_standard_lists_only() -> None:
+    for language, words in {
+        "fr": ("quel", "comment", "pourquoi", "quand"),
+        "zh": ("什么", "为什么", "哪里", "怎么"),
+    }.items():
+        assert stopword_list(language).issuperset(words)
+        assert stopword_list(language, QUESTION_WORDS_KEPT).isdisjoint(words)
+
+
+def test_own_stopwords(tmp_path: Path) -> None:
+    path = tmp_path / "own.txt"
+    path.write_text("\ufeffCapital\n\n france \n", encoding="utf-8")
+    assert content_words("the capital of France", stopwords=read_stopwords(path)) == {"the", "of"}
+    assert content_words("the capital of France", stopwords={"THE", "of"}) == {"capital", "france"}
+
+
+def test_unusable_lists_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="does not exist"):
+        read_stopwords(tmp_path / "none.txt")
+    broken = tmp_path / "broken.txt"
+    broken.write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(InputError, match=r"broken\.txt.*UTF-8"):
+        read_stopwords(broken)
+    with pytest.raises(ConfigError, match="'xx'"):
+        content_words("a", "xx")
+    with pytest.raises(ConfigError, match="not set apart"):
+        content_words("a", "en", stopwords=QUESTION_WORDS_KEPT)
+    with pytest.raises(ConfigError, match="No stopword list"):
+        content_words("a", "en", stopwords="short")
+
+
+def test_counts_are_the_sizes_of_the_sets() -> None:
+    texts = ["What is the capital of France?", "", "one two three"]
+    counts = count_content_words(texts)
+    assert counts.dtype == np.int64
+    assert counts.shape == (3,)
+    assert counts.tolist() == [len(content_words(text)) for text in texts]
+    assert count_content_words([]).shape == (0,)
+    assert count_content_words(text for text in texts).tolist() == counts.tolist()
+    with pytest.raises(InputError, match="One text"):
+        count_content_words("text")
+
+
+@pytest.mark.parametrize("language", [*LANGUAGES, "de", "th"])
+def test_odd_texts_have_a_defined_count(language: str) -> None:
+    odd = ["", " ", "?!…", "🙂🙂", "\u202bשלום עולם\u202c", "\ud83d", "a\0b", "mixed 中文 русский عربي 한국어 text"]
+    counts = count_content_words(
+        [*odd, "word " * 10_000, " ".join(f"w{chr(97 + i % 26)}{i}x" for i in range(10_000))], language
+    )
+    assert counts.shape == (len(odd) + 2,)
+    assert counts[:4].tolist() == [0, 0, 0, 0]
+    assert counts[len(odd)] == 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.text(max_size=200))
+def test_english_agrees_with_the_definition(text: str) -> None:
+    import re
+
+    expected = {t for t in re.findall(r"\b[a-zA-Z]+\b", text.lower()) if len(t) > 1} - stopword_list("en")
+    assert content_words(text) == expected
+
+
+def test_the_table_says_how_each_language_is_counted() -> None:
+    assert list(LANGUAGES) == ["en", "ru", "ar", "fr", "zh", "ja", "ko"]
+    for code, language in LANGUAGES.items():
+        size = len(stopword_list(code))
+        assert str(size) in language.stopwords
+        assert language.as_in_paper
+    assert "not one of the paper's" in language_of("de").tokenizer
+    assert "far too low" in language_of("th").tokenizer
+    assert not language_of("de").as_in_paper
+
+
+def test_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    code = "from cdp.complexity import content_words; assert content_words('复旦大学', 'zh') == {'复旦大学'}"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        env={"PATH": "", "TMPDIR": str(tmp_path)},
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_room_loads_no_tokenizer() -> None:
+    code = "import sys, cdp.complexity; print([m for m in ('jieba','fugashi','kiwipiepy','torch') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

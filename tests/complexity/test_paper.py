@@ -1,0 +1,91 @@
+"""The paper's own figures: CW of 15 English query sets, and the CW ranges of MIRACL in six other languages."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdp.complexity import QUESTION_WORDS_KEPT, count_content_words
+from tests.support import shared
+
+BRIGHT = [
+    "aops",
+    "biology",
+    "earth_science",
+    "economics",
+    "leetcode",
+    "pony",
+    "psychology",
+    "robotics",
+    "stackoverflow",
+    "sustainable_living",
+    "theoremqa_questions",
+    "theoremqa_theorems",
+]
+ENGLISH = {
+    **{task: f"queries_only/bright_{task}" for task in BRIGHT},
+    "scifact": "scifact",
+    "hotpotqa": "queries_only/beir_hotpotqa",
+    "scidocs": "queries_only/beir_scidocs",
+}
+
+
+def queries(folder: Path, split: str = "") -> list[str]:
+    """The texts of a BEIR folder's queries, only those judged in ``split`` if one is given."""
+    judged = None
+    if split:
+        with open(folder / "qrels" / f"{split}.tsv", encoding="utf-8") as file:
+            judged = {line.split("\t")[0] for line in file}
+    with gzip.open(folder / "queries.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [query["text"] for query in map(json.loads, file) if judged is None or query["_id"] in judged]
+
+
+def test_english_means_are_the_papers() -> None:
+    with open(shared("paper/datasets.csv"), encoding="utf-8") as file:
+        printed = {row["dataset"]: float(row["cw"]) for row in csv.DictReader(file)}
+    errors = {}
+    for dataset, folder in ENGLISH.items():
+        texts = queries(shared(f"data/{folder}"), "test" if dataset == "scifact" else "")
+        errors[dataset] = count_content_words(texts).mean() / printed[dataset] - 1
+    assert len(errors) == 15
+    assert max(map(abs, errors.values())) < 0.015, errors
+    assert np.mean(np.abs(list(errors.values()))) < 0.008, errors
+
+
+@pytest.mark.parametrize(
+    ("language", "n", "printed"),
+    [("ru", 4683, (1, 19)), ("ar", 3495, (1, 12)), ("fr", 1143, (1, 7)), ("zh", 1312, (1, 9))],
+)
+def test_ranges_on_miracl_are_the_papers(language: str, n: int, printed: tuple[int, int]) -> None:
+    cw = count_content_words(queries(shared(f"data/queries_only/miracl_{language}"), "train"), language)
+    assert len(cw) == n
+    assert (cw.min(), cw.max()) == printed
+
+
+def test_japanese_range_on_miracl_is_the_papers_but_for_three_queries_without_content_words() -> None:
+    cw = count_content_words(queries(shared("data/queries_only/miracl_ja"), "train"), "ja")
+    assert (cw == 0).sum() <= 5
+    assert (cw[cw > 0].min(), cw.max()) == (1, 11)
+
+
+@pytest.mark.slow
+def test_korean_range_on_miracl_is_the_papers_but_for_one_word() -> None:
+    cw = count_content_words(queries(shared("data/queries_only/miracl_ko"), "train"), "ko")
+    assert cw.min() == 1
+    assert abs(cw.max() - 25) <= 1
+
+
+@pytest.mark.parametrize("language", ["fr", "zh"])
+def test_keeping_question_words_raises_cw_on_miracl(language: str) -> None:
+    """Most questions hold one question word: French and Chinese CW rise by a quarter of a word to a whole one."""
+    texts = queries(shared(f"data/queries_only/miracl_{language}"), "dev")
+    standard = count_content_words(texts, language)
+    kept = count_content_words(texts, language, stopwords=QUESTION_WORDS_KEPT)
+    assert (kept >= standard).all()
+    assert 0.25 < (kept - standard).mean() < 1.0
+    assert (kept - standard).max() <= 2
