@@ -27,7 +27,7 @@ LAYERS: dict[str, set[str]] = {
 }
 ROOMS = set(LAYERS)
 LAYERS["services"] = BASE | ROOMS
-LAYERS["charts"] = BASE | {"services"}
+LAYERS["charts"] = BASE | {"services", "principle"}
 LAYERS["ui"] = BASE | {"services", "charts"}
 LAYERS["cli"] = BASE | {"services"}
 LAYERS["__main__"] = {"cli"}

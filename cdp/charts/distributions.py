@@ -1,0 +1,98 @@
+"""How lengths and content words are distributed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import plotly.graph_objects as go
+
+from cdp.charts.style import DASHES, MUTED, colours, figure, plain
+
+LOW_LINE, HIGH_LINE = 7, 10
+LAST_BAR = 30
+"""Queries with more content words than this share the last bar."""
+
+
+def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str = "words") -> go.Figure:
+    """Documents by length. ``edges`` has one value more than ``counts``."""
+    chart = figure(x=f"length of a document ({unit})", y="documents", height=260, legend=False)
+    widths = np.diff(np.asarray(edges, dtype=float))
+    middles = np.asarray(edges[:-1], dtype=float) + widths / 2
+    spans = [f"{edges[i]:.0f} to {edges[i + 1]:.0f}" for i in range(len(counts))]
+    chart.add_bar(
+        x=middles,
+        y=list(counts),
+        width=widths,
+        customdata=spans,
+        hovertemplate=f"%{{customdata}} {unit}: %{{y}} documents<extra></extra>",
+    )
+    return chart
+
+
+def cw_histogram(histograms: Mapping[str, Sequence[int]], *, last: int = LAST_BAR) -> go.Figure:
+    """Share of queries by content words, one series per query set, with the published lines at 7 and 10.
+
+    ``histograms[name][i]`` counts the queries with CW = i; what lies above ``last`` is shown in the last bar.
+    """
+    chart = figure(x="content words per query (CW)", y="share of queries (%)", legend=len(histograms) > 1)
+    palette = colours(list(histograms))
+    highest = 0
+    for name, histogram in histograms.items():
+        counts = _folded(histogram, last)
+        highest = max(highest, int(np.flatnonzero(counts).max(initial=0)))
+        share = 100 * counts / max(1, counts.sum())
+        labels = [f"{i}" if i < last else f"{last} or more" for i in range(last + 1)]
+        chart.add_bar(
+            x=np.arange(last + 1),
+            y=share,
+            name=plain(name),
+            marker_color=palette[name],
+            customdata=np.stack([labels, counts.astype(str)], axis=1),
+            hovertemplate=f"{plain(name)}<br>CW %{{customdata[0]}}: %{{y:.1f}}% "
+            "(%{customdata[1]} queries)<extra></extra>",
+        )
+    _published_lines(chart)
+    right = max(highest, HIGH_LINE + 2)
+    chart.update_xaxes(range=[-0.6, right + 0.6], dtick=1 if right <= 20 else 5)
+    chart.update_layout(barmode="group")
+    return chart
+
+
+def cw_cumulative(histograms: Mapping[str, Sequence[int]], *, last: int = LAST_BAR) -> go.Figure:
+    """Share of queries with at most so many content words, one step line per query set."""
+    chart = figure(x="content words per query (CW)", y="queries with at most so many (%)", legend=len(histograms) > 1)
+    palette = colours(list(histograms))
+    highest = 0
+    for i, (name, histogram) in enumerate(histograms.items()):
+        counts = _folded(histogram, last)
+        highest = max(highest, int(np.flatnonzero(counts).max(initial=0)))
+        chart.add_scatter(
+            x=np.arange(last + 1),
+            y=100 * np.cumsum(counts) / max(1, counts.sum()),
+            mode="lines",
+            line={"shape": "hv", "color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},
+            name=plain(name),
+            hovertemplate=f"{plain(name)}<br>CW ≤ %{{x}}: %{{y:.1f}}%<extra></extra>",
+        )
+    _published_lines(chart)
+    chart.update_xaxes(range=[0, max(highest, HIGH_LINE + 2)])
+    chart.update_yaxes(range=[0, 102])
+    return chart
+
+
+def _folded(histogram: Sequence[int], last: int) -> np.ndarray:
+    counts = np.zeros(last + 1, dtype=np.int64)
+    given = np.asarray(histogram, dtype=np.int64)
+    counts[: min(last, given.size)] = given[:last]
+    counts[last] = given[last:].sum()
+    return counts
+
+
+def _published_lines(chart: go.Figure) -> None:
+    for value, text, anchor in ((LOW_LINE, "7", "right"), (HIGH_LINE, "10", "left")):
+        chart.add_vline(
+            x=value,
+            line={"color": MUTED, "dash": "dash", "width": 1.5},
+            annotation={"text": text, "showarrow": False, "xanchor": anchor, "font": {"color": MUTED}},
+        )

@@ -1,0 +1,80 @@
+"""NDCG@10 of retrievers side by side, and their differences from a baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import plotly.graph_objects as go
+
+from cdp.charts.style import GAIN, LOSS, MUTED, SYMBOLS, colours, figure, plain
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries."""
+
+    benchmark: str
+    retriever: str
+    points: float
+    low: float
+    high: float
+
+
+def ndcg_bars(scores: Mapping[str, Mapping[str, float]]) -> go.Figure:
+    """NDCG@10 in percent: ``scores[retriever][benchmark]``. Benchmarks stand side by side, one bar per retriever."""
+    chart = figure(x="", y="NDCG@10 (%)", height=360)
+    palette = colours(list(scores))
+    patterns = ("", "/", ".", "x", "-", "\\", "|", "+")
+    for i, (retriever, by_benchmark) in enumerate(scores.items()):
+        chart.add_bar(
+            x=[plain(b, 32) for b in by_benchmark],
+            y=list(by_benchmark.values()),
+            name=plain(retriever, 40),
+            marker={"color": palette[retriever], "pattern": {"shape": patterns[i % len(patterns)], "solidity": 0.25}},
+            text=[f"{v:.2f}" for v in by_benchmark.values()],
+            textposition="outside",
+            cliponaxis=False,
+            hovertemplate=f"{plain(retriever)}<br>%{{x}}: %{{y:.2f}}<extra></extra>",
+        )
+    top = max((v for by in scores.values() for v in by.values()), default=1.0)
+    chart.update_yaxes(range=[0, min(112.0, top * 1.18 + 1)])
+    chart.update_layout(barmode="group", bargap=0.25)
+    return chart
+
+
+def gains(found: Sequence[Gain]) -> go.Figure:
+    """Differences from the baseline with their intervals; the dashed line is no difference."""
+    chart = figure(
+        x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(found)), legend=len(found) > 1
+    )
+    names = list(dict.fromkeys(g.retriever for g in found))
+    palette = colours(names) if len(names) > 1 else {}
+    for i, name in enumerate(names):
+        rows = [g for g in found if g.retriever == name]
+        chart.add_scatter(
+            x=[g.points for g in rows],
+            y=[plain(g.benchmark, 32) for g in rows],
+            mode="markers",
+            name=plain(name, 40),
+            marker={
+                "size": 11,
+                "symbol": SYMBOLS[i % len(SYMBOLS)],
+                "color": palette.get(name) or [GAIN if g.points >= 0 else LOSS for g in rows],
+            },
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [g.high - g.points for g in rows],
+                "arrayminus": [g.points - g.low for g in rows],
+                "thickness": 1.5,
+            },
+            customdata=[(g.low, g.high) for g in rows],
+            hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
+            "%{customdata[1]:+.2f}<extra></extra>",
+        )
+    chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
+    chart.update_yaxes(autorange="reversed")
+    if len(names) > 1:
+        chart.update_layout(scattermode="group")
+    return chart

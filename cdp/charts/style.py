@@ -1,0 +1,64 @@
+"""One look for all charts: a fixed colour per method (told apart with every common colour blindness), quiet axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+PALETTE = ("#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#d55e00", "#8c7a00", "#5f6b7a")
+"""Okabe and Ito's colours, the yellow darkened so that it shows on white."""
+
+METHOD_COLOURS = {
+    "diverse": PALETTE[0],
+    "paraphrase": PALETTE[1],
+    "human": PALETTE[2],
+    "supervised": PALETTE[2],
+    "target": PALETTE[3],
+    "pretrained": PALETTE[7],
+}
+
+GAIN, LOSS = PALETTE[0], PALETTE[5]
+MUTED = "#8793a0"
+"""A grey that reads on the light and on the dark background."""
+
+SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x", "star", "hexagon")
+DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+
+
+def colours(names: Sequence[str]) -> dict[str, str]:
+    """A colour for each name: the method's own where the name is a method, the next free one of the palette else."""
+    chosen: dict[str, str] = {}
+    free = [colour for colour in PALETTE if colour not in {METHOD_COLOURS.get(name) for name in names}] or list(PALETTE)
+    others = 0
+    for name in names:
+        if name in METHOD_COLOURS:
+            chosen[name] = METHOD_COLOURS[name]
+        else:
+            chosen[name] = free[others % len(free)]
+            others += 1
+    return chosen
+
+
+def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figure:
+    """An empty figure with titled axes, thin grid lines and the legend above the plot."""
+    empty = go.Figure()
+    empty.update_layout(
+        height=height,
+        margin={"l": 8, "r": 8, "t": 36 if legend else 16, "b": 8},
+        legend={"orientation": "h", "yanchor": "bottom", "y": 1.02, "x": 0, "title": None},
+        showlegend=legend,
+        bargap=0.06,
+        hovermode="closest",
+        font={"size": 13},
+    )
+    empty.update_xaxes(title=x, automargin=True, zeroline=False)
+    empty.update_yaxes(title=y, automargin=True, zeroline=False)
+    return empty
+
+
+def plain(text: str, limit: int = 60) -> str:
+    """A user's text for a chart: Plotly reads HTML tags in labels, so these are taken apart; long ones are cut."""
+    text = " ".join(text.split())
+    shown = text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return shown.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

@@ -1,0 +1,74 @@
+"""The figures: what they plot, and that a user's text stays text."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cdp.charts import distributions, evidence, quality_diversity, results, style, training
+from cdp.principle import differences, threshold
+
+
+def test_histogram_shares_and_the_last_bar() -> None:
+    chart = distributions.cw_histogram({"diverse": [0, 1, 2, 1], "human": [0] * 40 + [4]}, last=30)
+    diverse, human = chart.data
+    assert diverse.y[:4] == pytest.approx([0, 25, 50, 25])
+    assert human.y[30] == pytest.approx(100)
+    assert diverse.marker.color != human.marker.color
+    assert {shape.x0 for shape in chart.layout.shapes} == {7, 10}
+
+
+def test_cumulative_share_ends_at_all_queries() -> None:
+    chart = distributions.cw_cumulative({"diverse": [0, 1, 2, 1]})
+    assert chart.data[0].y[-1] == pytest.approx(100)
+    assert np.all(np.diff(chart.data[0].y) >= 0)
+
+
+def test_length_histogram_keeps_every_document() -> None:
+    assert sum(distributions.length_histogram([0, 10, 50, 90], [3, 2, 1]).data[0].y) == 6
+
+
+def test_training_curve_skips_lines_without_the_measure() -> None:
+    lines = [{"step": 1, "loss": 2.0}, {"step": 2}, {"step": 3, "loss": 1.0, "ndcg@10": 0.5}]
+    assert training.curve({"run": lines}, "loss").data[0].x == (1, 3)
+    assert training.curve({"run": lines}, "ndcg@10").data[0].y == (50.0,)
+    assert "no values yet" in training.curve({"run": []}, "loss").layout.annotations[0].text
+
+
+def test_result_bars_and_gains() -> None:
+    bars = results.ndcg_bars({"before": {"a": 40.0, "b": 50.0}, "after": {"a": 45.0, "b": 49.0}})
+    assert [list(trace.y) for trace in bars.data] == [[40.0, 50.0], [45.0, 49.0]]
+    found = [results.Gain("a", "after", 5.0, 3.0, 7.5), results.Gain("b", "after", -1.0, -2.0, 0.5)]
+    points = results.gains(found).data[0]
+    assert list(points.error_x.array) == [2.5, 1.5]
+    assert list(points.error_x.arrayminus) == [2.0, 1.0]
+    assert points.marker.color[0] != points.marker.color[1]
+
+
+def test_trade_off_and_curves_by_queries_per_document() -> None:
+    chart = quality_diversity.trade_off(
+        [quality_diversity.MeasuredSet("A", "diverse", 0.1, 0.8, 0.7, 0.85)], x="Self-BLEU", y="Dist-Sim"
+    )
+    assert (chart.data[0].x, chart.data[0].y) == ((0.1,), (0.8,))
+    curve = quality_diversity.by_queries_per_document({"A": {2: 0.1, 3: 0.2}}, measure="Self-BLEU")
+    assert curve.data[0].x == (2, 3)
+
+
+def test_evidence_shows_every_difference_and_where_the_user_stands() -> None:
+    chart = evidence.difference_against_cw(differences(), threshold(), here=9.0)
+    assert sum(len(t.x) for t in chart.data if t.mode == "markers") == 56
+    assert any("your queries: 9.00" in (a.text or "") for a in chart.layout.annotations)
+
+
+def test_names_made_of_markup_are_shown_as_text() -> None:
+    hostile = "<b onmouseover=alert(1)>x</b>"
+    chart = results.ndcg_bars({hostile: {hostile: 10.0}})
+    assert "<b" not in chart.data[0].name
+    assert "<b" not in chart.data[0].x[0]
+    assert style.plain("a" * 100, 10) == "aaaaaaaaa…"
+
+
+def test_methods_keep_their_colour_and_others_get_one_of_their_own() -> None:
+    chosen = style.colours(["diverse", "paraphrase", "mine", "yours"])
+    assert chosen["diverse"] == style.METHOD_COLOURS["diverse"]
+    assert len(set(chosen.values())) == 4
