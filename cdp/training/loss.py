@@ -1,0 +1,203 @@
+"""InfoNCE with a weight per pair, exact under gathering, gradient caching and several processes.
+
+The weights c of a batch enter as w_i = c_i · N / Σ c, where both N and the sum run over the *global* batch (Eq. 2 has
+this form with c = min(CW, κ)). Each process returns the mean of w_i · ℓ_i over its own rows. Averaging gradients over
+processes, as DDP does, then gives the gradient of the global weighted mean: the gather is differentiable and sums what
+comes back to a row from every process, so no factor for the number of processes belongs in here. Normalising by the
+sum of the own rows instead would be wrong whenever the processes' sums differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.base.losses.gradcache import CachedLossMixin, has_static_embedding_input
+from sentence_transformers.base.losses.merged_forward import embed_columns
+from sentence_transformers.util import all_gather, all_gather_with_grad
+from torch import Tensor, nn
+
+from cdp.errors import ConfigError
+
+Similarity = Callable[[Tensor, Tensor], Tensor]
+
+
+def cosine_scores(queries: Tensor, documents: Tensor) -> Tensor:
+    """Cosine of every query with every document: (q, dim) and (d, dim) give (q, d)."""
+    return nn.functional.normalize(queries, dim=1) @ nn.functional.normalize(documents, dim=1).T
+
+
+def dot_scores(queries: Tensor, documents: Tensor) -> Tensor:
+    """Dot product of every query with every document: (q, dim) and (d, dim) give (q, d)."""
+    return queries @ documents.T
+
+
+SIMILARITIES: dict[str, Similarity] = {"cos": cosine_scores, "cosine": cosine_scores, "dot": dot_scores}
+
+
+class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
+    """Weighted InfoNCE with in-batch negatives, for the sentence-transformers trainer and for our own loop.
+
+    A dataset gives it the columns query, document and any number of hard negatives, and a column named ``label`` that
+    holds ``[weight, document index]`` for each row (the trainer passes on only one label column, so both travel in
+    it). The index identifies the document's content: another row's document with the same index is the query's own
+    document and is never used as its negative, on whichever process that row lives. Further label columns, one per
+    hard negative, may hold the indices of those, which are then masked by the same rule.
+
+    Args:
+        model: the model to train.
+        scale: what similarities are multiplied by before the softmax: 1 / temperature.
+        similarity: ``cos``, ``dot``, or a function of (q, dim) and (d, dim) giving (q, d).
+        gather_across_devices: use the documents of all processes as negatives. Batches must then be equally large.
+        mini_batch: with GradCache, texts embedded at once; None embeds the whole batch. It changes memory and time,
+            not the gradients.
+
+    ``masked`` is the number of (query, document) cells masked in the last call on this process, ``masked_total`` the
+    sum over all calls.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer | None,
+        scale: float = 20.0,
+        similarity: str | Similarity = "cos",
+        gather_across_devices: bool = False,
+        mini_batch: int | None = None,
+    ) -> None:
+        super().__init__()
+        if not scale > 0:
+            raise ConfigError(f"The scale must be positive, not {scale!r}.")
+        if isinstance(similarity, str) and similarity not in SIMILARITIES:
+            raise ConfigError(f"The similarity must be one of {', '.join(SIMILARITIES)}, not {similarity!r}.")
+        if mini_batch is not None and mini_batch < 1:
+            raise ConfigError(f"mini_batch must be at least 1, not {mini_batch!r}.")
+        if mini_batch is not None and model is not None and has_static_embedding_input(model):
+            raise ConfigError(
+                "GradCache does not apply to a static embedding model.",
+                hint="Leave mini_batch empty: such a model needs hardly any memory per text.",
+            )
+        self.model = model
+        self.scale = scale
+        self.similarity = SIMILARITIES[similarity] if isinstance(similarity, str) else similarity
+        self.gather_across_devices = gather_across_devices
+        self.mini_batch = mini_batch
+        self.mini_batch_size = mini_batch or 1
+        self.uses_gradient_cache = mini_batch is not None
+        self._masked: Tensor | int = 0
+        self._masked_total: Tensor | int = 0
+
+    @property
+    def masked(self) -> int:
+        return int(self._masked)
+
+    @property
+    def masked_total(self) -> int:
+        return int(self._masked_total)
+
+    def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
+        """The loss of a batch: one dict of features per column, labels (B, 2) = weight, document index."""
+        if self.mini_batch is not None:
+            return self.forward_cached(sentence_features, labels)
+        assert self.model is not None, "a loss without a model takes embeddings"
+        return self.compute_loss_from_embeddings(embed_columns(self.model, sentence_features), labels)
+
+    def calculate_loss(
+        self, reps: list[list[Tensor]], labels: Tensor | None = None, *, with_backward: bool = False
+    ) -> Tensor:
+        """GradCache's second step: the loss of all mini-batches' embeddings, back-propagated up to them."""
+        loss = self.compute_loss_from_embeddings([torch.cat(column) for column in reps], labels)
+        if with_backward:
+            loss.backward()
+            loss = loss.detach()
+        return loss
+
+    def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor | None = None) -> Tensor:
+        """The loss of [queries, documents, hard negatives …], each (B, dim); labels as for ``forward``.
+
+        Labels may also be None (equal weights, nothing masked) or (B,) (weights only). Returns a scalar in at least
+        float32, whatever precision the embeddings have.
+        """
+        if len(embeddings) < 2:
+            raise ValueError(f"Queries and documents are needed, {len(embeddings)} column was given.")
+        queries, *columns = [e.float() if e.dtype in (torch.float16, torch.bfloat16) else e for e in embeddings]
+        rows = queries.shape[0]
+        weights, own, others = _read_labels(labels, rows, len(columns), queries)
+        offset = 0
+        if self.gather_across_devices and _distributed():
+            offset = dist.get_rank() * rows
+            columns = [all_gather_with_grad(column) for column in columns]
+            others = [None if index is None else all_gather(index) for index in others]
+
+        scores = self.similarity(queries, torch.cat(columns)) * self.scale
+        mask = _own_documents(own, others, columns, offset)
+        if mask is not None:
+            self._masked = mask.sum()
+            self._masked_total = self._masked_total + self._masked
+            scores = scores.masked_fill(mask, -torch.inf)
+        else:
+            self._masked = 0
+        targets = torch.arange(offset, offset + rows, device=scores.device)
+        losses = nn.functional.cross_entropy(scores, targets, reduction="none")
+        return (normalised(weights) * losses).mean()
+
+    def get_config_dict(self) -> dict[str, Any]:
+        """What the trainer writes into a model card."""
+        return {
+            "scale": self.scale,
+            "similarity": getattr(self.similarity, "__name__", str(self.similarity)),
+            "gather_across_devices": self.gather_across_devices,
+            "mini_batch": self.mini_batch,
+        }
+
+
+def normalised(weights: Tensor) -> Tensor:
+    """Weights (B,) with mean 1 over the global batch; all ones if the global sum is zero."""
+    with torch.no_grad():
+        totals = torch.stack([weights.sum(), torch.as_tensor(float(len(weights))).to(weights)])
+        if _distributed():
+            dist.all_reduce(totals)
+        total, count = totals
+        return torch.where(total > 0, weights * (count / total.clamp_min(torch.finfo(weights.dtype).tiny)), 1.0)
+
+
+def _distributed() -> bool:
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def _read_labels(
+    labels: Tensor | None, rows: int, columns: int, like: Tensor
+) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
+    """(weights (B,), own document indices (B,) or None, document indices of each column or None).
+
+    Indices stay exact up to 2^24 in float32 labels.
+    """
+    if labels is None:
+        return torch.ones(rows, dtype=like.dtype, device=like.device), None, [None] * columns
+    labels = labels.to(like.device)
+    if labels.shape[0] != rows:
+        raise ValueError(f"There are {labels.shape[0]} labels for {rows} queries.")
+    if labels.ndim == 1:
+        return labels.to(like.dtype), None, [None] * columns
+    indices = [labels[:, c].round().long().contiguous() if c < labels.shape[1] else None for c in range(1, columns + 1)]
+    return labels[:, 0].to(like.dtype), indices[0], indices
+
+
+def _own_documents(
+    own: Tensor | None, others: list[Tensor | None], columns: list[Tensor], offset: int
+) -> Tensor | None:
+    """Boolean (B, all documents): True where a column holds the row's own document but is not its positive."""
+    if own is None:
+        return None
+    blocks = [
+        torch.zeros(len(own), len(column), dtype=torch.bool, device=own.device)
+        if index is None
+        else own[:, None] == index[None, :]
+        for index, column in zip(others, columns, strict=True)
+    ]
+    mask = torch.cat(blocks, dim=1)
+    rows = torch.arange(len(own), device=own.device)
+    mask[rows, offset + rows] = False
+    return mask

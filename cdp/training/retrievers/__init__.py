@@ -1,0 +1,23 @@
+"""The retrievers: one file per preset, one registry, and the way from a name to a loaded model.
+
+Importing this loads no torch; calling ``load`` does.
+"""
+
+from __future__ import annotations
+
+from cdp.training.retrievers.load import load, model_hash
+from cdp.training.retrievers.preset import GENERAL_DEFAULTS, PROTOCOLS, Default, Retriever
+from cdp.training.retrievers.registry import PRESETS
+from cdp.training.retrievers.resolve import ResolvedRetriever, resolve
+
+__all__ = [
+    "GENERAL_DEFAULTS",
+    "PRESETS",
+    "PROTOCOLS",
+    "Default",
+    "ResolvedRetriever",
+    "Retriever",
+    "load",
+    "model_hash",
+    "resolve",
+]

@@ -1,0 +1,26 @@
+"""Contriever: BERT base, pre-trained without supervision; mean pooling, not normalised."""
+
+from __future__ import annotations
+
+from cdp.training.retrievers.preset import DOT_AS_PUBLISHED, PAPER_BATCH, PAPER_EPOCHS, SCALE, Default, Retriever
+
+PRESET = Retriever(
+    name="contriever",
+    title="Contriever (unsupervised)",
+    help="BERT base trained on unlabelled text. One of the paper's three retrievers.",
+    source="facebook/contriever",
+    kind="transformer",
+    pooling="mean",
+    normalize=False,
+    max_length=512,
+    similarity=DOT_AS_PUBLISHED,
+    parameters="110 M parameters, 440 MB",
+    licence="CC BY-NC 4.0: not for commercial use, and neither is a model trained from it.",
+    defaults={
+        "learning_rate": Default(2e-6, "The paper's choice for Contriever, from its sweep over 2e-7 to 1e-5."),
+        "batch_size": PAPER_BATCH,
+        "epochs": PAPER_EPOCHS,
+        "max_length": Default(512, "The longest input of BERT; the authors evaluate at 512 too."),
+        "scale": SCALE,
+    },
+)

@@ -1,0 +1,68 @@
+"""What a retriever preset is: where the model comes from, how it embeds, and how it is trained by default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+PROTOCOLS = ("published", "paper")
+"""published: as the model's authors evaluate it; paper: cosine similarity for every model."""
+
+COSINE = {"published": "cosine", "paper": "cosine"}
+DOT_AS_PUBLISHED = {"published": "dot", "paper": "cosine"}
+
+
+@dataclass(frozen=True, slots=True)
+class Default:
+    """A default setting and why it is what it is (shown on hover)."""
+
+    value: Any
+    reason: str
+
+
+@dataclass(frozen=True)
+class Retriever:
+    """One preset.
+
+    ``kind`` says how the model is built: ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation
+    if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol to ``cosine``
+    or ``dot``; ``prompts`` maps ``query`` and ``document`` to the text put before. ``max_length`` is the length at
+    which the authors evaluate, in tokens; None means that nothing is cut.
+    """
+
+    name: str
+    title: str
+    help: str
+    source: str
+    kind: str
+    pooling: str
+    normalize: bool
+    max_length: int | None
+    similarity: Mapping[str, str]
+    parameters: str
+    licence: str
+    defaults: Mapping[str, Default]
+    prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
+    padding_side: str = "right"
+    embedded: bool = False
+
+    def default(self, setting: str) -> Any:
+        """The value of a default setting: learning_rate, batch_size, epochs, max_length or scale."""
+        return self.defaults[setting].value
+
+
+SCALE = Default(20.0, "The paper's InfoNCE: cosine times 20, a temperature of 0.05.")
+PAPER_BATCH = Default(128, "The paper trains with batches of 128 pairs: each query sees 127 in-batch negatives.")
+PAPER_EPOCHS = Default(
+    100, "The paper trains up to 100 epochs and keeps the checkpoint with the best NDCG@10 on the dev set."
+)
+
+GENERAL_DEFAULTS: Mapping[str, Default] = {
+    "learning_rate": Default(2e-5, "A common rate for fine-tuning encoders of any size; sweep around it."),
+    "batch_size": Default(64, "More in-batch negatives than 32, and still fits small GPUs at 256 tokens."),
+    "epochs": Default(1, "One pass is usually enough for a model that already retrieves."),
+    "max_length": Default(None, "As the model's own configuration says."),
+    "scale": SCALE,
+}
+"""Defaults for models that are not presets."""
