@@ -3,13 +3,16 @@
 A worker is a module started as ``python -m <module> <job folder>`` (or by ``accelerate launch``). It reads
 ``spec.json``, works, and tells the world only through files in the job's folder:
 
-``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, next_within_s
+``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, clock, next_within_s, memory
 ``metrics.jsonl``    append-only: one line per logged step
 ``results/*.json``   atomic: what came out
-``failure.json``     atomic: kind, message, hint, where it stopped on purpose
+``outcome.json``     atomic, last of all: finished, or stopped before its end because it was asked to
+``failure.json``     atomic: kind, message, hint, where it failed
+``worker.lock``      held by rank 0 for its life: whoever resumes the job can tell that the worker is gone
 
 ``run`` is the frame around a worker's ``main(job)``: it maps CdpError to exit code 1 and a failure file, anything
-else to a failure of kind "bug" (or memory, disk …) with the traceback in the log.
+else to a failure of kind "bug" (or memory, disk …) with the traceback in the log. Every record of an attempt carries
+its number, so that what an earlier attempt left behind is never taken for news.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from __future__ import annotations
 import errno
 import os
 import signal
+import socket
 import sys
 import threading
 import time
@@ -26,6 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import CdpError, WorkspaceError
+from cdp.locks import is_held, wait_for_lock
 from cdp.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, write_json
 
 HEARTBEAT_EVERY_S = 1.0
@@ -33,6 +38,9 @@ HEARTBEAT_EVERY_S = 1.0
 
 SILENT_FOR_S = 30.0
 """A heartbeat promises the next one within this time unless the worker announces a longer silence."""
+
+START_FOR_S = 300.0
+"""What the first heartbeat promises: loading a model on a busy machine takes its time."""
 
 ORPHAN_CHECK_EVERY_S = 1.0
 
@@ -51,8 +59,10 @@ class Job:
         self._phase_began = time.monotonic()
         self._phase_done0 = 0
         self._written = 0.0
+        self._promised = 0.0
         self._stop = threading.Event()
-        self._supervisor = os.environ.get("CDP_SUPERVISOR_PID", "")
+        self._heard_stop = False
+        self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
     @property
     def attempt(self) -> int:
@@ -66,7 +76,11 @@ class Job:
     def progress(
         self, phase: str, done: int, total: int, unit: str, message: str = "", *, next_within_s: float = SILENT_FOR_S
     ) -> None:
-        """Say how far the current phase is. Cheap: written at most once a second, at once when the phase changes."""
+        """Say how far the current phase is. Cheap: written at most once a second, at once when the phase changes.
+
+        Before anything that takes longer than half a minute without a word, announce it with ``next_within_s``:
+        a heartbeat later than promised makes the job "stalled" on screen.
+        """
         if not self.is_main:
             return
         changed = phase != self._state["phase"]
@@ -74,7 +88,8 @@ class Job:
             self._phase_began, self._phase_done0 = time.monotonic(), done
         self._state = {"phase": phase, "done": done, "total": total, "unit": unit, "message": message}
         finished = total > 0 and done >= total
-        if changed or finished or time.monotonic() - self._written >= HEARTBEAT_EVERY_S:
+        due = time.monotonic() - self._written >= HEARTBEAT_EVERY_S
+        if changed or finished or due or next_within_s > self._promised:
             self._write_heartbeat(next_within_s)
 
     def _write_heartbeat(self, next_within_s: float) -> None:
@@ -83,19 +98,23 @@ class Job:
         rate = made / elapsed if elapsed > 0 and made > 0 else None
         left = self._state["total"] - self._state["done"]
         eta = left / rate if rate and left >= 0 else None
-        self._written = time.monotonic()
-        write_json(
-            self.folder / "heartbeat.json",
-            {
-                **self._state,
-                "rate": rate,
-                "eta_s": eta,
-                "time": now(),
-                "next_within_s": next_within_s,
-                "attempt": self.attempt,
-                "pid": os.getpid(),
-            },
-        )
+        self._written, self._promised = time.monotonic(), next_within_s
+        heartbeat = {
+            **self._state,
+            "rate": rate,
+            "eta_s": eta,
+            "time": now(),
+            "clock": time.monotonic(),
+            "next_within_s": next_within_s,
+            "attempt": self.attempt,
+            "pid": os.getpid(),
+            **memory_in_use(),
+        }
+        try:
+            write_json(self.folder / "heartbeat.json", heartbeat)
+        except WorkspaceError as error:
+            # A heartbeat is only news: a full disk may be free again before anything that matters is written.
+            print(f"warning: {error}", file=sys.stderr, flush=True)
 
     def metric(self, step: int, **values: float | int | str | None) -> None:
         """Append one line to ``metrics.jsonl``: what the live charts show."""
@@ -110,37 +129,90 @@ class Job:
             write_json(self.results / f"{name}.json", value)
 
     def stop_requested(self) -> bool:
-        """True once someone asked for a stop (SIGTERM, the request file, or the supervisor gone)."""
-        return self._stop.is_set() or (self.folder / "stop.request").exists()
+        """True once someone asked for a stop (SIGTERM, the request file, or the supervisor gone).
+
+        Ask between steps, and on True save a checkpoint and return from ``main``: the job then counts as stopped, not
+        as finished. On several ranks each may hear of it at another step, so agree on one before leaving the loop.
+        """
+        if self._stop.is_set() or (self.folder / "stop.request").exists():
+            self._heard_stop = True
+        return self._heard_stop
+
+    def _hold_lock(self) -> None:
+        """Hold ``worker.lock`` until the process ends; the descriptor stays open on purpose."""
+        if self.is_main:
+            wait_for_lock(self.folder / "worker.lock", "The job's folder", wait_s=5.0)
 
     def _watch_supervisor(self) -> None:
-        """Without its supervisor nobody would see the worker end: it takes that as a request to stop."""
-        if not self._supervisor:
+        """Without its supervisor nobody would see the worker end: it takes that as a request to stop.
+
+        One that does not manage to stop within the grace period ends itself, with all its processes, by force: there
+        is nobody left to do it, and a hung worker would keep its GPU for ever.
+        """
+        if not self._supervised:
             return
 
         def watch() -> None:
-            while not self._stop.wait(ORPHAN_CHECK_EVERY_S):
-                if not supervisor_alive(self.folder):
-                    print("The supervisor is gone: stopping after the current step.", flush=True)
-                    self._stop.set()
+            while supervisor_alive(self.folder):
+                time.sleep(ORPHAN_CHECK_EVERY_S)
+            print("The supervisor is gone: stopping after the current step.", flush=True)
+            self._stop.set()
+            time.sleep(float(os.environ.get("CDP_STOP_GRACE_S", "30")))
+            print("The worker did not stop in time: it ends by force.", flush=True)
+            os.killpg(os.getpgrp(), signal.SIGKILL)
 
         threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()
+
+    def _record(self, name: str, content: dict[str, Any]) -> None:
+        """Write ``outcome.json`` or ``failure.json``; on a disk that is full, give up the reserve for it."""
+        record = {**content, "time": now(), "attempt": self.attempt}
+        try:
+            write_json(self.folder / name, record)
+        except WorkspaceError:
+            release_reserve(self.folder)
+            write_json(self.folder / name, record)
 
 
 def supervisor_alive(job_folder: Path) -> bool:
     """Whether some process holds the job's ``alive.lock``: the one test of liveness, safe against reused pids."""
-    import fcntl
+    return is_held(job_folder / "alive.lock")
 
+
+def release_reserve(job_folder: Path) -> None:
+    """Delete the few kilobytes that the supervisor set aside, so that a full disk still takes the last words."""
+    (job_folder / "reserve").unlink(missing_ok=True)
+
+
+def memory_in_use() -> dict[str, int]:
+    """host_memory and gpu_memory of this process in bytes, where they can be told without loading anything."""
+    values: dict[str, int] = {}
     try:
-        with open(job_folder / "alive.lock") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return True
-            fcntl.flock(file, fcntl.LOCK_UN)
-            return False
-    except FileNotFoundError:
-        return False
+        with open("/proc/self/statm", encoding="ascii") as file:
+            values["host_memory"] = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        pass
+    torch = sys.modules.get("torch")
+    if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
+        values["gpu_memory"] = sum(torch.cuda.memory_reserved(i) for i in range(torch.cuda.device_count()))
+    return values
+
+
+_NETWORK_ERRORS = frozenset(
+    ("ConnectError", "ConnectTimeout", "ReadTimeout", "APIConnectionError", "APITimeoutError", "MaxRetryError",
+     "LocalEntryNotFoundError", "OfflineModeIsEnabled")
+)  # fmt: skip
+"""Names of the network errors of libraries that this module does not import."""
+
+
+def _is_disk_full(error: BaseException, text: str) -> bool:
+    """ENOSPC, or a library's own error (safetensors, torch.save, DuckDB) raised because of it."""
+    full = (errno.ENOSPC, errno.EDQUOT)
+    seen: BaseException | None = error
+    while seen is not None:
+        if isinstance(seen, OSError) and seen.errno in full:
+            return True
+        seen = seen.__cause__ or seen.__context__
+    return "No space left on device" in text or "os error 28" in text
 
 
 def failure_of(error: BaseException) -> dict[str, str]:
@@ -149,23 +221,31 @@ def failure_of(error: BaseException) -> dict[str, str]:
         return {"kind": error.kind, "message": error.message, "hint": error.hint}
     name = type(error).__name__
     text = str(error).strip() or name
+    first = text.splitlines()[0]
     if name == "OutOfMemoryError" or "CUDA out of memory" in text:
         return {
             "kind": "cuda_out_of_memory",
-            "message": text.splitlines()[0],
-            "hint": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU.",
+            "message": first,
+            "hint": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
+            "then resume.",
         }
     if isinstance(error, MemoryError) or "can't allocate memory" in text:
         return {
             "kind": "host_out_of_memory",
-            "message": text.splitlines()[0],
-            "hint": "Use a smaller batch_size or fewer documents, or a machine with more memory.",
+            "message": first,
+            "hint": "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume.",
         }
-    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return {"kind": "disk", "message": text, "hint": "Free some space on the workspace's disk, then resume."}
+    if _is_disk_full(error, text):
+        return {"kind": "disk", "message": first, "hint": "Free some space on the workspace's disk, then resume."}
+    if isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS:
+        return {
+            "kind": "network",
+            "message": f"{name}: {first}",
+            "hint": "Check the connection and the address, then resume.",
+        }
     return {
         "kind": "bug",
-        "message": f"{name}: {text.splitlines()[0]}",
+        "message": f"{name}: {first}",
         "hint": "The log holds the traceback.",
     }
 
@@ -178,19 +258,29 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         raise SystemExit(2)
     job = Job(Path(arguments[0]).resolve())
     signal.signal(signal.SIGTERM, lambda *_: job._stop.set())
-    job._watch_supervisor()
     try:
-        job.progress("starting", 0, 0, "")
+        job._hold_lock()
+        job._watch_supervisor()
+        job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
         main(job)
+        if job.is_main:
+            job._record("outcome.json", {"outcome": "stopped" if job._heard_stop else "finished"})
     except Exception as error:
         traceback.print_exc()
         sys.stderr.flush()
-        if job.is_main:
-            try:
-                write_json(job.folder / "failure.json", {**failure_of(error), "time": now(), "attempt": job.attempt})
-            except (OSError, WorkspaceError):
-                pass
-        raise SystemExit(1) from error
+        _report_failure(job, error)
+        raise SystemExit(1) from None
+
+
+def _report_failure(job: Job, error: Exception) -> None:
+    """Write ``failure.json``. Any rank may, but the first word counts: the others only lost their partner."""
+    earlier = read_json_or_none(job.folder / "failure.json")
+    if isinstance(earlier, dict) and earlier.get("attempt") == job.attempt:
+        return
+    try:
+        job._record("failure.json", dict(failure_of(error)))
+    except (OSError, WorkspaceError) as problem:
+        print(f"failure.json could not be written: {problem}", file=sys.stderr, flush=True)
 
 
 def read_heartbeat(job_folder: Path) -> dict[str, Any] | None:

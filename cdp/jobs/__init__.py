@@ -1,0 +1,57 @@
+"""Background jobs: submit, follow, stop, resume. One supervisor process per job; files tell what it does.
+
+::
+
+    job_id = submit(workspace, kind="train", name="…", module="cdp.training.worker", config={…})
+    view(workspace, job_id).state            # queued, running, stalled, stopping, stopped, finished, failed, lost
+    stop(workspace, job_id)                  # saves a checkpoint, keeps the model
+    resume(workspace, job_id)                # a new attempt, from the last checkpoint
+
+Workers are started by module name; this room imports none of them.
+"""
+
+from __future__ import annotations
+
+from cdp.jobs.control import clone, delete, delete_many, resume, stop, submit
+from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, list_gpus
+from cdp.jobs.spec import JobSpec, load_spec
+from cdp.jobs.state import JobFiles, JobState, State, derive
+from cdp.jobs.view import (
+    JobView,
+    follow_log,
+    list_jobs,
+    read_log,
+    read_metrics,
+    resolve_job,
+    search_log,
+    view,
+    wait,
+)
+
+__all__ = [
+    "DeviceRequest",
+    "Gpu",
+    "JobFiles",
+    "JobSpec",
+    "JobState",
+    "JobView",
+    "State",
+    "clone",
+    "cpu_slots",
+    "delete",
+    "delete_many",
+    "derive",
+    "follow_log",
+    "list_gpus",
+    "list_jobs",
+    "load_spec",
+    "read_log",
+    "read_metrics",
+    "resolve_job",
+    "resume",
+    "search_log",
+    "stop",
+    "submit",
+    "view",
+    "wait",
+]

@@ -1,0 +1,233 @@
+"""What people do with jobs: submit, stop, resume, clone, delete. Each returns at once."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from cdp.errors import ConfigError, WorkspaceError
+from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
+from cdp.jobs.launchers import python_path
+from cdp.jobs.queue import Queue
+from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
+from cdp.jobs.status import Status
+from cdp.locks import is_held, try_lock, wait_for_lock
+from cdp.workspace import Workspace, new_id, now, write_json
+
+GRACE_VARIABLE = "CDP_STOP_GRACE_S"
+
+
+def submit(
+    workspace: Workspace,
+    *,
+    kind: str,
+    name: str,
+    module: str,
+    config: dict[str, Any],
+    launcher: str = "python",
+    device: DeviceRequest | None = None,
+    inputs: Mapping[str, Any] | None = None,
+    env_secrets: Mapping[str, str] | None = None,
+    grace_s: float | None = None,
+) -> str:
+    """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
+
+    ``env_secrets`` reach the worker as environment variables and are written nowhere; only their names are, so that a
+    resume knows what to ask for. ``grace_s`` is how long a stop may take before it becomes a kill (default
+    ``$CDP_STOP_GRACE_S`` or 30). ConfigError if the machine cannot give the device, WorkspaceError if the job's
+    folder cannot be written or no process can be started.
+    """
+    device = device or DeviceRequest.cpu()
+    if launcher not in LAUNCHERS:
+        raise ConfigError(f"There is no launcher called {launcher!r}.", hint=f"There is: {', '.join(LAUNCHERS)}.")
+    device.check(list_gpus() if device.count else [])
+    cpu_slots()
+    queue = Queue(workspace)
+    sequence = queue.next_sequence()
+    job_id, folder = _new_folder(workspace, kind, name)
+    lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
+    try:
+        spec = JobSpec(
+            id=job_id,
+            kind=kind,
+            name=name or job_id,
+            module=module,
+            config=config,
+            created=now(),
+            sequence=sequence,
+            launcher=launcher,
+            device=device,
+            inputs=dict(inputs or {}),
+            secrets=tuple(sorted(env_secrets or {})),
+            cwd=os.getcwd(),
+            grace_s=_grace() if grace_s is None else grace_s,
+        )
+        Status.queued(folder)
+        queue.add(sequence, job_id, device)
+        write_json(folder / "spec.json", spec.to_dict())
+        _start_supervisor(workspace, folder, lock, env_secrets or {})
+    except BaseException:
+        queue.remove(job_id)
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    finally:
+        os.close(lock)
+    return job_id
+
+
+def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] | None = None) -> int:
+    """Start a new attempt of a job that has ended: its worker goes on from the last checkpoint. The attempt's number.
+
+    ConfigError if the job is still active, or if it needs a secret that neither ``env_secrets`` nor the environment
+    has.
+    """
+    spec = load_spec(workspace, job_id)
+    folder = workspace.job(job_id)
+    missing = [key for key in spec.secrets if not (env_secrets or {}).get(key) and not os.environ.get(key)]
+    if missing:
+        raise ConfigError(
+            f"Job {job_id} needs {', '.join(missing)}, which is not set.",
+            hint="Keys are never stored: give it again, or set it in the environment.",
+        )
+    spec.device.check(list_gpus() if spec.device.count else [])
+    lock = _lock_of_ended(folder, job_id, "resumed")
+    try:
+        queue = Queue(workspace)
+        (folder / "stop.request").unlink(missing_ok=True)
+        status = Status.queued(folder)
+        queue.remove(job_id)
+        queue.add(queue.next_sequence(), job_id, spec.device)
+        try:
+            _start_supervisor(workspace, folder, lock, env_secrets or {})
+        except WorkspaceError:
+            queue.remove(job_id)
+            raise
+    finally:
+        os.close(lock)
+    return status.attempt
+
+
+def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
+    """Ask a job to save what it has and end; with ``at_once`` kill it without waiting.
+
+    True if the job was active and will end, False if it had ended already. Asking twice does no harm.
+    """
+    load_spec(workspace, job_id)
+    folder = workspace.job(job_id)
+    if not is_held(folder / "alive.lock") and not is_held(folder / "worker.lock"):
+        return False
+    write_json(folder / "stop.request", {"time": now(), "now": at_once})
+    return True
+
+
+def delete(workspace: Workspace, job_id: str) -> None:
+    """Delete a job that has ended, with everything it made. ConfigError if it is still active."""
+    folder = workspace.jobs / load_spec(workspace, job_id).id
+    lock = _lock_of_ended(folder, job_id, "deleted")
+    try:
+        doomed = workspace.jobs / f".deleted-{folder.name}"
+        for left_behind in workspace.jobs.glob(".deleted-*"):
+            shutil.rmtree(left_behind, ignore_errors=True)
+        try:
+            folder.rename(doomed)
+            shutil.rmtree(doomed)
+        except OSError as error:
+            raise WorkspaceError(f"{folder} could not be deleted: {error.strerror or error}.") from error
+        Queue(workspace).remove(job_id)
+    finally:
+        os.close(lock)
+
+
+def clone(workspace: Workspace, job_id: str) -> JobSpec:
+    """The specification of a job, to submit again with changed settings: its ``config`` fills a form."""
+    return load_spec(workspace, job_id)
+
+
+def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
+    """Delete several jobs; the ids of those that are still active and were left alone."""
+    kept = []
+    for job_id in job_ids:
+        try:
+            delete(workspace, job_id)
+        except ConfigError:
+            kept.append(job_id)
+    return kept
+
+
+def _grace() -> float:
+    text = os.environ.get(GRACE_VARIABLE, "").strip() or "30"
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        raise ConfigError(f"{GRACE_VARIABLE} must be a number of seconds, not {text!r}.") from None
+
+
+def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path]:
+    """A folder that nobody else has: ids made in the same second may collide, so the folder decides."""
+    for _ in range(100):
+        job_id = new_id(kind, name)
+        folder = workspace.job(job_id)
+        try:
+            folder.mkdir(parents=True)
+            return job_id, folder
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise WorkspaceError(
+                f"{folder} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
+            ) from error
+    raise WorkspaceError(f"No free name for a job was found in {workspace.jobs}.")
+
+
+def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
+    """The held ``alive.lock`` of a job that is not active."""
+    lock = None if is_held(folder / "worker.lock") else _lock_despite_probes(folder / "alive.lock")
+    if lock is None:
+        raise ConfigError(
+            f"Job {job_id} is still active and cannot be {what}.", hint="Stop it first and wait until it has ended."
+        )
+    return lock
+
+
+def _lock_despite_probes(path: Path) -> int | None:
+    """``try_lock``, but not fooled by someone who at this instant asks whether the lock is held."""
+    for _ in range(50):
+        lock = try_lock(path)
+        if lock is not None or is_held(path):
+            return lock
+    return None
+
+
+def _start_supervisor(workspace: Workspace, folder: Path, lock: int, secrets: Mapping[str, str]) -> None:
+    """Start the supervisor in a session of its own and hand it the held lock: at no moment is the job without."""
+    environment = {
+        **os.environ,
+        **secrets,
+        "PYTHONPATH": python_path(os.environ),
+        "CDP_WORKSPACE": str(workspace.root),
+    }
+    try:
+        with open(folder / "supervisor.log", "ab") as log:
+            supervisor = subprocess.Popen(
+                [sys.executable, "-m", "cdp.jobs.supervisor", str(folder), str(lock)],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                env=environment,
+                start_new_session=True,
+                close_fds=True,
+                pass_fds=(lock,),
+            )
+    except OSError as error:
+        raise WorkspaceError(
+            f"No process could be started for the job: {error.strerror or error}.",
+            hint="Is the machine out of memory or of processes?",
+        ) from error
+    # It may outlive this process; where it does not, someone has to collect it, or it would stay as a zombie.
+    threading.Thread(target=supervisor.wait, name="collect-supervisor", daemon=True).start()

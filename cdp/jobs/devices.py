@@ -1,0 +1,121 @@
+"""What a job may run on: a CPU slot, so many GPUs, or GPUs named by their UUIDs.
+
+UUIDs rather than indices: an index changes meaning with ``CUDA_VISIBLE_DEVICES`` and after a reboot.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from dataclasses import dataclass
+from typing import Any, Self
+
+from cdp.errors import ConfigError
+
+CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU of this machine. ``memory_mb`` is its total memory in MiB."""
+
+    uuid: str
+    name: str
+    memory_mb: int
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceRequest:
+    """What a job asks for. Make one with ``cpu``, ``gpus`` or ``named``.
+
+    ``count`` is the number of GPUs (0 means a CPU slot), ``uuids`` names them where they are chosen by hand,
+    ``processes`` is how many worker processes share a CPU slot (on GPUs there is one per GPU).
+    """
+
+    count: int = 0
+    uuids: tuple[str, ...] = ()
+    processes: int = 1
+
+    @classmethod
+    def cpu(cls, processes: int = 1) -> Self:
+        return cls(processes=processes)
+
+    @classmethod
+    def gpus(cls, count: int) -> Self:
+        return cls(count=count, processes=count)
+
+    @classmethod
+    def named(cls, uuids: list[str] | tuple[str, ...]) -> Self:
+        return cls(count=len(uuids), uuids=tuple(uuids), processes=len(uuids))
+
+    @property
+    def lane(self) -> str:
+        """The queue it waits in: ``cpu`` or ``gpu``."""
+        return "gpu" if self.count else "cpu"
+
+    def check(self, gpus: list[Gpu]) -> None:
+        """ConfigError if this machine can never give what is asked."""
+        known = {gpu.uuid for gpu in gpus}
+        unknown = [uuid for uuid in self.uuids if uuid not in known]
+        here = ", ".join(sorted(known)) or "none"
+        if self.count < 0 or self.processes < 1:
+            raise ConfigError("A job needs at least one process.")
+        if unknown:
+            raise ConfigError(
+                f"This machine has no GPU called {', '.join(unknown)}.", hint=f"GPUs that can be used: {here}."
+            )
+        if len(set(self.uuids)) < len(self.uuids):
+            raise ConfigError("A GPU is named twice.")
+        if self.count > len(gpus):
+            raise ConfigError(
+                f"The job asks for {self.count} GPU{'s' * (self.count != 1)}, and this machine offers {len(gpus)}.",
+                hint="Ask for fewer, or for 0 to run on the CPU.",
+            )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"count": self.count, "uuids": list(self.uuids), "processes": self.processes}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(
+            count=int(values.get("count", 0)),
+            uuids=tuple(values.get("uuids", ())),
+            processes=int(values.get("processes", 1)),
+        )
+
+
+def list_gpus() -> list[Gpu]:
+    """The GPUs of this machine that may be used, from ``nvidia-smi``; none where there is none.
+
+    A ``CUDA_VISIBLE_DEVICES`` in the environment (indices or UUIDs) narrows the list, as everywhere.
+    """
+    try:
+        answer = subprocess.run(
+            ["nvidia-smi", "--query-gpu=uuid,name,memory.total,index", "--format=csv,noheader,nounits"],
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return []
+    gpus = []
+    for line in answer.stdout.splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) == 4 and fields[2].isdigit() and fields[3].isdigit():
+            gpus.append(Gpu(fields[0], fields[1], int(fields[2]), int(fields[3])))
+    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
+    if visible is None:
+        return gpus
+    wanted = [entry.strip() for entry in visible.split(",") if entry.strip()]
+    return [gpu for gpu in gpus if any(w == str(gpu.index) or gpu.uuid.startswith(w) for w in wanted if w)]
+
+
+def cpu_slots() -> int:
+    """How many CPU jobs may run at once: ``$CDP_CPU_SLOTS``, 1 if unset. ConfigError if it is not a number."""
+    text = os.environ.get(CPU_SLOTS_VARIABLE, "").strip() or "1"
+    if not text.isdigit() or int(text) < 1:
+        raise ConfigError(f"{CPU_SLOTS_VARIABLE} must be a whole number from 1, not {text!r}.")
+    return int(text)

@@ -1,0 +1,112 @@
+"""Why a worker failed, in words a person can act on.
+
+The worker's own word (``failure.json``) counts first: it knows its exception. Where it could not write one (killed,
+crashed in native code, failed to import), the signal, the exit code and the end of the log have to do.
+"""
+
+from __future__ import annotations
+
+import re
+import signal
+from pathlib import Path
+from typing import Any
+
+TAIL_LINES = 20
+TAIL_BYTES = 64 * 1024
+
+_OUT_OF_GPU = "Use a smaller batch_size, GradCache (mini_batch), a smaller max_length, or another GPU, then resume."
+_OUT_OF_HOST = "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume."
+_DISK_FULL = "Free some space on the workspace's disk, then resume."
+_NETWORK = "Check the connection and the address, then resume."
+
+_PATTERNS: tuple[tuple[str, str, str], ...] = (
+    (r"CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED", "cuda_out_of_memory", _OUT_OF_GPU),
+    (r"MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc", "host_out_of_memory", _OUT_OF_HOST),
+    (r"SIGKILL|Signal 9\b|exitcode:? -9\b", "host_out_of_memory", _OUT_OF_HOST),
+    (r"No space left on device|Disk quota exceeded|Errno 28\b", "disk", _DISK_FULL),
+    (
+        r"Connection refused|Connection reset|Name or service not known|Temporary failure in name resolution"
+        r"|Network is unreachable|Read timed out|Max retries exceeded",
+        "network",
+        _NETWORK,
+    ),
+    (r"No module named|usage: .*\[-h\]|unrecognized arguments", "configuration", "The log says what is missing."),
+)
+"""Pattern in the last lines of the log, kind, hint: in the order in which they are tried."""
+
+_LAUNCHER_NOISE = re.compile(r"subprocess\.CalledProcessError|returned non-zero exit status|ChildFailedError")
+_LOG_LINE = re.compile(r"^\s*(File \"|Traceback |\^|~|During handling|The above exception|\[?[EWI]\d{4} )")
+
+
+def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
+    """The last lines of a log, progress bars reduced to their last state. Reads at most its last 64 KiB."""
+    try:
+        with open(path, "rb") as file:
+            size = file.seek(0, 2)
+            file.seek(max(0, size - TAIL_BYTES))
+            text = file.read().decode("utf-8", "replace")
+    except OSError:
+        return []
+    shown = [line.rstrip().rsplit("\r", 1)[-1][:2000] for line in text.split("\n")]
+    return [line for line in shown if line.strip()][-lines:]
+
+
+def classify(
+    *,
+    exit_code: int | None,
+    signal_number: int | None,
+    reported: dict[str, Any] | None,
+    tail: list[str],
+    killed_for_memory: bool = False,
+) -> dict[str, Any]:
+    """kind, message, hint and log_tail of a failure.
+
+    ``reported`` is the attempt's ``failure.json``, ``killed_for_memory`` whether the kernel counted an
+    out-of-memory kill while the worker ran.
+    """
+    if reported is not None and reported.get("kind"):
+        kind, message, hint = str(reported["kind"]), str(reported.get("message", "")), str(reported.get("hint", ""))
+    elif signal_number is not None:
+        kind, message, hint = _by_signal(signal_number, killed_for_memory)
+    else:
+        kind, message, hint = _by_log(exit_code, tail)
+    return {"kind": kind, "message": message, "hint": hint, "log_tail": tail}
+
+
+def _by_signal(number: int, killed_for_memory: bool) -> tuple[str, str, str]:
+    try:
+        name = signal.Signals(number).name
+    except ValueError:
+        name = f"signal {number}"
+    if number == signal.SIGKILL:
+        if killed_for_memory:
+            return "host_out_of_memory", "The kernel killed the worker: the machine ran out of memory.", _OUT_OF_HOST
+        message = "The worker was killed (SIGKILL); most often that is the kernel when memory runs out."
+        return "host_out_of_memory", message, _OUT_OF_HOST
+    if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        message = f"The worker was ended from outside ({name}) before it could save anything."
+        return "bug", message, "Resume it to go on from its last checkpoint."
+    message = f"The worker crashed ({name}), which is a fault in native code."
+    return "bug", message, "The log may say more; resume it to go on from its last checkpoint."
+
+
+def _by_log(exit_code: int | None, tail: list[str]) -> tuple[str, str, str]:
+    text = "\n".join(tail)
+    message = last_words(tail)
+    for pattern, kind, hint in _PATTERNS:
+        found = re.search(pattern, text)
+        if found:
+            line = next((line.strip() for line in reversed(tail) if re.search(pattern, line)), message)
+            return kind, line[:300], hint
+    if not message:
+        message = f"The worker ended with exit code {exit_code} and said nothing."
+    return "bug", message[:300], "The log holds the details."
+
+
+def last_words(tail: list[str]) -> str:
+    """The line of a log that most likely names the error: the last that is neither traceback nor launcher."""
+    for line in reversed(tail):
+        if line.startswith(" ") or _LOG_LINE.match(line) or _LAUNCHER_NOISE.search(line):
+            continue
+        return line.strip()
+    return tail[-1].strip() if tail else ""

@@ -1,0 +1,73 @@
+"""How a worker process is started: its command line and its environment, for plain Python and for accelerate."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from cdp.errors import ConfigError
+from cdp.jobs.queue import CPU
+from cdp.jobs.spec import JobSpec
+from cdp.workspace import REPOSITORY, write_bytes
+
+
+def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
+    """The command line that runs the job's module on the granted devices."""
+    if spec.launcher == "python":
+        return [sys.executable, "-m", spec.module, str(folder)]
+    if spec.launcher != "accelerate":
+        raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
+    processes = spec.device.processes if CPU in devices else len(devices)
+    if CPU in devices and processes > 1:
+        # accelerate starts several processes on CPU only through MPI; torchrun needs nothing but torch.
+        launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
+        return [sys.executable, "-m", *launcher, "-m", spec.module, str(folder)]
+    options = [
+        "--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
+        "--num_cpu_threads_per_process", str(max(1, (os.cpu_count() or 1) // processes)),
+    ]  # fmt: skip
+    if CPU in devices:
+        options += ["--cpu"]
+    else:
+        options += ["--config_file", str(_own_config(folder, processes)), "--main_process_port", "0"]
+        options += ["--multi_gpu"] if processes > 1 else []
+    return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", spec.module, str(folder)]
+
+
+def _own_config(folder: Path, processes: int) -> Path:
+    """An accelerate configuration of the job's own, so that the one in the user's home cannot change a run."""
+    path = folder / "accelerate.yaml"
+    kind = "MULTI_GPU" if processes > 1 else "NO"
+    lines = [
+        "compute_environment: LOCAL_MACHINE", f"distributed_type: {kind}", f"num_processes: {processes}",
+        "num_machines: 1", "machine_rank: 0", "mixed_precision: 'no'", "use_cpu: false", "debug: false",
+    ]  # fmt: skip
+    write_bytes(path, ("\n".join(lines) + "\n").encode("ascii"))
+    return path
+
+
+def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited: Mapping[str, str]) -> dict[str, str]:
+    """The worker's environment: what the supervisor inherited (secrets included), its devices and its attempt."""
+    values = dict(inherited)
+    on_cpu = CPU in devices
+    values.update(
+        CDP_SUPERVISOR_PID=str(os.getpid()),
+        CDP_ATTEMPT=str(attempt),
+        PYTHONUNBUFFERED="1",
+        PYTHONFAULTHANDLER="1",
+        CUDA_VISIBLE_DEVICES="" if on_cpu else ",".join(devices),
+        CUDA_DEVICE_ORDER="PCI_BUS_ID",
+        TOKENIZERS_PARALLELISM=values.get("TOKENIZERS_PARALLELISM", "false"),
+        CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
+    )
+    if on_cpu:
+        values["ACCELERATE_USE_CPU"] = "true"
+    return values
+
+
+def python_path(inherited: Mapping[str, str]) -> str:
+    """``PYTHONPATH`` with this repository in front, so that ``-m`` finds our modules from any folder."""
+    parts = [str(REPOSITORY), *inherited.get("PYTHONPATH", "").split(os.pathsep)]
+    return os.pathsep.join(dict.fromkeys(part for part in parts if part))

@@ -1,0 +1,172 @@
+"""The queue for devices: first come, first served, per lane (CPU slots, GPUs).
+
+Each active job has a ticket, a file ``queue/<sequence>.<waiting|running>.<lane>.<job id>.json``. Tickets change only
+under ``queue/queue.lock``; a ticket counts as long as its job is alive (``alive.lock`` or ``worker.lock`` held), so a
+killed supervisor blocks nobody. ``grant`` decides, and is pure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdp.errors import WorkspaceError
+from cdp.jobs.devices import DeviceRequest
+from cdp.locks import is_held, locked
+from cdp.workspace import Workspace, read_json_or_none, write_bytes, write_json
+
+CPU = "cpu"
+"""The name of a granted CPU slot: unlike GPUs, CPU slots are not told apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """A job's place in the queue. ``granted`` names its devices once it runs."""
+
+    sequence: int
+    job_id: str
+    request: DeviceRequest
+    granted: tuple[str, ...] = ()
+
+
+def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
+    """The devices that the ticket numbered ``sequence`` may take now, or None if it has to wait.
+
+    Nobody overtakes within a lane, with one exception that costs the one ahead nothing: a job that waits for named
+    GPUs lets others pass to GPUs that it did not name. A job that waits for any n GPUs keeps every GPU that becomes
+    free, so that smaller jobs cannot starve it.
+    """
+    free_slots = slots - sum(1 for t in tickets if CPU in t.granted)
+    taken = {device for t in tickets for device in t.granted}
+    free_gpus = [gpu for gpu in gpus if gpu not in taken]
+    for ticket in sorted(tickets, key=lambda t: t.sequence):
+        if ticket.granted:
+            continue
+        request = ticket.request
+        if request.lane == "cpu":
+            given: tuple[str, ...] | None = (CPU,) if free_slots > 0 else None
+            free_slots -= 1
+        elif request.uuids:
+            given = request.uuids if all(uuid in free_gpus for uuid in request.uuids) else None
+            free_gpus = [gpu for gpu in free_gpus if gpu not in request.uuids]
+        elif len(free_gpus) >= request.count:
+            given, free_gpus = tuple(free_gpus[: request.count]), free_gpus[request.count :]
+        else:
+            given, free_gpus = None, []
+        if ticket.sequence == sequence:
+            return given
+    return None
+
+
+class Queue:
+    """The tickets of one workspace."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.workspace = workspace
+        self.folder = workspace.root / "queue"
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        with locked(self.folder / "queue.lock", "The queue of jobs", wait_s=60.0):
+            yield
+
+    def next_sequence(self) -> int:
+        """A number larger than any given before. Made from the clock, but a clock set back cannot repeat one."""
+        with self._exclusive():
+            counter = self.folder / "sequence"
+            try:
+                last = int(counter.read_text(encoding="ascii"))
+            except (OSError, ValueError):
+                last = 0
+            number = max(last + 1, time.time_ns() // 1000)
+            write_bytes(counter, f"{number}\n".encode())
+        return number
+
+    def add(self, sequence: int, job_id: str, request: DeviceRequest) -> None:
+        """Put a job at the end of its lane; ``sequence`` comes from ``next_sequence``."""
+        with self._exclusive():
+            write_json(self._path(sequence, "waiting", request.lane, job_id), {"request": request.to_dict()})
+
+    def remove(self, job_id: str) -> None:
+        """Give back what the job holds, or its place in the queue. Nothing happens if it has neither."""
+        with self._exclusive():
+            for name in self._names():
+                if name.job_id == job_id:
+                    name.path.unlink(missing_ok=True)
+
+    def try_take(self, job_id: str, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
+        """Take the devices for a waiting job if it is its turn, else None. Tickets of dead jobs are cleared away."""
+        with self._exclusive():
+            tickets: list[Ticket] = []
+            mine: TicketName | None = None
+            for name in self._names():
+                if name.job_id != job_id and not self._alive(name.job_id):
+                    name.path.unlink(missing_ok=True)
+                    continue
+                content = read_json_or_none(name.path) or {}
+                request = DeviceRequest.from_dict(content.get("request", {}))
+                granted = tuple(content.get("granted", ())) if name.state == "running" else ()
+                tickets.append(Ticket(name.sequence, name.job_id, request, granted))
+                if name.job_id == job_id and name.state == "waiting":
+                    mine, wanted = name, request
+            if mine is None:
+                raise WorkspaceError(
+                    f"The job's ticket is missing in {self.folder}.", hint="Resume the job to queue it again."
+                )
+            given = grant(tickets, mine.sequence, slots=slots, gpus=gpus)
+            if given is not None:
+                running = self._path(mine.sequence, "running", mine.lane, job_id)
+                write_json(running, {"request": wanted.to_dict(), "granted": list(given)})
+                mine.path.unlink()
+            return given
+
+    def positions(self) -> dict[str, int]:
+        """Of each waiting job its place in its lane, from 1. Reads file names only."""
+        counts: dict[str, int] = {}
+        places: dict[str, int] = {}
+        for name in self._names():
+            if name.state == "waiting":
+                counts[name.lane] = counts.get(name.lane, 0) + 1
+                places[name.job_id] = counts[name.lane]
+        return places
+
+    def changed(self) -> int:
+        """A number that changes whenever a ticket comes, goes or is granted: cheap to ask again and again."""
+        with suppress(OSError):
+            return self.folder.stat().st_mtime_ns
+        return 0
+
+    def _alive(self, job_id: str) -> bool:
+        folder = self.workspace.jobs / job_id
+        return is_held(folder / "alive.lock") or is_held(folder / "worker.lock")
+
+    def _path(self, sequence: int, state: str, lane: str, job_id: str) -> Path:
+        return self.folder / f"{sequence:020d}.{state}.{lane}.{job_id}.json"
+
+    def _names(self) -> list[TicketName]:
+        try:
+            found = [TicketName.parse(path) for path in self.folder.glob("[0-9]*.json")]
+        except OSError:
+            return []
+        return sorted((name for name in found if name is not None), key=lambda name: name.sequence)
+
+
+@dataclass(frozen=True, slots=True)
+class TicketName:
+    """What a ticket's file name says."""
+
+    sequence: int
+    state: str
+    lane: str
+    job_id: str
+    path: Path
+
+    @classmethod
+    def parse(cls, path: Path) -> TicketName | None:
+        parts = path.name.removesuffix(".json").split(".", 3)
+        if len(parts) != 4 or not parts[0].isdigit() or parts[1] not in ("waiting", "running"):
+            return None
+        return cls(int(parts[0]), parts[1], parts[2], parts[3], path)

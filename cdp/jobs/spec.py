@@ -1,0 +1,94 @@
+"""What a job is: ``spec.json``, written once by whoever submits it and never changed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+from cdp.errors import NotFoundError, WorkspaceError
+from cdp.jobs.devices import DeviceRequest
+from cdp.workspace import Workspace, checked_name, read_json
+
+SCHEMA = 1
+LAUNCHERS = ("python", "accelerate")
+
+
+@dataclass(frozen=True, slots=True)
+class JobSpec:
+    """Everything that defines a job.
+
+    ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
+    needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
+    orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill.
+    """
+
+    id: str
+    kind: str
+    name: str
+    module: str
+    config: dict[str, Any]
+    created: str
+    sequence: int
+    launcher: str = "python"
+    device: DeviceRequest = field(default_factory=DeviceRequest.cpu)
+    inputs: dict[str, Any] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    cwd: str = ""
+    grace_s: float = 30.0
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "schema": SCHEMA,
+            "id": self.id,
+            "kind": self.kind,
+            "name": self.name,
+            "created": self.created,
+            "sequence": self.sequence,
+            "module": self.module,
+            "launcher": self.launcher,
+            "device": self.device.to_dict(),
+            "config": self.config,
+            "inputs": self.inputs,
+            "secrets": list(self.secrets),
+            "cwd": self.cwd,
+            "grace_s": self.grace_s,
+        }
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(
+            id=str(values["id"]),
+            kind=str(values["kind"]),
+            name=str(values["name"]),
+            module=str(values["module"]),
+            config=dict(values["config"]),
+            created=str(values["created"]),
+            sequence=int(values.get("sequence", 0)),
+            launcher=str(values.get("launcher", "python")),
+            device=DeviceRequest.from_dict(values.get("device", {})),
+            inputs=dict(values.get("inputs", {})),
+            secrets=tuple(values.get("secrets", ())),
+            cwd=str(values.get("cwd", "")),
+            grace_s=float(values.get("grace_s", 30.0)),
+        )
+
+
+def read_spec(folder: Path) -> JobSpec:
+    """The specification of the job in ``folder``; WorkspaceError if it is missing or damaged."""
+    values = read_json(folder / "spec.json")
+    try:
+        return JobSpec.from_dict(values)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise WorkspaceError(
+            f"{folder / 'spec.json'} is not a job's specification ({type(error).__name__}: {error}).",
+            hint="Delete the job and submit it anew.",
+        ) from error
+
+
+def load_spec(workspace: Workspace, job_id: str) -> JobSpec:
+    """The specification of a job; NotFoundError if there is no job of that id."""
+    folder = workspace.jobs / checked_name(job_id)
+    if not (folder / "spec.json").exists():
+        raise NotFoundError("job", job_id, hint="See `jobs list` for what there is.")
+    return read_spec(folder)

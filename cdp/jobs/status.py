@@ -1,0 +1,83 @@
+"""``status.json``: what the holder of ``alive.lock`` records about its job, and nobody else writes."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from cdp.errors import WorkspaceError
+from cdp.worker import release_reserve
+from cdp.workspace import now, read_json_or_none, write_bytes, write_json
+
+RESERVE_BYTES = 64 * 1024
+"""Set aside while a worker runs, so that its end can be recorded on a disk that it has filled."""
+
+
+class Status:
+    """The status of one job, kept in memory and written whole at each change."""
+
+    def __init__(self, folder: Path, values: dict[str, Any]) -> None:
+        self.folder = folder
+        self.values = values
+
+    @classmethod
+    def queued(cls, folder: Path) -> Status:
+        """The status of a new attempt: the first, or one more after what is recorded already."""
+        earlier = read_json_or_none(folder / "status.json")
+        history: list[dict[str, Any]] = []
+        attempt = 1
+        if isinstance(earlier, dict):
+            attempt = int(earlier.get("attempt", 0)) + 1
+            kept = ("attempt", "queued", "started", "ended", "seconds", "outcome", "devices", "exit_code", "signal")
+            ended = {key: earlier[key] for key in kept if key in earlier}
+            ended["failure"] = (earlier.get("failure") or {}).get("message", "")
+            history = [*earlier.get("history", []), ended]
+        values = {"schema": 1, "phase": "queued", "attempt": attempt, "queued": now(), "history": history}
+        status = cls(folder, values)
+        status.write()
+        return status
+
+    @classmethod
+    def load(cls, folder: Path) -> Status:
+        """The status as written; that of a first attempt if it is damaged."""
+        values = read_json_or_none(folder / "status.json")
+        return cls(folder, values) if isinstance(values, dict) else cls.queued(folder)
+
+    @property
+    def attempt(self) -> int:
+        return int(self.values["attempt"])
+
+    def running(self, *, supervisor_pid: int, worker_pid: int, devices: tuple[str, ...]) -> None:
+        """Record that the worker was started. ``started_clock`` is on the machine's monotonic clock."""
+        self.values.update(
+            phase="running",
+            supervisor_pid=supervisor_pid,
+            worker_pid=worker_pid,
+            devices=list(devices),
+            started=now(),
+            started_clock=time.monotonic(),
+        )
+        self.write()
+
+    def ended(self, outcome: str, **values: Any) -> None:
+        """Record the end: outcome finished, stopped or failed, with message, failure, exit_code and signal."""
+        began = self.values.get("started_clock")
+        seconds = round(max(0.0, time.monotonic() - began), 3) if began is not None else 0.0
+        self.values.update(phase="ended", outcome=outcome, ended=now(), seconds=seconds, **values)
+        self.write()
+
+    def write(self) -> None:
+        """Write ``status.json``; where the disk is full, the reserve is given up for it."""
+        path = self.folder / "status.json"
+        try:
+            write_json(path, self.values)
+        except WorkspaceError:
+            release_reserve(self.folder)
+            write_json(path, self.values)
+
+    def set_reserve(self) -> None:
+        """Set the reserve aside; without it on a disk that is full already."""
+        with suppress(WorkspaceError):
+            write_bytes(self.folder / "reserve", bytes(RESERVE_BYTES))

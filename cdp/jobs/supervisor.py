@@ -1,0 +1,211 @@
+"""One supervisor per job: ``python -m cdp.jobs.supervisor <job folder> [<descriptor of the held lock>]``.
+
+It runs in a session of its own, so that neither a closed browser tab nor the end of the app reaches it. It holds
+``alive.lock`` for its life, waits for its turn in the queue, starts the worker, hears stop requests, reaps whatever
+the worker leaves, and records how it ended. Its own output goes to ``supervisor.log``.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import traceback
+from pathlib import Path
+from typing import Any
+
+from cdp.errors import CdpError, WorkspaceError
+from cdp.jobs import processes
+from cdp.jobs.devices import cpu_slots, list_gpus
+from cdp.jobs.failures import classify, log_tail
+from cdp.jobs.launchers import command, environment
+from cdp.jobs.queue import Queue
+from cdp.jobs.spec import JobSpec, read_spec
+from cdp.jobs.status import Status
+from cdp.locks import wait_for_lock
+from cdp.worker import failure_of, release_reserve
+from cdp.workspace import Workspace, read_json_or_none
+
+POLL_S = 0.1
+"""Seconds between looks at the worker and at the stop request."""
+
+QUEUE_POLL_S = 0.25
+"""Seconds between looks at the queue, while waiting in it."""
+
+LEAVE_WITHIN_S = 60.0
+"""How long processes may linger after the worker has said that it is done (a hung communication library)."""
+
+
+class Supervisor:
+    """The life of one attempt of one job."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.workspace = Workspace(folder.parent.parent)
+        self.spec: JobSpec = read_spec(folder)
+        self.status = Status.load(folder)
+        self.queue = Queue(self.workspace)
+        self.asked_to_end = False
+
+    def run(self) -> None:
+        """Queue, run, record. Whatever goes wrong here is recorded as the failure of the job."""
+        processes.adopt_orphans()
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+            signal.signal(number, self._on_signal)
+        try:
+            devices = self._wait_for_turn()
+            if devices is None:
+                self.status.ended("stopped", message="It was stopped before it started.")
+                return
+            self._run_worker(devices)
+        except BaseException as error:
+            traceback.print_exc()
+            processes.send(processes.descendants(), signal.SIGKILL)
+            failure = {**failure_of(error), "log_tail": log_tail(self.folder / "supervisor.log")}
+            if not isinstance(error, CdpError):
+                failure["message"] = f"The supervisor failed: {failure['message']}"
+            self.status.ended("failed", failure=failure)
+        finally:
+            self.queue.remove(self.spec.id)
+            release_reserve(self.folder)
+
+    def _on_signal(self, *_: Any) -> None:
+        """The machine shuts down, or someone ends the supervisor politely: the same as a request to stop."""
+        self.asked_to_end = True
+
+    def _stop_requested(self) -> bool:
+        return self.asked_to_end or (self.folder / "stop.request").exists()
+
+    def _wait_for_turn(self) -> tuple[str, ...] | None:
+        """The devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
+        slots = cpu_slots()
+        gpus = [gpu.uuid for gpu in list_gpus()] if self.spec.device.lane == "gpu" else []
+        room = slots if self.spec.device.lane == "cpu" else max(1, len(gpus))
+        seen, asked = -1, 0.0
+        while not self._stop_requested():
+            changed, moment = self.queue.changed(), time.monotonic()
+            place = self.queue.positions().get(self.spec.id, 1) if changed != seen or moment - asked > 2.0 else 0
+            # Only those near the front need the queue's lock at each change; the rest look now and then, in case
+            # that one ahead of them was killed and left its ticket behind.
+            if place and (place <= room or moment - asked > 2.0 + 0.1 * place):
+                asked = moment
+                devices = self.queue.try_take(self.spec.id, slots=slots, gpus=gpus)
+                if devices is not None:
+                    return devices
+            seen = changed
+            time.sleep(QUEUE_POLL_S)
+        return None
+
+    def _run_worker(self, devices: tuple[str, ...]) -> None:
+        self.status.set_reserve()
+        kills_before = processes.memory_kills()
+        log_path = self.folder / "worker.log"
+        with open(log_path, "ab") as log:
+            if self.status.attempt > 1:
+                log.write(f"\n--- attempt {self.status.attempt} ---\n".encode())
+                log.flush()
+            worker = subprocess.Popen(
+                command(self.spec, self.folder, devices),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=self.spec.cwd if self.spec.cwd and os.path.isdir(self.spec.cwd) else None,
+                env=environment(self.spec, devices, self.status.attempt, os.environ),
+                process_group=0,
+            )
+        self.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
+        code, forced = self._watch(worker)
+        self._record_end(code, forced, processes.memory_kills() > kills_before, log_path)
+
+    def _watch(self, worker: subprocess.Popen[bytes]) -> tuple[int, bool]:
+        """Wait until no process of the worker is left. Its exit code, and whether a stop had to be forced."""
+        code: int | None = None
+        deadline: float | None = None
+        forced = stopping = False
+        while True:
+            ended = processes.reap()
+            if worker.pid in ended:
+                code = worker.returncode = ended[worker.pid]
+            left = processes.descendants() if code is not None or deadline is not None else [worker.pid]
+            if code is not None and not left:
+                return code, forced
+            moment = time.monotonic()
+            if not stopping and self._stop_requested():
+                stopping, deadline = True, moment + self.spec.grace_s
+                self._ask_to_stop(worker.pid)
+            if deadline is None and (code is not None or self._outcome() is not None):
+                deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))
+                if code is not None:
+                    processes.send(left, signal.SIGTERM)
+            if deadline is not None and (moment >= deadline or self._stop_now()):
+                forced = forced or (stopping and self._outcome() is None)
+                processes.send(left, signal.SIGKILL)
+            time.sleep(POLL_S)
+
+    def _ask_to_stop(self, pid: int) -> None:
+        """SIGTERM to the workers themselves. Launchers are spared: they would kill what is busy saving."""
+        targets = processes.children_of(pid) if self.spec.launcher == "accelerate" else [pid]
+        processes.send(targets, signal.SIGTERM)
+
+    def _stop_now(self) -> bool:
+        request = read_json_or_none(self.folder / "stop.request")
+        return isinstance(request, dict) and bool(request.get("now"))
+
+    def _outcome(self) -> str | None:
+        """What the worker of this attempt says of its end: finished, stopped, or None."""
+        record = read_json_or_none(self.folder / "outcome.json")
+        if isinstance(record, dict) and record.get("attempt") == self.status.attempt:
+            return str(record.get("outcome"))
+        return None
+
+    def _record_end(self, code: int, forced: bool, killed_for_memory: bool, log_path: Path) -> None:
+        """Decide between finished, stopped and failed, and write it down."""
+        facts = {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
+        said = self._outcome()
+        reported = read_json_or_none(self.folder / "failure.json")
+        if not isinstance(reported, dict) or reported.get("attempt") != self.status.attempt:
+            reported = None
+        if said is not None:
+            self.status.ended(said, message=self._stopped_message() if said == "stopped" else "", **facts)
+        elif reported is None and self._stop_requested():
+            message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if forced else ""
+            self.status.ended("stopped", message=f"{message}Resume it to go on from its last checkpoint.", **facts)
+        elif reported is None and code == 0:
+            self.status.ended("finished", **facts)
+        else:
+            failure = classify(
+                exit_code=code,
+                signal_number=-code if code < 0 else None,
+                reported=reported,
+                tail=log_tail(log_path),
+                killed_for_memory=killed_for_memory,
+            )
+            self.status.ended("failed", failure=failure, **facts)
+
+    def _stopped_message(self) -> str:
+        if (self.folder / "stop.request").exists():
+            return "It was stopped; what it had is saved."
+        return "It was ended by a signal from outside; what it had is saved."
+
+
+def main(arguments: list[str]) -> None:
+    """Take over the lock that the submitter holds (or take it), then supervise."""
+    if not arguments or len(arguments) > 2:
+        print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor>]", file=sys.stderr)
+        raise SystemExit(2)
+    folder = Path(arguments[0]).resolve()
+    if len(arguments) == 2:
+        os.set_inheritable(int(arguments[1]), False)
+    else:
+        try:
+            wait_for_lock(folder / "alive.lock", "The job", wait_s=2.0)
+        except WorkspaceError as error:
+            print(error, file=sys.stderr)
+            raise SystemExit(2) from error
+    Supervisor(folder).run()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,281 @@
+"""What people see of jobs: one record per job, its metrics and its log. Reads files, changes nothing."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from cdp.errors import NotFoundError, WorkspaceError
+from cdp.jobs.queue import Queue
+from cdp.jobs.spec import JobSpec, load_spec, read_spec
+from cdp.jobs.state import JobFiles, State, derive
+from cdp.locks import is_held
+from cdp.workspace import Workspace, folder_size, read_jsonl
+
+
+@dataclass(frozen=True, slots=True)
+class JobView:
+    """A job as shown. Times are ISO 8601 in UTC ("" where not yet), durations seconds, sizes bytes.
+
+    ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
+    about its present phase; ``queue_position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
+    message, hint and log_tail; ``size`` is None in lists.
+    """
+
+    id: str
+    kind: str
+    name: str
+    state: State
+    message: str
+    phase: str
+    done: int
+    total: int
+    unit: str
+    rate: float | None
+    eta_s: float | None
+    queue_position: int | None
+    attempt: int
+    created: str
+    started: str
+    ended: str
+    seconds: float | None
+    failure: dict[str, Any] | None
+    config: dict[str, Any]
+    inputs: dict[str, Any]
+    devices: tuple[str, ...]
+    host_memory: int | None
+    gpu_memory: int | None
+    has_model: bool
+    sequence: int
+    folder: Path
+    size: int | None = None
+    history: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def active(self) -> bool:
+        return self.state.active
+
+    @property
+    def fraction(self) -> float:
+        """How much of the present phase is done, from 0 to 1; 1 for a finished job."""
+        if self.state is State.FINISHED:
+            return 1.0
+        return min(1.0, max(0.0, self.done / self.total)) if self.total > 0 else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """For ``--json``: everything, with plain values."""
+        values = asdict(self)
+        values.update(state=str(self.state), folder=str(self.folder), devices=list(self.devices))
+        return values
+
+
+def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobView:
+    """One job. NotFoundError if there is none of that id; WorkspaceError if its specification is damaged."""
+    spec = load_spec(workspace, job_id)
+    return _view(workspace, spec, Queue(workspace).positions, with_size=with_size)
+
+
+def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
+    """All jobs, or those of some kinds, the newest first. One whose specification is damaged is shown as failed."""
+    places: dict[str, int] | None = None
+
+    def positions() -> dict[str, int]:
+        nonlocal places
+        if places is None:
+            places = Queue(workspace).positions()
+        return places
+
+    found = []
+    for folder in workspace.jobs.glob("[!.]*"):
+        try:
+            spec = read_spec(folder)
+        except WorkspaceError as error:
+            if (folder / "spec.json").exists():
+                found.append(_damaged(folder, error))
+            continue
+        if kinds is None or spec.kind in kinds:
+            found.append(_view(workspace, spec, positions, with_size=False))
+    return sorted(found, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
+
+
+def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str, int]], *, with_size: bool) -> JobView:
+    folder = workspace.jobs / spec.id
+    # The lock is asked first: a job that ends in between has then written its end before its files are read, and
+    # cannot appear as cut off. One that is resumed in between would: so ask again before saying that.
+    held = is_held(folder / "alive.lock")
+    files = JobFiles.read(folder)
+    clock = time.monotonic()
+    state = derive(files, held, clock)
+    if state.state is State.LOST and is_held(folder / "alive.lock"):
+        files = JobFiles.read(folder)
+        state = derive(files, True, clock)
+    status = files.status or {}
+    beat = files.current(files.heartbeat) or {}
+    running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
+    eta = beat.get("eta_s") if running else None
+    if eta is not None and isinstance(beat.get("clock"), (int, float)):
+        eta = max(0.0, float(eta) - max(0.0, clock - float(beat["clock"])))
+    return JobView(
+        id=spec.id,
+        kind=spec.kind,
+        name=spec.name,
+        state=state.state,
+        message=state.message or str(beat.get("message", "")),
+        phase=str(beat.get("phase", "")),
+        done=int(beat.get("done", 0)),
+        total=int(beat.get("total", 0)),
+        unit=str(beat.get("unit", "")),
+        rate=beat.get("rate"),
+        eta_s=eta,
+        queue_position=positions().get(spec.id, 1) if state.state is State.QUEUED else None,
+        attempt=files.attempt,
+        created=spec.created,
+        started=str(status.get("started", "")),
+        ended=str(status.get("ended", "")),
+        seconds=_seconds(status, beat, state.state, clock),
+        failure=state.failure,
+        config=spec.config,
+        inputs=spec.inputs,
+        devices=tuple(status.get("devices", ())),
+        host_memory=beat.get("host_memory") if running else None,
+        gpu_memory=beat.get("gpu_memory") if running else None,
+        has_model=(folder / "model").is_dir(),
+        sequence=spec.sequence,
+        folder=folder,
+        size=folder_size(folder) if with_size else None,
+        history=list(status.get("history", [])),
+    )
+
+
+def _damaged(folder: Path, error: WorkspaceError) -> JobView:
+    """What can be said of a job whose specification cannot be read."""
+    spec = JobSpec(id=folder.name, kind=folder.name.split("-")[0], name=folder.name, module="", config={}, created="",
+                   sequence=0)  # fmt: skip
+    shown = _view(Workspace(folder.parent.parent), spec, dict, with_size=False)
+    failure = {"kind": error.kind, "message": error.message, "hint": error.hint, "log_tail": []}
+    return replace(shown, state=State.FAILED, message="", failure=failure)
+
+
+def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: float) -> float | None:
+    """How long the attempt ran or has been running; for one that was cut off, until its last sign of life."""
+    if status.get("phase") == "ended":
+        return status.get("seconds")
+    began = status.get("started_clock")
+    if not isinstance(began, (int, float)):
+        return None
+    if not state.active:
+        clock = float(beat.get("clock", began))
+    return round(max(0.0, clock - float(began)), 3)
+
+
+def read_metrics(workspace: Workspace, job_id: str) -> list[dict[str, Any]]:
+    """What the worker logged, in order: dictionaries with step, time, attempt and values.
+
+    Where a resumed attempt went back to a checkpoint, the steps that the earlier attempt had logged beyond it are
+    left out: each step appears once, as it counts in the end.
+    """
+    load_spec(workspace, job_id)
+    kept: list[dict[str, Any]] = []
+    for record in read_jsonl(workspace.job(job_id) / "metrics.jsonl"):
+        if not isinstance(record, dict):
+            continue
+        attempt, step = record.get("attempt", 1), record.get("step", 0)
+        while kept and kept[-1].get("attempt", 1) < attempt and kept[-1].get("step", 0) >= step:
+            kept.pop()
+        kept.append(record)
+    return kept
+
+
+def read_log(workspace: Workspace, job_id: str, *, tail_bytes: int = 64 * 1024) -> str:
+    """The end of the worker's log, at most ``tail_bytes`` of it, starting at a line's start."""
+    return follow_log(workspace, job_id, tail_bytes=tail_bytes)[0]
+
+
+def follow_log(
+    workspace: Workspace, job_id: str, *, offset: int | None = None, tail_bytes: int = 64 * 1024
+) -> tuple[str, int]:
+    """What was written since ``offset`` (None: only the end) and the offset to ask with next time.
+
+    At most ``tail_bytes`` are returned at once; where more was written, the newest.
+    """
+    load_spec(workspace, job_id)
+    try:
+        with open(workspace.job(job_id) / "worker.log", "rb") as file:
+            size = file.seek(0, 2)
+            start = max(0, size - tail_bytes, min(offset or 0, size))
+            file.seek(start)
+            data = file.read(size - start)
+    except FileNotFoundError:
+        return "", 0
+    except OSError as error:
+        raise WorkspaceError(f"The log of {job_id} cannot be read: {error.strerror or error}.") from error
+    if start > (offset or 0):
+        data = data[data.find(b"\n") + 1 :]
+    return data.decode("utf-8", "replace"), size
+
+
+def search_log(workspace: Workspace, job_id: str, text: str, *, limit: int = 200) -> tuple[list[tuple[int, str]], int]:
+    """Lines of the log that contain ``text`` (letter case ignored): (line number, line), the last ``limit`` of them.
+
+    The second value counts all that match. The log is read line by line, whatever its size.
+    """
+    load_spec(workspace, job_id)
+    pattern = re.compile(re.escape(text.encode("utf-8")), re.IGNORECASE)
+    found: list[tuple[int, str]] = []
+    count = 0
+    try:
+        with open(workspace.job(job_id) / "worker.log", "rb") as file:
+            for number, line in enumerate(file, 1):
+                if pattern.search(line):
+                    count += 1
+                    found.append((number, line.rstrip(b"\r\n").decode("utf-8", "replace")[:2000]))
+                    if len(found) > limit:
+                        found.pop(0)
+    except FileNotFoundError:
+        pass
+    return found, count
+
+
+def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:
+    """The id of the job meant by an id, the beginning of one, or a name.
+
+    Where several jobs have the name, the newest is meant. NotFoundError if nothing or several ids fit.
+    """
+    if (workspace.jobs / text / "spec.json").is_file():
+        return load_spec(workspace, text).id
+    jobs = list_jobs(workspace, kinds)
+    named = [job.id for job in jobs if job.name == text]
+    if named:
+        return named[0]
+    starting = [job.id for job in jobs if text and job.id.startswith(text)]
+    if len(starting) == 1:
+        return starting[0]
+    if starting:
+        raise NotFoundError("job", text, hint=f"Several begin like that: {', '.join(starting[:20])}.")
+    raise NotFoundError("job", text, known=[job.id for job in jobs])
+
+
+def wait(
+    workspace: Workspace,
+    job_id: str,
+    on_update: Callable[[JobView], None] | None = None,
+    *,
+    every_s: float = 0.5,
+    timeout_s: float | None = None,
+) -> JobView:
+    """Follow a job until it has ended and return its last view. Interrupting the wait leaves the job running.
+
+    ``on_update`` hears each view. After ``timeout_s`` the view of a job that is still active is returned.
+    """
+    began = time.monotonic()
+    while True:
+        job = view(workspace, job_id, with_size=False)
+        if on_update is not None:
+            on_update(job)
+        if not job.active or (timeout_s is not None and time.monotonic() - began > timeout_s):
+            return job
+        time.sleep(every_s)

@@ -1,0 +1,61 @@
+"""Starting test workers and waiting for what they do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from cdp import jobs
+from cdp.workspace import Workspace, read_json
+
+PATIENCE_S = 60.0
+"""How long a test waits for something that must happen before it calls it a failure; not a measure of speed."""
+
+
+def start(workspace: Workspace, worker: str = "count", name: str = "", **options: Any) -> str:
+    """Submit a test worker; keyword arguments of ``submit`` pass through, all others become its configuration."""
+    passed = {key: options.pop(key) for key in ("launcher", "device", "env_secrets", "grace_s") if key in options}
+    return jobs.submit(
+        workspace, kind="test", name=name or worker, module=f"tests.jobs.workers.{worker}", config=options, **passed
+    )
+
+
+def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_S) -> Any:
+    """Wait until ``condition()`` is true and return it; AssertionError that names ``what`` if it never is."""
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.03)
+    raise AssertionError(f"waited {patience_s:g} s in vain for: {what}")
+
+
+def state(workspace: Workspace, job_id: str) -> str:
+    return str(jobs.view(workspace, job_id, with_size=False).state)
+
+
+def until_state(workspace: Workspace, job_id: str, *wanted: str, patience_s: float = PATIENCE_S) -> jobs.JobView:
+    """Wait until the job is in one of these states and return its view."""
+    seen: list[str] = []
+
+    def reached() -> jobs.JobView | None:
+        job = jobs.view(workspace, job_id, with_size=False)
+        if not seen or seen[-1] != job.state:
+            seen.append(str(job.state))
+        return job if job.state in wanted else None
+
+    try:
+        return until(reached, f"{job_id} to be {' or '.join(wanted)}", patience_s)
+    except AssertionError as error:
+        raise AssertionError(f"{error} (was: {', '.join(seen)}; {jobs.read_log(workspace, job_id)[-2000:]})") from None
+
+
+def until_step(workspace: Workspace, job_id: str, step: int) -> None:
+    """Wait until the counting worker has done so many steps."""
+    until(lambda: jobs.view(workspace, job_id, with_size=False).done >= step, f"{job_id} to reach step {step}")
+
+
+def status(workspace: Workspace, job_id: str) -> dict[str, Any]:
+    return read_json(workspace.job(job_id) / "status.json")

@@ -1,0 +1,1 @@
+"""Small workers that tests start as real processes: ``python -m tests.jobs.workers.<name> <job folder>``."""
