@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +35,14 @@ def submit(
     inputs: Mapping[str, Any] | None = None,
     env_secrets: Mapping[str, str] | None = None,
     grace_s: float | None = None,
+    after: Sequence[str] = (),
 ) -> str:
     """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
 
     ``env_secrets`` reach the worker as environment variables and are written nowhere; only their names are, so that a
     resume knows what to ask for. ``grace_s`` is how long a stop may take before it becomes a kill (default
-    ``$CDP_STOP_GRACE_S`` or 30). ConfigError if the machine cannot give the device, WorkspaceError if the job's
-    folder cannot be written or no process can be started.
+    ``$CDP_STOP_GRACE_S`` or 30). ``after`` names jobs that it waits for; it fails if one of them fails. ConfigError if
+    the machine cannot give the device, WorkspaceError if the job's folder cannot be written or no process started.
     """
     device = device or DeviceRequest.cpu()
     if launcher not in LAUNCHERS:
@@ -67,9 +68,11 @@ def submit(
             secrets=tuple(sorted(env_secrets or {})),
             cwd=os.getcwd(),
             grace_s=_grace() if grace_s is None else grace_s,
+            after=tuple(after),
         )
         Status.queued(folder)
-        queue.add(sequence, job_id, device)
+        if not after:
+            queue.add(sequence, job_id, device)
         write_json(folder / "spec.json", spec.to_dict())
         _start_supervisor(workspace, folder, lock, env_secrets or {})
     except BaseException:
@@ -102,7 +105,8 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
         (folder / "stop.request").unlink(missing_ok=True)
         status = Status.queued(folder)
         queue.remove(job_id)
-        queue.add(queue.next_sequence(), job_id, spec.device)
+        if not spec.after:
+            queue.add(queue.next_sequence(), job_id, spec.device)
         try:
             _start_supervisor(workspace, folder, lock, env_secrets or {})
         except WorkspaceError:

@@ -20,7 +20,8 @@ class JobSpec:
 
     ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
     needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
-    orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill.
+    orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
+    ``after`` names jobs that have to end well before this one takes its place in the queue.
     """
 
     id: str
@@ -36,6 +37,7 @@ class JobSpec:
     secrets: tuple[str, ...] = ()
     cwd: str = ""
     grace_s: float = 30.0
+    after: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -53,6 +55,7 @@ class JobSpec:
             "secrets": list(self.secrets),
             "cwd": self.cwd,
             "grace_s": self.grace_s,
+            "after": list(self.after),
         }
 
     @classmethod
@@ -71,6 +74,7 @@ class JobSpec:
             secrets=tuple(values.get("secrets", ())),
             cwd=str(values.get("cwd", "")),
             grace_s=float(values.get("grace_s", 30.0)),
+            after=tuple(values.get("after", ())),
         )
 
 

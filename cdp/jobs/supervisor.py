@@ -16,15 +16,16 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import CdpError, WorkspaceError
+from cdp.errors import CdpError, ConfigError, WorkspaceError
 from cdp.jobs import processes
 from cdp.jobs.devices import cpu_slots, list_gpus
 from cdp.jobs.failures import classify, log_tail
 from cdp.jobs.launchers import command, environment
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import JobSpec, read_spec
+from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
-from cdp.locks import wait_for_lock
+from cdp.locks import is_held, wait_for_lock
 from cdp.worker import failure_of, release_reserve
 from cdp.workspace import Workspace, read_json_or_none
 
@@ -55,7 +56,7 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         try:
-            devices = self._wait_for_turn()
+            devices = self._wait_for_turn() if self._wait_for_others() else None
             if devices is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
                 return
@@ -77,6 +78,30 @@ class Supervisor:
 
     def _stop_requested(self) -> bool:
         return self.asked_to_end or (self.folder / "stop.request").exists()
+
+    def _wait_for_others(self) -> bool:
+        """Wait for the jobs named in ``after``, then join the queue; False if it was stopped meanwhile.
+
+        A stopped job is as good as a finished one: what it had is saved. ConfigError if one failed or is gone.
+        """
+        for job_id in self.spec.after:
+            while (found := self._state_of(job_id)).active:
+                if self._stop_requested():
+                    return False
+                time.sleep(QUEUE_POLL_S)
+            if found not in (State.FINISHED, State.STOPPED):
+                raise ConfigError(
+                    f"The job {job_id}, which this one waited for, ended as {found}.",
+                    hint="Resume that job, then this one.",
+                )
+        if self.spec.after:
+            self.queue.add(self.queue.next_sequence(), self.spec.id, self.spec.device)
+        return True
+
+    def _state_of(self, job_id: str) -> State:
+        folder = self.workspace.job(job_id)
+        held = is_held(folder / "alive.lock")  # asked before the files: see view._view
+        return derive(JobFiles.read(folder), held, time.monotonic()).state
 
     def _wait_for_turn(self) -> tuple[str, ...] | None:
         """The devices that the job may use, once it is its turn; None if it was stopped meanwhile."""

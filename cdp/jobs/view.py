@@ -124,7 +124,7 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         kind=spec.kind,
         name=spec.name,
         state=state.state,
-        message=state.message or str(beat.get("message", "")),
+        message=state.message or _waits_for(spec, state.state, positions) or str(beat.get("message", "")),
         phase=str(beat.get("phase", "")),
         done=int(beat.get("done", 0)),
         total=int(beat.get("total", 0)),
@@ -149,6 +149,13 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         size=folder_size(folder) if with_size else None,
         history=list(status.get("history", [])),
     )
+
+
+def _waits_for(spec: JobSpec, state: State, positions: Callable[[], dict[str, int]]) -> str:
+    """What a queued job says that has not joined the queue yet."""
+    if state is not State.QUEUED or not spec.after or spec.id in positions():
+        return ""
+    return f"Starts after {' and '.join(spec.after)}."
 
 
 def _damaged(folder: Path, error: WorkspaceError) -> JobView:

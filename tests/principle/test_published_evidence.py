@@ -64,6 +64,9 @@ def test_two_datasets_are_not_enough() -> None:
 
 
 def test_equal_cw_gives_no_threshold() -> None:
-    same = [Difference("any", "qdoc_minus_one", 5, name, 8.0, gain) for name, gain in zip("abc", (1.0, 2.0, 3.0), strict=True)]
+    same = [
+        Difference("any", "qdoc_minus_one", 5, name, 8.0, gain)
+        for name, gain in zip("abc", (1.0, 2.0, 3.0), strict=True)
+    ]
     with pytest.raises(InputError, match="different CW"):
         threshold(same)
