@@ -1,0 +1,62 @@
+"""Documents in: one reader per format, checks that name every row not taken, storage as Parquet.
+
+>>> with read_documents(path) as result:                     # doctest: +SKIP
+...     manifest = store(result, "my documents", workspace)
+>>> for document in iter_documents(workspace, manifest.id):  # doctest: +SKIP
+...     ...
+
+Defaults: JSONL, CSV, TSV and Parquet fields are found by their names; plain text and Markdown files become one
+document each, with the file's name as id; documents without ids are numbered by their rows; a repeated id and an empty
+text are rejected and listed.
+"""
+
+from __future__ import annotations
+
+from cdp.corpus.documents import DocumentFile
+from cdp.corpus.languages import guess_language, language_shares
+from cdp.corpus.lengths import Distribution, count_words
+from cdp.corpus.manifest import CorpusManifest
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.queries import FoundQueries
+from cdp.corpus.readers import READERS
+from cdp.corpus.reading import ReadResult, read_documents
+from cdp.corpus.rejections import Rejected
+from cdp.corpus.storage import (
+    delete_corpus,
+    document_page,
+    get_documents,
+    iter_documents,
+    list_corpora,
+    load_documents,
+    load_manifest,
+    open_corpus,
+    resolve_corpus,
+    search_documents,
+    store,
+)
+
+__all__ = [
+    "READERS",
+    "CorpusManifest",
+    "Distribution",
+    "DocumentFile",
+    "FoundQueries",
+    "ReadOptions",
+    "ReadResult",
+    "Rejected",
+    "count_words",
+    "delete_corpus",
+    "document_page",
+    "get_documents",
+    "guess_language",
+    "iter_documents",
+    "language_shares",
+    "list_corpora",
+    "load_documents",
+    "load_manifest",
+    "open_corpus",
+    "read_documents",
+    "resolve_corpus",
+    "search_documents",
+    "store",
+]

@@ -1,0 +1,111 @@
+"""A Parquet file of documents, read by row group so that memory stays bounded whatever its size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cdp.errors import WorkspaceError
+from cdp.records import Document
+
+SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
+ROW_GROUP_ROWS = 8192
+ROW_GROUP_CHARACTERS = 32 * 2**20
+"""A row group ends after 8,192 documents or 32 Mi characters, whichever comes first."""
+
+
+class DocumentWriter:
+    """Writes record batches of ``SCHEMA``, one row group each, compressed with zstd."""
+
+    def __init__(self, path: Path) -> None:
+        self._writer = pq.ParquetWriter(
+            path, SCHEMA, compression="zstd", use_dictionary=["title"], write_statistics=["id"]
+        )
+
+    def write(self, ids: list[str], titles: list[str], texts: list[str]) -> None:
+        columns = [pa.array(values, pa.string()) for values in (ids, titles, texts)]
+        self._writer.write_table(pa.Table.from_arrays(columns, schema=SCHEMA), row_group_size=max(1, len(ids)))
+
+    def close(self) -> None:
+        self._writer.close()
+
+
+class DocumentFile:
+    """The documents in ``path``, in their order. Can be iterated any number of times; ``len`` is their number."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._metadata = pq.read_metadata(path)
+        except (pa.ArrowException, OSError) as error:
+            raise WorkspaceError(
+                f"The documents in {path} cannot be read: {str(error).splitlines()[0]}.", hint="Add the corpus anew."
+            ) from error
+
+    def __len__(self) -> int:
+        return int(self._metadata.num_rows)
+
+    def __iter__(self) -> Iterator[Document]:
+        return self.iter()
+
+    def batches(
+        self, start: int = 0, limit: int | None = None, columns: Sequence[str] = SCHEMA.names
+    ) -> Iterator[pa.Table]:
+        """Tables of the documents ``start`` … ``start + limit - 1`` (from 0), one per row group."""
+        end = len(self) if limit is None else min(len(self), start + limit)
+        at = 0
+        with pq.ParquetFile(self.path, metadata=self._metadata) as file:
+            for group in range(self._metadata.num_row_groups):
+                if at >= end:
+                    return
+                n = self._metadata.row_group(group).num_rows
+                first, last = max(start, at), min(end, at + n)
+                if first < last:
+                    yield file.read_row_group(group, columns=list(columns)).slice(first - at, last - first)
+                at += n
+
+    def iter(self, start: int = 0, limit: int | None = None) -> Iterator[Document]:
+        """The documents one by one, with one row group in memory at a time."""
+        for table in self.batches(start, limit):
+            yield from to_documents(table)
+
+    def table(self, start: int = 0, limit: int | None = None, columns: Sequence[str] = SCHEMA.names) -> pa.Table:
+        """A slice as one table with ``columns``."""
+        schema = pa.schema([SCHEMA.field(name) for name in columns])
+        return pa.concat_tables([schema.empty_table(), *self.batches(start, limit, columns)])
+
+    def get(self, ids: Sequence[str]) -> dict[str, Document]:
+        """The documents with these ids, as far as they exist, in the order of ``ids``."""
+        wanted = pa.array(list(dict.fromkeys(ids)), pa.string())
+        found: dict[str, Document] = {}
+        with pq.ParquetFile(self.path, metadata=self._metadata) as file:
+            for group in range(self._metadata.num_row_groups):
+                if len(found) == len(wanted):
+                    break
+                hits = pc.is_in(file.read_row_group(group, columns=["id"]).column("id"), value_set=wanted)
+                if pc.any(hits).as_py():
+                    found.update((d.id, d) for d in to_documents(file.read_row_group(group).filter(hits)))
+        return {id: found[id] for id in dict.fromkeys(ids) if id in found}
+
+    def search(self, text: str, limit: int = 50) -> list[Document]:
+        """The first ``limit`` documents whose id, title or text contains ``text``, upper and lower case alike."""
+        found: list[Document] = []
+        for table in self.batches():
+            matches = [pc.match_substring(table.column(name), text, ignore_case=True) for name in SCHEMA.names]
+            hits = pc.or_(pc.or_(matches[0], matches[1]), matches[2])
+            found.extend(to_documents(table.filter(hits).slice(0, limit - len(found))))
+            if len(found) >= limit:
+                break
+        return found
+
+
+def to_documents(table: pa.Table) -> Iterator[Document]:
+    """The rows of a table with id, title and text as records."""
+    for batch in table.to_batches(max_chunksize=1024):
+        columns = (batch.column(name).to_pylist() for name in ("id", "text", "title"))
+        for id, text, title in zip(*columns, strict=True):
+            yield Document(id, text, title)

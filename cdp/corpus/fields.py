@@ -1,0 +1,67 @@
+"""Which field of a row is the id, the title, the text, and the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cdp.corpus.options import ReadOptions
+from cdp.errors import InputError
+
+GUESSES = {
+    "id": ("_id", "id", "doc_id", "docid", "pid"),
+    "title": ("title",),
+    "text": ("text", "contents", "content", "passage", "body", "document"),
+    "queries": ("queries", "query"),
+}
+
+
+@dataclass(frozen=True)
+class FieldMap:
+    """Field names as they stand in the file. Without ``id`` the documents are numbered."""
+
+    text: str
+    id: str | None = None
+    title: str | None = None
+    queries: str | None = None
+
+
+def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
+    """The user's choice, else the first guess that is there (upper and lower case alike).
+
+    InputError if a chosen field is not there, or if no field can be the text.
+    """
+    listed = ", ".join(repr(name) for name in found[:20]) + (", …" if len(found) > 20 else "")
+    chosen: dict[str, str | None] = {}
+    for role, option in (("id", options.id_field), ("title", options.title_field), ("text", options.text_field)):
+        if option is None:
+            chosen[role] = _guess(role, found)
+        elif option in found:
+            chosen[role] = option
+        else:
+            raise InputError(
+                f"There is no field {option!r}; the fields found are {listed or 'none'}.",
+                hint=f"Set {role}_field to one of them.",
+                file=file,
+            )
+    text = chosen["text"]
+    if text is None:
+        raise InputError(
+            f"None of the fields found ({listed or 'none'}) is known to hold the text of a document.",
+            hint="Say which one does with text_field, and likewise id_field and title_field.",
+            file=file,
+        )
+    taken = {name for name in chosen.values() if name is not None}
+    queries = _guess("queries", [name for name in found if name not in taken])
+    return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)
+
+
+def _guess(role: str, found: Sequence[str]) -> str | None:
+    lowered = {name.strip().lower(): name for name in reversed(found)}
+    return next((lowered[guess] for guess in GUESSES[role] if guess in lowered), None)
+
+
+def headerless_fields(n_columns: int) -> dict[str, str]:
+    """Roles of the columns ``1 … n`` of a table without a header; empty where they cannot be told."""
+    roles = {1: ("text",), 2: ("id", "text"), 3: ("id", "title", "text")}.get(n_columns, ())
+    return {role: str(i) for i, role in enumerate(roles, start=1)}

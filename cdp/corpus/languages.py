@@ -1,0 +1,102 @@
+"""Which language a text is in: by its script, and where several share one, by their function words.
+
+A guess for orientation, made without a model; it says ``unknown`` rather than guess between close relatives.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+from cdp.corpus.function_words import FUNCTION_WORDS
+
+UNKNOWN = "unknown"
+
+_SCRIPTS = {
+    "Latin": "A-Za-zªº\u00c0-\u024f\u1e00-\u1eff",
+    "Cyrillic": "\u0400-\u052f",
+    "Arabic": "\u0620-\u064a\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f",
+    "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
+    "Kana": "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff",
+    "Hangul": "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3",
+    "Devanagari": "\u0900-\u0963\u0970-\u097f",
+    "Greek": "\u0370-\u03ff\u1f00-\u1fff",
+    "Hebrew": "\u05d0-\u05ea",
+    "Thai": "\u0e01-\u0e3a\u0e40-\u0e4e",
+    "Bengali": "\u0980-\u09e3\u09f0-\u09fb",
+    "Tamil": "\u0b80-\u0bff",
+    "Telugu": "\u0c00-\u0c7f",
+    "Georgian": "\u10a0-\u10ff",
+    "Armenian": "\u0531-\u058f",
+}
+_LETTERS = {script: re.compile(f"[{letters}]") for script, letters in _SCRIPTS.items()}
+_WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for script in FUNCTION_WORDS}
+
+_ONE_LANGUAGE = {
+    "Hangul": "ko",
+    "Greek": "el",
+    "Hebrew": "he",
+    "Thai": "th",
+    "Bengali": "bn",
+    "Tamil": "ta",
+    "Telugu": "te",
+    "Georgian": "ka",
+    "Armenian": "hy",
+}
+
+MIN_LETTERS = 12
+MIN_SYLLABLES = 4
+"""Fewer letters, or characters of a script where each is about a syllable, say too little."""
+
+SYLLABIC_WEIGHT = 2
+"""A Han character, kana or Hangul syllable carries about as much as two letters of an alphabet."""
+
+MIN_KANA_SHARE = 0.08
+"""Japanese text has far more kana than this; Chinese text that quotes a Japanese name has less."""
+
+MIN_FUNCTION_WORD_SHARE = 0.08
+MIN_LEAD = 1.2
+"""The best language needs this share of the words from its list, and this many times the score of the next. A word's
+score is split between the languages that list it, so that what they share decides nothing."""
+
+
+def guess_language(text: str) -> str:
+    """A two-letter ISO 639-1 code, or ``unknown``."""
+    counts = {script: len(letters.findall(text)) for script, letters in _LETTERS.items()}
+    counts = {script: n for script, n in counts.items() if n}
+    syllabic = counts.get("Han", 0) + counts.get("Kana", 0)
+    weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in ("Han", "Kana")}
+    weights["East Asian"] = SYLLABIC_WEIGHT * syllabic
+    script = max(weights, key=lambda s: weights[s])
+    if 2 * weights[script] <= sum(weights.values()):
+        return UNKNOWN
+    enough = MIN_SYLLABLES * SYLLABIC_WEIGHT if script in ("East Asian", "Hangul") else MIN_LETTERS
+    if weights[script] < enough:
+        return UNKNOWN
+    if script == "East Asian":
+        return "ja" if counts.get("Kana", 0) >= MIN_KANA_SHARE * syllabic else "zh"
+    return _ONE_LANGUAGE.get(script) or _by_function_words(text, script)
+
+
+def _by_function_words(text: str, script: str) -> str:
+    words = Counter(_WORDS[script].findall(text.lower().replace("’", "'")))
+    total = sum(words.values())
+    hits = {
+        language: {word: n for word, n in words.items() if word in listed}
+        for language, listed in FUNCTION_WORDS[script].items()
+    }
+    shared_by = Counter(word for found in hits.values() for word in found)
+    scores = {language: sum(n / shared_by[word] for word, n in found.items()) for language, found in hits.items()}
+    best, second = sorted(scores, key=lambda language: -scores[language])[:2]
+    n_best = sum(hits[best].values())
+    if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:
+        return UNKNOWN
+    return best
+
+
+def language_shares(texts: Iterable[str]) -> dict[str, float]:
+    """The share of the texts in each language, most frequent first; the shares sum to 1 (empty for no text)."""
+    counts = Counter(map(guess_language, texts))
+    total = sum(counts.values())
+    return {language: count / total for language, count in counts.most_common()}

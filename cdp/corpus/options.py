@@ -1,0 +1,79 @@
+"""How documents are read: the user's choices and the limits that keep one bad file from taking the machine down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdp.config import Config, option
+from cdp.errors import ConfigError
+
+FORMAT_NAMES = ("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder")
+"""The names in ``cdp.corpus.readers.READERS``; a test holds the two together."""
+
+MAX_LINE_CHARACTERS = 32 * 2**20
+"""A longer line of a row file is not held in memory: JSONL and TSV report it as rejected, quoted CSV stops there."""
+
+MAX_DOCUMENT_CHARACTERS = 10_000_000
+"""A longer text is rejected: no encoder or generator reads it, and it would make one huge row group."""
+
+MAX_ID_CHARACTERS = 512
+KEPT_REJECTIONS = 1_000
+"""Rejected rows kept with line and reason; all are counted."""
+
+
+@dataclass(frozen=True)
+class ReadOptions(Config):
+    """Choices of the user about one import. The defaults read BEIR files and what common tools export."""
+
+    format: str = option(
+        "auto",
+        "What the file is; auto goes by the file's ending. For a folder or a zip, jsonl, csv, tsv, parquet, text or "
+        "markdown reads every file in it as that.",
+        choices=("auto", *FORMAT_NAMES),
+    )
+    encoding: str = option("utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …")
+    id_field: str | None = option(None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid.")
+    title_field: str | None = option(None, "The field with the title; auto tries title.")
+    text_field: str | None = option(
+        None, "The field with the text; auto tries text, contents, content, passage, body, document."
+    )
+    split: str = option(
+        "file",
+        "How plain text and Markdown files become documents: file makes one of each file, paragraphs splits at blank "
+        "lines, headings splits Markdown at its headings (plain text stays whole).",
+        choices=("file", "paragraphs", "headings"),
+    )
+    delimiter: str = option(
+        "auto",
+        "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
+        choices=("auto", "comma", "semicolon", "tab", "pipe"),
+    )
+    header: bool = option(
+        True,
+        "Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, and "
+        "two are taken as id and text, three as id, title and text.",
+    )
+    quotes: str = option(
+        "auto",
+        'Whether cells may stand in double quotes. auto: yes in CSV; in TSV only if the first rows show it ("…" around '
+        "whole cells), because passages that merely begin with a quotation mark are common there.",
+        choices=("auto", "yes", "no"),
+        advanced=True,
+    )
+    max_uncompressed_mb: int = option(
+        8192,
+        "Most that a zip or gz may unpack to; a bigger one is refused as a possible decompression bomb.",
+        unit="MB",
+        minimum=1,
+        maximum=1_048_576,
+        advanced=True,
+    )
+
+    def check(self) -> None:
+        """ConfigError if Python knows no text encoding of that name."""
+        try:
+            b"a b ".decode(self.encoding, "replace")
+        except (LookupError, ValueError) as error:
+            raise ConfigError(
+                f"{self.encoding!r} is not a text encoding.", hint="Common ones: utf-8, utf-16, cp1252, latin-1."
+            ) from error

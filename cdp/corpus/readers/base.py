@@ -1,0 +1,63 @@
+"""What every reader is: data plus one function.
+
+A *row format* turns one file into rows; a *container* turns a path into the files to read. Adding a format means
+adding one module here and one line to ``READERS``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.rejections import Rejected
+from cdp.corpus.sources import Source
+
+
+class Row(NamedTuple):
+    """One row as it stands in a file. ``line`` counts from 1 and is None where the file is the row."""
+
+    line: int | None
+    values: Mapping[str, Any]
+
+
+class BadRow(NamedTuple):
+    """A row that is no row of its format."""
+
+    line: int | None
+    kind: str
+    reason: str
+    excerpt: str = ""
+
+
+@dataclass
+class Contents:
+    """What a container holds: the files to read, those that cannot be, and what the user should know."""
+
+    sources: list[Source]
+    rejected: list[Rejected] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RowFormat:
+    """A format whose files hold documents. ``own_fields``: rows come as ``_id, title, text``, nothing to choose."""
+
+    name: str
+    help: str
+    suffixes: tuple[str, ...]
+    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow]]
+    own_fields: bool = False
+
+
+@dataclass(frozen=True)
+class Container:
+    """A path with several files. ``contents(path, options, known suffixes)`` stays open while its sources are read."""
+
+    name: str
+    help: str
+    suffixes: tuple[str, ...]
+    contents: Callable[[Path, ReadOptions, Sequence[str]], AbstractContextManager[Contents]]

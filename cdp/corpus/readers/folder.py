@@ -1,0 +1,28 @@
+"""A folder of files, with those in folders below it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers.base import Container, Contents
+from cdp.corpus.readers.members import choose
+from cdp.corpus.sources import Budget, Source
+
+
+@contextmanager
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Iterator[Contents]:
+    """Every readable file, in natural order of the relative paths; links to folders are not followed."""
+    names = []
+    for folder, _, files in os.walk(path):
+        base = Path(folder).relative_to(path)
+        names.extend((base / file).as_posix() for file in files)
+    chosen, notes = choose(names, options, suffixes)
+    budget = Budget(options.max_uncompressed_mb * 10**6)
+    yield Contents([Source.of_file(path / name, name, budget) for name in chosen], notes=notes)
+
+
+CONTAINER = Container("folder", "a folder of such files", (), contents)

@@ -1,0 +1,124 @@
+"""Markdown: one document per file, or one per heading's section. The markup itself is kept as it is."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterable, Iterator
+
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers.base import BadRow, Row, RowFormat
+from cdp.corpus.readers.text import TOO_LONG_LINE, Line, as_rows, paragraphs, tidy, whole
+from cdp.corpus.sources import Source
+
+_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+HEAD_LINES = 200
+
+
+def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
+    """The title is the file's first top heading, else its name; a section's is the path of headings above it.
+
+    A YAML block at the top of the file is not part of the text.
+    """
+    with open_text(source, options.encoding) as text:
+        lines = after_front_matter(numbered_lines(text))
+        head = list(itertools.islice(lines, HEAD_LINES))
+        lines = itertools.chain(head, lines)
+        if options.split == "headings":
+            yield from _sections(lines, source)
+            return
+        title = next((s.title for s in sections(head) if s.level == 1), source.stem)
+        if options.split == "paragraphs":
+            yield from as_rows(paragraphs(lines), source, title)
+        else:
+            yield whole(lines, source, title)
+
+
+def after_front_matter(lines: Iterator[Line]) -> Iterator[Line]:
+    """The lines without a leading ``---`` block that is closed within 200 lines."""
+    first = next(lines, None)
+    if first is None:
+        return iter(())
+    if first[1] is None or first[1].rstrip() != "---":
+        return itertools.chain([first], lines)
+    seen = [first]
+    for number, line in itertools.islice(lines, HEAD_LINES):
+        seen.append((number, line))
+        if line is not None and line.rstrip() in ("---", "..."):
+            return lines
+    return itertools.chain(seen, lines)
+
+
+class Section:
+    """A heading (level 1 to 6; 0 for what stands before the first) and the lines below it."""
+
+    def __init__(self, line: int, level: int, title: str) -> None:
+        self.line, self.level, self.title = line, level, title
+        self.lines: list[str] = []
+
+
+def sections(lines: Iterable[Line]) -> Iterator[Section]:
+    """Sections in order, the first with level 0. Headings inside fenced code are none."""
+    current = Section(1, 0, "")
+    fence = ""
+    for number, line in lines:
+        if line is None:
+            continue
+        bare = line.rstrip("\r\n")
+        opening = _FENCE.match(bare)
+        if fence:
+            if opening and opening[1].startswith(fence) and not bare.strip(" `~"):
+                fence = ""
+        elif opening:
+            fence = opening[1]
+        elif heading := _HEADING.match(bare):
+            yield current
+            current = Section(number, len(heading[1]), (heading[2] or "").strip())
+            continue
+        elif (underline := _UNDERLINE.match(bare)) and _can_be_title(current.lines):
+            title = current.lines.pop().strip()
+            yield current
+            current = Section(number - 1, 1 if "=" in underline[1] else 2, title)
+            continue
+        current.lines.append(line)
+    yield current
+
+
+def _can_be_title(lines: list[str]) -> bool:
+    """Whether the line before an underline is a paragraph of one line (else the underline is a rule or a list)."""
+    if not lines or not lines[-1].strip() or lines[-1].lstrip().startswith(("-", "*", "+", ">", "|", "#")):
+        return False
+    return len(lines) == 1 or not lines[-2].strip()
+
+
+def _sections(lines: Iterable[Line], source: Source) -> Iterator[Row | BadRow]:
+    """A row per section that has text of its own; headings right above other headings live on in their titles."""
+    above: list[tuple[int, str]] = []
+    n = 0
+    too_long: list[int] = []
+
+    def watched() -> Iterator[Line]:
+        for number, line in lines:
+            if line is None:
+                too_long.append(number)
+            yield number, line
+
+    for section in sections(watched()):
+        above = [(level, title) for level, title in above if level < section.level]
+        if section.level:
+            above.append((section.level, section.title))
+        text = tidy(section.lines)
+        if text:
+            n += 1
+            title = " › ".join(title for _, title in above if title) or source.stem
+            yield Row(section.line, {"_id": f"{source.name}-{n}", "title": title, "text": text})
+        while too_long:
+            yield BadRow(too_long.pop(0), "too long", TOO_LONG_LINE)
+
+
+FORMAT = RowFormat(
+    "markdown", "Markdown, one document per file or section", (".md", ".markdown"), rows, own_fields=True
+)

@@ -1,0 +1,64 @@
+"""Which of the many files in a folder or a zip are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+
+from cdp.corpus.options import ReadOptions
+
+BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
+_SHOWN = 5
+
+
+def natural(name: str) -> list[tuple[str, int]]:
+    """A sort key under which ``2.txt`` comes before ``10.txt``."""
+    return [(text.lower(), int(digits or 0)) for text, digits in re.findall(r"(\D*)(\d{0,18})", name)]
+
+
+def hidden(name: str) -> bool:
+    """Files that operating systems leave in folders: dot files and ``__MACOSX``."""
+    parts = PurePosixPath(name).parts
+    return any(part.startswith(".") or part == "__MACOSX" for part in parts) or parts[-1] in (
+        "Thumbs.db",
+        "desktop.ini",
+    )
+
+
+def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[str]) -> tuple[list[str], list[str]]:
+    """(the files to read in natural order, notes about those left out).
+
+    Where a ``corpus.jsonl[.gz]`` is found, the folder is taken for BEIR: its queries and qrels are no documents.
+    Otherwise every file whose ending is known, or, with a row format chosen by the user, every file.
+    """
+    visible = sorted((name for name in names if not hidden(name)), key=natural)
+    if options.format not in ("folder",) and (beir := _beir(visible)):
+        return beir, _left_out([name for name in visible if name not in beir], "not the corpus of a BEIR folder")
+    if options.format not in ("auto", "folder", "zip", "beir"):
+        return visible, []
+    known = [name for name in visible if _suffix(name) in known_suffixes]
+    return known, _left_out([name for name in visible if _suffix(name) not in known_suffixes], "of no known format")
+
+
+def _beir(names: Sequence[str]) -> list[str]:
+    """One corpus file per folder that has any."""
+    found: dict[str, str] = {}
+    for wanted in BEIR_CORPUS:
+        for name in names:
+            path = PurePosixPath(name)
+            if path.name == wanted:
+                found.setdefault(str(path.parent), name)
+    return list(found.values())
+
+
+def _suffix(name: str) -> str:
+    lowered = name.lower()
+    return PurePosixPath(lowered[:-3] if lowered.endswith(".gz") else lowered).suffix
+
+
+def _left_out(names: Sequence[str], why: str) -> list[str]:
+    if not names:
+        return []
+    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
+    return [f"{len(names):,} {'file' if len(names) == 1 else 'files'} left out, {why}: {shown}."]

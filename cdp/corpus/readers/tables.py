@@ -1,0 +1,140 @@
+"""What CSV and TSV share: the header, the cells, and the line on which each row begins."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.fields import headerless_fields
+from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
+from cdp.corpus.readers.base import BadRow, Row
+from cdp.corpus.rejections import excerpt
+from cdp.corpus.sources import Source
+from cdp.errors import InputError
+
+SAMPLE_CHARACTERS = 1 << 18
+Cells = tuple[int, list[str]]
+
+
+def sample(source: Source, options: ReadOptions) -> str:
+    """The whole lines among the first 262,144 characters, from which delimiter and quoting are told."""
+    with open_text(source, options.encoding, newline="") as text:
+        head = text.read(SAMPLE_CHARACTERS)
+    if len(head) < SAMPLE_CHARACTERS:
+        return head
+    return head[: head.rfind("\n") + 1] or head
+
+
+def table_rows(source: Source, options: ReadOptions, delimiter: str, quoted: bool) -> Iterator[Row | BadRow]:
+    """The rows of a table as mappings from column to cell; blank lines are skipped."""
+    with open_text(source, options.encoding, newline="" if quoted else "\n") as text:
+        records = _quoted(source, text, delimiter) if quoted else _plain(text, delimiter)
+        header: list[str] | None = None
+        for record in records:
+            if isinstance(record, BadRow):
+                yield record
+                continue
+            line, cells = record
+            if header is None:
+                header = _header(source, cells, options)
+                if options.header:
+                    continue
+            if len(cells) != len(header):
+                reason = f"{_cells(len(cells))} where {len(header)} are expected"
+                yield BadRow(line, "wrong number of cells", reason, excerpt(delimiter.join(cells)))
+                continue
+            yield Row(line, dict(zip(header, cells, strict=True)))
+
+
+def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]:
+    """Column names. Without a header row they are the roles that the count tells, else ``1, 2, 3 …``."""
+    if not options.header:
+        names = [str(i) for i in range(1, len(cells) + 1)]
+        if options.text_field is None and options.id_field is None and options.title_field is None:
+            roles = {number: role for role, number in headerless_fields(len(cells)).items()}
+            names = [roles.get(name, name) for name in names]
+        return names
+    names = [cell.strip() for cell in cells]
+    repeated = sorted({name for name in names if name and names.count(name) > 1})
+    if repeated:
+        raise InputError(
+            f"The header names {', '.join(map(repr, repeated))} more than once.",
+            hint="Give each column a name of its own.",
+            file=source.name,
+            line=1,
+        )
+    return [name or f"column {i}" for i, name in enumerate(names, start=1)]
+
+
+def _plain(text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
+    for number, line in numbered_lines(text):
+        if line is None:
+            yield BadRow(number, "too long", f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
+        elif line.strip("\r\n"):
+            yield number, line.rstrip("\r\n").split(delimiter)
+
+
+def _quoted(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
+    """Records that may span lines. A fault in the quoting costs its record only; a quote that never closes, the rest."""
+    csv.field_size_limit(MAX_LINE_CHARACTERS)
+    last = ""
+
+    def lines() -> Iterator[str]:
+        nonlocal last
+        for number, line in numbered_lines(text):
+            if line is None:
+                raise InputError(
+                    f"The line is longer than {MAX_LINE_CHARACTERS:,} characters.",
+                    hint="This is hardly a CSV file; if it is, split the text of that row.",
+                    file=source.name,
+                    line=number,
+                )
+            last = line
+            yield line
+
+    reader = csv.reader(lines(), delimiter=delimiter, strict=True)
+    while True:
+        begins = reader.line_num + 1
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            yield _quoting_fault(error, begins, reader.line_num, last)
+            continue
+        if cells:
+            yield begins, cells
+
+
+def _quoting_fault(error: csv.Error, begins: int, ends: int, last: str) -> BadRow:
+    problem = str(error)
+    lost = f"; lines {begins} to {ends} were lost" if ends > begins else ""
+    if "end of data" in problem or "field larger" in problem:
+        reason = f"a quotation mark that opens here is never closed{lost}"
+    else:
+        reason = f"a quotation mark stands in the middle of a cell on line {ends} (write it twice){lost}"
+    return BadRow(begins, "broken quoting", reason, excerpt(last))
+
+
+def _cells(n: int) -> str:
+    return "1 cell" if n == 1 else f"{n} cells"
+
+
+def parses(text: str, delimiter: str, quoted: bool) -> list[list[str]] | None:
+    """The records of a sample, blank ones left out; None where its quoting is broken.
+
+    The last record is left out too if it may be cut off by the sample's end.
+    """
+    if not quoted:
+        return [line.rstrip("\r").split(delimiter) for line in text.split("\n") if line.strip("\r")]
+    csv.field_size_limit(MAX_LINE_CHARACTERS)
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    records: list[list[str]] = []
+    try:
+        records.extend(cells for cells in reader if cells)
+    except csv.Error as error:
+        if "end of data" not in str(error) or len(text) < SAMPLE_CHARACTERS // 2:
+            return None
+    return records

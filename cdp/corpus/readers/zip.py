@@ -1,0 +1,57 @@
+"""A zip of files, nested folders included. Nothing is unpacked to disk under a name that the archive chose."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers.base import Container, Contents
+from cdp.corpus.readers.members import choose, hidden
+from cdp.corpus.rejections import Rejected
+from cdp.corpus.sources import DAMAGED, Budget, Source
+from cdp.errors import InputError
+
+_ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
+
+
+@contextmanager
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Iterator[Contents]:
+    """The members as streams. The bytes that really come out are counted, whatever the archive's index says."""
+    try:
+        archive = zipfile.ZipFile(path)
+    except (*DAMAGED, OSError, ValueError) as error:
+        raise InputError(f"It cannot be opened as a zip: {error}.", hint="Make it anew.", file=path) from error
+    with archive:
+        members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
+        found = Contents([])
+        for name, info in list(members.items()):
+            if not hidden(name) and (problem := _unreadable(info)):
+                found.rejected.append(Rejected(name, None, "unreadable file", problem))
+                del members[name]
+        chosen, found.notes = choose(list(members), options, suffixes)
+        budget = Budget(options.max_uncompressed_mb * 10**6)
+        found.sources = [_source(archive, members[name], budget) for name in chosen]
+        yield found
+
+
+def _source(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:
+    return Source(info.filename, lambda: cast(BinaryIO, archive.open(info)), budget)
+
+
+def _unreadable(info: zipfile.ZipInfo) -> str:
+    """Why a member is not even tried, or an empty text."""
+    parts = PurePosixPath(info.filename.replace("\\", "/")).parts
+    if info.filename.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
+        return "its path leads out of the archive"
+    if info.flag_bits & 0x1:
+        return "it is encrypted"
+    if PurePosixPath(info.filename).suffix.lower() in _ARCHIVES:
+        return "an archive inside the archive is not opened; unpack it first"
+    return ""
+
+
+CONTAINER = Container("zip", "a zip of such files", (".zip",), contents)

@@ -1,0 +1,196 @@
+"""Corpora in the workspace: stored once by content, listed, found by name, read in bounded memory, deleted."""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pyarrow as pa
+
+from cdp.corpus.documents import SCHEMA, DocumentFile
+from cdp.corpus.manifest import CorpusManifest
+from cdp.corpus.reading import ReadResult
+from cdp.errors import NotFoundError, WorkspaceError
+from cdp.records import Document
+from cdp.workspace import Workspace, now, read_json, slug, write_json
+
+HASH_DIGITS = 8
+_log = logging.getLogger(__name__)
+
+
+def store(
+    result: ReadResult, name: str, workspace: Workspace, *, source: str | None = None, licence: str = ""
+) -> CorpusManifest:
+    """Store what was read; the corpus that is there if the same content was stored before, under whatever name.
+
+    ``source`` is the name to show for where the documents come from, if not the file's own. The folder appears whole
+    or not at all; two processes that store at the same time wait for each other. WorkspaceError if the disk refuses.
+    """
+    try:
+        with _locked(workspace):
+            for manifest in list_corpora(workspace):
+                if manifest.content_hash == result.content_hash:
+                    return manifest
+            return _write(result, name, workspace, source or result.source, licence)
+    except OSError as error:
+        raise WorkspaceError(
+            f"The corpus could not be stored in {workspace.corpora}: {error.strerror or error}.",
+            hint="Is the disk full or read-only?",
+        ) from error
+
+
+def _write(result: ReadResult, name: str, workspace: Workspace, source: str, licence: str) -> CorpusManifest:
+    stem = slug(name, fallback="corpus")
+    corpus_id = f"{stem}-{result.content_hash[:HASH_DIGITS]}"
+    if workspace.corpus(corpus_id).exists():  # the same first digits, other content
+        corpus_id = f"{stem}-{result.content_hash[: 2 * HASH_DIGITS]}"
+    manifest = CorpusManifest(
+        id=corpus_id,
+        name=name.strip() or stem,
+        created=now(),
+        content_hash=result.content_hash,
+        n_documents=result.n_documents,
+        characters=result.characters,
+        words=result.words,
+        languages=result.languages,
+        source=source,
+        source_sha256=result.source_sha256,
+        formats=result.formats,
+        options=result.options.to_dict(),
+        found_fields=tuple(result.found_fields),
+        notes=tuple(result.notes),
+        n_queries=result.queries.n_queries,
+        rejected_counts=result.rejected_counts,
+        rejected=tuple(result.rejected),
+        licence=licence,
+    )
+    temporary = Path(tempfile.mkdtemp(prefix=".storing-", dir=workspace.corpora))
+    try:
+        _copy(result.documents.path, temporary / "documents.parquet")
+        write_json(temporary / "manifest.json", manifest.to_dict())
+        temporary.chmod(0o755)
+        temporary.rename(workspace.corpus(corpus_id))
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+    return manifest
+
+
+def _copy(source: Path, target: Path) -> None:
+    """The same bytes under another name, on disk when this returns; without copying them where possible."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copyfile(source, target)
+    with open(target, "rb") as file:
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def _locked(workspace: Workspace) -> Iterator[None]:
+    workspace.corpora.mkdir(parents=True, exist_ok=True)
+    with open(workspace.corpora / ".lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
+    """The manifest of the corpus with exactly this id; NotFoundError, or WorkspaceError if it is damaged."""
+    path = workspace.corpus(corpus_id) / "manifest.json"
+    if not path.exists():
+        known = [manifest.id for manifest in list_corpora(workspace)]
+        raise NotFoundError("corpus", corpus_id, known=known, hint="" if known else "There is no corpus yet.")
+    try:
+        return CorpusManifest.from_dict(read_json(path))
+    except (TypeError, KeyError, ValueError, AttributeError) as error:
+        raise WorkspaceError(f"{path} is damaged ({error!r}).", hint="Delete the corpus and add it anew.") from error
+
+
+def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
+    """All corpora, the newest first. A folder whose manifest is damaged is left out, with a warning in the log."""
+    manifests = []
+    for path in workspace.corpora.glob("[!.]*/manifest.json"):
+        try:
+            manifests.append(load_manifest(workspace, path.parent.name))
+        except (WorkspaceError, NotFoundError) as error:
+            _log.warning("%s", error)
+    return sorted(manifests, key=lambda manifest: (manifest.created, manifest.id), reverse=True)
+
+
+def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
+    """The corpus with this id, else this name, else the only one whose id or name begins so (case ignored).
+
+    NotFoundError names the corpora that are there, or those between which the name does not decide.
+    """
+    manifests = list_corpora(workspace)
+    wanted = name_or_id.strip().casefold()
+    for fits in (
+        lambda m: m.id.casefold() == wanted,
+        lambda m: m.name.casefold() == wanted,
+        lambda m: bool(wanted) and (m.id.casefold().startswith(wanted) or m.name.casefold().startswith(wanted)),
+    ):
+        matches = [manifest for manifest in manifests if fits(manifest)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(manifest.id for manifest in matches[:20])
+            raise NotFoundError("single corpus", name_or_id, hint=f"It fits {ids}: give the id.")
+    known = [manifest.id for manifest in manifests]
+    raise NotFoundError("corpus", name_or_id, known=known, hint="" if known else "There is no corpus yet.")
+
+
+def delete_corpus(workspace: Workspace, corpus_id: str) -> None:
+    """Remove a corpus. It is gone at once for readers; NotFoundError if it is not there."""
+    folder = workspace.corpus(corpus_id)
+    if not folder.is_dir():
+        load_manifest(workspace, corpus_id)
+    with _locked(workspace):
+        trash = Path(tempfile.mkdtemp(prefix=".deleted-", dir=workspace.corpora))
+        try:
+            folder.rename(trash / "corpus")
+        except FileNotFoundError:
+            pass  # another process was faster
+    shutil.rmtree(trash, ignore_errors=True)
+
+
+def open_corpus(workspace: Workspace, corpus_id: str) -> DocumentFile:
+    """The documents of a stored corpus; NotFoundError if there is none of that id."""
+    path = workspace.corpus(corpus_id) / "documents.parquet"
+    if not path.exists():
+        load_manifest(workspace, corpus_id)
+    return DocumentFile(path)
+
+
+def load_documents(
+    workspace: Workspace, corpus_id: str, *, columns: Sequence[str] = tuple(SCHEMA.names), limit: int | None = None
+) -> pa.Table:
+    """The first ``limit`` documents (all by default) as one table; ``columns`` among id, title, text."""
+    return open_corpus(workspace, corpus_id).table(0, limit, columns)
+
+
+def iter_documents(
+    workspace: Workspace, corpus_id: str, *, start: int = 0, limit: int | None = None
+) -> Iterator[Document]:
+    """The documents in order from number ``start`` (from 0), one row group in memory at a time."""
+    return open_corpus(workspace, corpus_id).iter(start, limit)
+
+
+def document_page(workspace: Workspace, corpus_id: str, offset: int, limit: int) -> pa.Table:
+    """The documents ``offset`` … ``offset + limit - 1`` as a table with id, title, text; only their row groups are read."""
+    return open_corpus(workspace, corpus_id).table(offset, limit)
+
+
+def get_documents(workspace: Workspace, corpus_id: str, ids: Sequence[str]) -> dict[str, Document]:
+    """The documents with these ids, in the order asked; ids that the corpus does not have are absent."""
+    return open_corpus(workspace, corpus_id).get(ids)
+
+
+def search_documents(workspace: Workspace, corpus_id: str, text: str, *, limit: int = 50) -> list[Document]:
+    """The first ``limit`` documents whose id, title or text contains ``text``, upper and lower case alike."""
+    return open_corpus(workspace, corpus_id).search(text, limit)
