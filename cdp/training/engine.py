@@ -1,0 +1,168 @@
+"""One training step up to the gradients: embed a batch, compute the loss, propagate it back.
+
+``TransformerEngine`` embeds each distinct document of a batch once and cuts the batch into groups of similar length,
+so that hardly any padding is computed; with GradCache the same groups bound the memory. ``StaticEngine`` (static.py)
+does the step of a table of token vectors without autograd over the table. Both leave gradients in ``.grad`` and return
+the loss; the result is that of embedding the whole batch at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from torch import Tensor
+
+from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.tokens import Store, groups
+
+CPU_OVERHEAD = 48.0
+"""What one more forward and backward pass costs on a CPU, in tokens of work; measured on MiniLM with two cores."""
+
+GPU_OVERHEAD = 4096.0
+"""The same on a GPU, where a pass over few tokens is bound by kernel launches."""
+
+Autocast = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Batches:
+    """What the rows of a pair set are made of: token stores, the document of each query, the raw weights."""
+
+    queries: Store
+    documents: Store
+    document_of: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
+        """float64, shape (B, 2): weight, document index."""
+        return torch.from_numpy(np.stack([self.weights[rows], self.document_of[rows].astype(np.float64)], 1)).to(device)
+
+    def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:
+        """The documents of these rows without repeats, and where each row's document is among them."""
+        distinct, inverse = np.unique(self.document_of[rows], return_inverse=True)
+        return distinct, torch.from_numpy(inverse.astype(np.int64))
+
+
+class Engine(Protocol):
+    """One step up to the gradients."""
+
+    def backward(self, rows: NDArray[np.int64], factor: float = 1.0) -> Tensor:
+        """Leave the gradients of ``factor`` times the loss of these pairs in ``.grad``; the loss, detached."""
+
+
+class TransformerEngine:
+    """The step of any sentence-transformers model."""
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        batches: Batches,
+        loss: WeightedInfoNCELoss,
+        *,
+        mini_batch: int | None = None,
+        autocast: Autocast = nullcontext,
+    ) -> None:
+        self.model = model
+        self.batches = batches
+        self.loss = loss
+        self.mini_batch = mini_batch
+        self.autocast = autocast
+        self.device = model.device
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self._overhead = CPU_OVERHEAD if self.device.type == "cpu" else GPU_OVERHEAD
+
+    def backward(self, rows: NDArray[np.int64], factor: float = 1.0) -> Tensor:
+        for parameter in self.parameters:
+            parameter.grad = None
+        documents, position = self.batches.distinct_documents(rows)
+        columns = [(self.batches.queries, rows), (self.batches.documents, documents)]
+        labels = self.batches.labels(rows, self.device)
+        position = position.to(self.device)
+        if self.mini_batch is None:
+            queries, embedded = (self._embed(store, which) for store, which in columns)
+            loss = self.loss.compute_loss_from_embeddings([queries, embedded[position]], labels)
+            (loss * factor).backward()
+            return loss.detach()
+        return self._backward_cached(columns, position, labels, factor)
+
+    def _groups(self, store: Store, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+        return groups(store.lengths[which], self._overhead, self.mini_batch)
+
+    def _forward(self, store: Store, which: NDArray[np.int64]) -> Tensor:
+        features = {
+            key: value.to(self.device, non_blocking=True) if isinstance(value, Tensor) else value
+            for key, value in store.features(which).items()
+        }
+        with self.autocast():
+            embedding: Tensor = self.model(features)["sentence_embedding"]
+        return embedding
+
+    def _embed(self, store: Store, which: NDArray[np.int64]) -> Tensor:
+        """(n, dim) in the order of ``which``, computed group by group with gradients."""
+        members = self._groups(store, which)
+        parts = torch.cat([self._forward(store, which[group]) for group in members])
+        return parts[_inverse(members).to(self.device)]
+
+    def _backward_cached(
+        self, columns: list[tuple[Store, NDArray[np.int64]]], position: Tensor, labels: Tensor, factor: float
+    ) -> Tensor:
+        """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
+
+        The second pass of a group replays the random state of its first, so that dropout draws the same masks.
+        """
+        cached = []
+        leaves = []
+        for store, which in columns:
+            members = self._groups(store, which)
+            states, parts = [], []
+            with torch.no_grad():
+                for group in members:
+                    states.append(_RandomState(self.device))
+                    parts.append(self._forward(store, which[group]))
+            leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
+            leaves.append(leaf)
+            cached.append((store, which, members, states))
+        loss = self.loss.compute_loss_from_embeddings([leaves[0], leaves[1][position]], labels)
+        (loss * factor).backward()
+        for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
+            assert leaf.grad is not None
+            for group, state in zip(members, states, strict=True):
+                gradient = leaf.grad[torch.from_numpy(group).to(self.device)]
+                with state:
+                    again = self._forward(store, which[group])
+                again.backward(gradient.to(again.dtype))
+        return loss.detach()
+
+
+def _inverse(members: list[NDArray[np.int64]]) -> Tensor:
+    """Where each position ended up when the groups were laid one after the other."""
+    order = np.concatenate(members)
+    inverse = np.empty_like(order)
+    inverse[order] = np.arange(len(order))
+    return torch.from_numpy(inverse)
+
+
+class _RandomState:
+    """The random state at its making, in force inside ``with``; the state outside is untouched."""
+
+    def __init__(self, device: torch.device) -> None:
+        self.devices = [device] if device.type == "cuda" else []
+        self.cpu = torch.get_rng_state()
+        self.gpu = [torch.cuda.get_rng_state(d) for d in self.devices]
+
+    def __enter__(self) -> None:
+        self._fork = torch.random.fork_rng(devices=self.devices)
+        self._fork.__enter__()
+        torch.set_rng_state(self.cpu)
+        for device, state in zip(self.devices, self.gpu, strict=True):
+            torch.cuda.set_rng_state(state, device)
+
+    def __exit__(self, *details: Any) -> None:
+        self._fork.__exit__(*details)

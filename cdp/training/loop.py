@@ -1,0 +1,317 @@
+"""The training loop: AdamW with a cosine schedule over fixed batches, checkpoints, evaluation, a clean stop.
+
+The order of the pairs, the random state and the schedule follow from the seed and the step alone, so a resumed run
+reaches the weights that an uninterrupted one reaches. The loop knows no job folder: it talks through ``Hooks``.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+import torch.distributed as dist
+from sentence_transformers import SentenceTransformer
+
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError
+from cdp.training import checkpoint
+from cdp.training.engine import Batches, Engine, TransformerEngine
+from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.optimiser import adamw, average_gradients, broadcast_parameters, cosine_rate
+from cdp.training.pairs import BatchOrder
+from cdp.training.static import StaticEngine
+
+LOGGED_LINES = 400
+"""About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""
+
+ENDS = 10
+"""The first and the last loss of a run are means over so many steps."""
+
+SKIPPED_LIMIT = 20
+"""FP16 steps skipped in a row before a run is taken to have diverged."""
+
+
+class Hooks(Protocol):
+    """What the loop tells and asks its surroundings."""
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        """A line of metrics."""
+
+    def progress(self, step: int, steps: int, message: str) -> None:
+        """How far the run is; called every step."""
+
+    def stop_requested(self) -> bool:
+        """Whether to stop after this step."""
+
+
+@dataclass
+class Outcome:
+    """What a run did. ``step`` < ``steps`` if it was stopped; losses are means over up to ten steps."""
+
+    step: int = 0
+    steps: int = 0
+    stopped: bool = False
+    seconds: float = 0.0
+    pairs_seen: int = 0
+    masked: int = 0
+    clipped: int = 0
+    skipped: int = 0
+    first_losses: list[float] = field(default_factory=list)
+    last_losses: list[float] = field(default_factory=list)
+    best_score: float | None = None
+    best_step: int | None = None
+    evaluations: list[dict[str, float]] = field(default_factory=list)
+
+
+def precision_of(config: TrainingConfig, device: torch.device) -> str:
+    """fp32, fp16 or bf16: what ``auto`` means on this device."""
+    if config.precision != "auto":
+        if device.type == "cpu" and config.precision == "fp16":
+            raise ConfigError("'precision' fp16 needs a GPU.", hint="Use auto, fp32 or bf16 on a CPU.")
+        return config.precision
+    if device.type != "cuda":
+        return "fp32"
+    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
+
+
+class Training:
+    """One run. ``config`` must be complete (``settings.complete``), the model on its device."""
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        batches: Batches,
+        order: BatchOrder,
+        config: TrainingConfig,
+        hooks: Hooks,
+        checkpoints: Path,
+        *,
+        process: int = 0,
+        evaluate: Callable[[SentenceTransformer], float] | None = None,
+    ) -> None:
+        assert config.learning_rate is not None
+        assert config.scale is not None
+        self.model, self.order, self.config, self.hooks = model, order, config, hooks
+        self.checkpoints, self.process, self.evaluate = checkpoints, process, evaluate
+        self.device = model.device
+        self.precision = precision_of(config, self.device)
+        broadcast_parameters(model)
+        torch.manual_seed(config.seed + process)
+        if config.gradient_checkpointing:
+            model.gradient_checkpointing_enable({"use_reentrant": False})
+        self.loss = WeightedInfoNCELoss(None, scale=config.scale, gather_across_devices=True)
+        self.engine: Engine
+        if StaticEngine.fits(model, batches.queries, batches.documents):
+            self.engine = StaticEngine(model, batches, self.loss)
+        else:
+            dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.precision)
+            autocast = partial(torch.autocast, self.device.type, dtype=dtype) if dtype else nullcontext
+            self.engine = TransformerEngine(
+                model, batches, self.loss, mini_batch=config.mini_batch, autocast=autocast
+            )  # fmt: skip
+        self.parameters = [p for p in model.parameters() if p.requires_grad]
+        self.optimiser = adamw(model, config.learning_rate, config.weight_decay)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "fp16")
+        self.outcome = Outcome(steps=order.steps)
+        self._skipped_in_a_row = 0
+        self._masked_before = 0
+
+    def run(self) -> Outcome:
+        """Train from the last checkpoint, or from the start, to the end or to a stop."""
+        self._resume()
+        outcome = self.outcome
+        log_every = max(1, outcome.steps // LOGGED_LINES)
+        self.model.train()
+        began = mark = time.perf_counter()
+        before = outcome.seconds
+        pending: list[torch.Tensor] = []
+        for rows in self.order.batches(outcome.step, self.process):
+            if self._agree(self.hooks.stop_requested()):
+                outcome.stopped = True
+                break
+            rate = cosine_rate(self.optimiser.defaults["lr"], outcome.step, outcome.steps)
+            loss, norm = self._step(rows, rate)
+            outcome.step += 1
+            outcome.pairs_seen += self.order.global_rows
+            outcome.seconds = before + time.perf_counter() - began
+            pending.append(loss)
+            last = outcome.step == outcome.steps
+            if outcome.step % log_every == 0 or outcome.step == 1 or last:
+                now = time.perf_counter()
+                self._log(pending, norm, rate, (now - mark) / len(pending))
+                pending, mark = [], now
+            self.hooks.progress(outcome.step, outcome.steps, f"epoch {self._epoch()} of {self.config.epochs}")
+            if self.evaluate is not None and (outcome.step % self.config.eval_steps == 0 or last):
+                self._evaluate()
+                mark = time.perf_counter()
+            if outcome.step % self.config.save_steps == 0 and not last:
+                self.save()
+        if pending:
+            self._log(pending, torch.zeros(()), 0.0, (time.perf_counter() - mark) / len(pending))
+        outcome.seconds = before + time.perf_counter() - began
+        self.save()
+        if outcome.best_step is not None and outcome.best_step != outcome.step:
+            self._restore_best()
+        self.model.eval()
+        return outcome
+
+    def _step(self, rows: np.ndarray, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+        """One update; the loss of this process's rows and the gradient's norm before clipping."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = rate
+        loss = self.engine.backward(rows, float(self.scaler.get_scale()) if self.scaler.is_enabled() else 1.0)
+        average_gradients(self.parameters)
+        if self.scaler.is_enabled():
+            self.scaler.unscale_(self.optimiser)
+        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip_norm or float("inf"))
+        if self.scaler.is_enabled():
+            self.scaler.step(self.optimiser)
+            self.scaler.update()
+        else:
+            if self.device.type == "cpu":
+                self._check(loss, norm)
+            self.optimiser.step()
+        return loss, norm.detach()
+
+    def _check(self, loss: torch.Tensor, norm: torch.Tensor) -> None:
+        """Fail clearly where training has diverged, before the weights are touched by it (on a CPU) or saved."""
+        what = "loss" if not bool(torch.isfinite(loss)) else "gradient"
+        if bool(torch.isfinite(loss)) and bool(torch.isfinite(norm)):
+            self._skipped_in_a_row = 0
+            return
+        if self.scaler.is_enabled() and what == "gradient":
+            # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
+            self.outcome.skipped += 1
+            self._skipped_in_a_row += 1
+            if self._skipped_in_a_row < SKIPPED_LIMIT:
+                return
+        raise ConfigError(
+            f"Training diverged: the {what} is no longer a finite number at step {self.outcome.step + 1} of "
+            f"{self.outcome.steps} (learning rate {self.config.learning_rate:g}, {self.precision}).",
+            hint="Lower the learning rate or the scale, or use bf16 or fp32; the last checkpoint is from before it.",
+        )
+
+    def _log(self, losses: list[torch.Tensor], norm: torch.Tensor, rate: float, step_seconds: float) -> None:
+        outcome = self.outcome
+        masked = torch.tensor([float(self.loss.masked_total - self._masked_before)], device=self.device)
+        values = torch.cat([torch.stack([loss.float() for loss in losses]), masked])
+        if self._distributed:
+            dist.all_reduce(values)
+            values[:-1] /= dist.get_world_size()
+        self._masked_before = self.loss.masked_total
+        values, newly_masked = values[:-1], int(values[-1])
+        outcome.masked += newly_masked
+        if self.device.type != "cpu" or self.scaler.is_enabled():
+            self._check(values.sum(), norm)
+        found = [float(v) for v in values]
+        outcome.first_losses += found[: ENDS - len(outcome.first_losses)]
+        outcome.last_losses = (outcome.last_losses + found)[-ENDS:]
+        outcome.clipped += int(float(norm) > self.config.clip_norm > 0)
+        memory = torch.cuda.max_memory_allocated() / 2**20 if self.device.type == "cuda" else None
+        self.hooks.log(
+            outcome.step,
+            loss=sum(found) / len(found),
+            learning_rate=rate,
+            gradient_norm=float(norm),
+            pairs_per_second=self.order.global_rows / max(step_seconds, 1e-9),
+            masked=newly_masked,
+            epoch=self._epoch(),
+            memory_mib=host_memory_mib(),
+            gpu_memory_mib=memory,
+        )
+
+    def _epoch(self) -> int:
+        """The epoch under way, from 1."""
+        return (max(self.outcome.step, 1) - 1) // self.order.steps_per_epoch + 1
+
+    @property
+    def _distributed(self) -> bool:
+        return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+    def _agree(self, flag: bool) -> bool:
+        """The first process's answer, on every process."""
+        if not self._distributed:
+            return flag
+        answer = torch.tensor([int(flag)], device=self.device)
+        dist.broadcast(answer, src=0)
+        return bool(answer.item())
+
+    def _evaluate(self) -> None:
+        """NDCG@10 on the dev benchmark; the best weights so far are kept."""
+        outcome = self.outcome
+        assert self.evaluate is not None
+        if self.process == 0:
+            self.model.eval()
+            score = self.evaluate(self.model)
+            self.model.train()
+            self.hooks.log(outcome.step, ndcg_at_10=100 * score)
+            outcome.evaluations.append({"step": outcome.step, "ndcg@10": 100 * score})
+            if outcome.best_score is None or score > outcome.best_score:
+                outcome.best_score, outcome.best_step = score, outcome.step
+                weights = {name: value.detach().cpu() for name, value in self.model.state_dict().items()}
+                checkpoint.write_folder(
+                    self.checkpoints / "best", lambda folder: torch.save(weights, folder / checkpoint.STATE)
+                )
+        if self._distributed:
+            dist.barrier()
+
+    def _restore_best(self) -> None:
+        path = self.checkpoints / "best" / checkpoint.STATE
+        if self.process == 0 and path.is_file():
+            self.model.load_state_dict(torch.load(path, map_location=self.device, weights_only=True))
+
+    def save(self) -> None:
+        """Write a checkpoint of the current step."""
+        states: list[Any] = [checkpoint.random_states()]
+        if self._distributed:
+            gathered: list[Any] = [None] * dist.get_world_size()
+            dist.all_gather_object(gathered, states[0])
+            states = gathered
+        if self.process == 0:
+            checkpoint.save(
+                self.checkpoints,
+                self.outcome.step,
+                {
+                    "model": self.model.state_dict(),
+                    "optimiser": self.optimiser.state_dict(),
+                    "scaler": self.scaler.state_dict(),
+                    "random": states,
+                    "outcome": self.outcome.__dict__,
+                    "order": self.order.__dict__,
+                },
+            )
+        if self._distributed:
+            dist.barrier()
+
+    def _resume(self) -> None:
+        found = checkpoint.latest(self.checkpoints)
+        if found is None:
+            return
+        state = checkpoint.load(found)
+        if state["order"] != self.order.__dict__:
+            raise ConfigError(
+                "The checkpoint was made with other data, another batch size, seed or number of processes.",
+                hint="Start a new training instead of resuming this one.",
+            )
+        self.model.load_state_dict(state["model"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self.scaler.load_state_dict(state["scaler"])
+        self.outcome = Outcome(**{**state["outcome"], "stopped": False})
+        checkpoint.restore_random_states(state["random"][self.process])
+
+
+def host_memory_mib() -> float | None:
+    """Resident memory of this process in MiB, or None where the system does not say."""
+    try:
+        import psutil
+
+        return float(psutil.Process().memory_info().rss / 2**20)
+    except (ImportError, OSError):
+        return None

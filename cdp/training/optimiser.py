@@ -1,0 +1,90 @@
+"""The paper's optimiser and schedule, gradient averaging over processes, and the memory allocator's habits."""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import sys
+from collections.abc import Iterable, Sequence
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+BETAS = (0.9, 0.98)
+EPSILON = 1e-8
+BUCKET_BYTES = 64 * 2**20
+
+
+def adamw(model: nn.Module, learning_rate: float, weight_decay: float) -> torch.optim.AdamW:
+    """AdamW, β 0.9/0.98, ε 1e-8. Biases and normalisation weights are not decayed, as is usual for transformers."""
+    decayed: list[Tensor] = []
+    plain: list[Tensor] = []
+    for parameter in model.parameters():
+        if parameter.requires_grad:
+            (decayed if parameter.ndim > 1 else plain).append(parameter)
+    parts = [{"params": decayed, "weight_decay": weight_decay}, {"params": plain, "weight_decay": 0.0}]
+    fused = all(p.device.type in ("cpu", "cuda") and p.is_floating_point() for p in (*decayed, *plain))
+    return torch.optim.AdamW(
+        [part for part in parts if part["params"]], lr=learning_rate, betas=BETAS, eps=EPSILON, fused=fused
+    )
+
+
+def cosine_rate(peak: float, step: int, steps: int) -> float:
+    """The learning rate of step ``step`` (from 0) of ``steps``: cosine decay from the peak to 0, no warm-up."""
+    return peak * 0.5 * (1.0 + math.cos(math.pi * step / max(1, steps)))
+
+
+def average_gradients(parameters: Sequence[Tensor]) -> None:
+    """Average ``.grad`` over all processes, in place. A parameter without a gradient on this process counts as zero.
+
+    Done by hand instead of by DDP, which silently does not synchronise a model with unused parameters (a BERT's
+    pooler) unless told to look for them, and which takes one forward pass per step where we have several.
+    """
+    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
+        return
+    for bucket in _buckets(parameters):
+        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in bucket])
+        dist.all_reduce(flat)
+        flat /= dist.get_world_size()
+        for parameter, part in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
+            if parameter.grad is None:
+                parameter.grad = part.view_as(parameter).clone()
+            else:
+                parameter.grad.copy_(part.view_as(parameter))
+
+
+def broadcast_parameters(model: nn.Module) -> None:
+    """Give every process the first process's weights, so that they start equal whatever was initialised at random."""
+    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
+        for tensor in (*model.parameters(), *model.buffers()):
+            dist.broadcast(tensor.data, src=0)
+
+
+def _buckets(parameters: Sequence[Tensor]) -> Iterable[list[Tensor]]:
+    bucket: list[Tensor] = []
+    size = 0
+    for parameter in parameters:
+        if bucket and (size >= BUCKET_BYTES or bucket[0].dtype != parameter.dtype):
+            yield bucket
+            bucket, size = [], 0
+        bucket.append(parameter)
+        size += parameter.numel() * parameter.element_size()
+    if bucket:
+        yield bucket
+
+
+def keep_freed_memory() -> bool:
+    """Tell glibc to keep freed blocks instead of returning each large one to the kernel. True if it took it.
+
+    Training on a CPU frees and asks for the same large tensors in every step; giving them back each time means that
+    the kernel maps and zeroes the same pages over and over, which can cost more than the arithmetic.
+    """
+    if not sys.platform.startswith("linux"):
+        return False
+    try:
+        libc = ctypes.CDLL("libc.so.6")
+        m_trim_threshold, m_mmap_max = -1, -4
+        return bool(libc.mallopt(m_mmap_max, 0)) and bool(libc.mallopt(m_trim_threshold, 2**31 - 1))
+    except (OSError, AttributeError):
+        return False

@@ -1,0 +1,185 @@
+"""From a query set and its corpus to training pairs, and the order in which they are seen."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.errors import InputError, NotFoundError
+from cdp.workspace import Workspace, read_json, read_jsonl
+
+
+@dataclass(frozen=True)
+class PairSet:
+    """Queries, the distinct documents they were written for, and which document each query belongs to.
+
+    ``document_of`` has shape (n_pairs,) and holds indices into ``documents``, which are distinct by content hash: two
+    documents with equal content have one index, whatever their ids. ``dropped`` counts what could not be used, by
+    reason.
+    """
+
+    queries: list[str]
+    documents: list[str]
+    document_of: NDArray[np.int64]
+    language: str = "en"
+    corpus_id: str = ""
+    query_set_id: str = ""
+    dropped: dict[str, int] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+    @property
+    def content_hash(self) -> str:
+        """16 hex digits of the SHA-256 of all pairs in order: equal pairs, equal hash."""
+        digest = hashlib.sha256()
+        for text in (*self.queries, *self.documents):
+            data = text.encode("utf-8", "surrogatepass")
+            digest.update(len(data).to_bytes(8, "big") + data)
+        digest.update(self.document_of.tobytes())
+        return digest.hexdigest()[:16]
+
+    def check(self) -> None:
+        """InputError where no training is possible: no pair, or no other document to serve as a negative."""
+        if not self.queries:
+            reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items() if count)
+            raise InputError(
+                f"The query set {self.query_set_id} gives no training pairs{f' ({reasons})' if reasons else ''}.",
+                hint="Generate or import queries for documents of its corpus first.",
+            )
+        if len(self.documents) < 2:
+            raise InputError(
+                f"The query set {self.query_set_id} has {_count(len(self), 'pair')} over one document only, so no "
+                "pair has a negative to learn from.",
+                hint="Training needs queries for at least two different documents.",
+            )
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def load_pairs(
+    workspace: Workspace, query_set_id: str, *, per_doc: int | None = None, max_documents: int | None = None
+) -> PairSet:
+    """The pairs of a query set: the first ``per_doc`` queries of each of its first ``max_documents`` documents.
+
+    Empty queries, empty documents and queries for documents that the corpus does not have are left out and counted.
+    NotFoundError if there is no such query set, InputError if nothing is left to train on.
+    """
+    from cdp.corpus import iter_documents
+
+    folder = workspace.query_set(query_set_id)
+    if not (folder / "manifest.json").is_file():
+        known = sorted(p.name for p in workspace.queries.glob("*") if (p / "manifest.json").is_file())
+        raise NotFoundError("query set", query_set_id, known=known)
+    manifest: dict[str, Any] = read_json(folder / "manifest.json")
+    corpus_id = str(manifest.get("corpus_id", ""))
+
+    wanted: dict[str, list[str]] = {}
+    dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
+    for document_id, texts in _lines(folder / "queries.jsonl"):
+        if max_documents is not None and len(wanted) >= max_documents and document_id not in wanted:
+            continue
+        filled = [text.strip() for text in texts[:per_doc] if text.strip()]
+        dropped["empty queries"] += len(texts[:per_doc]) - len(filled)
+        if filled:
+            wanted[document_id] = filled
+
+    contents: dict[str, tuple[str, str]] = {}
+    for document in iter_documents(workspace, corpus_id):
+        if document.id in wanted:
+            contents[document.id] = (document.content, document.content_hash)
+
+    queries: list[str] = []
+    documents: list[str] = []
+    document_of: list[int] = []
+    index_of: dict[str, int] = {}
+    for document_id, texts in wanted.items():
+        if document_id not in contents:
+            dropped["queries for unknown documents"] += len(texts)
+            continue
+        content, content_hash = contents[document_id]
+        if not content.strip():
+            dropped["queries for empty documents"] += len(texts)
+            continue
+        if content_hash not in index_of:
+            index_of[content_hash] = len(documents)
+            documents.append(content)
+        queries.extend(texts)
+        document_of.extend([index_of[content_hash]] * len(texts))
+    pairs = PairSet(
+        queries=queries,
+        documents=documents,
+        document_of=np.asarray(document_of, dtype=np.int64),
+        language=str(manifest.get("language") or "en"),
+        corpus_id=corpus_id,
+        query_set_id=query_set_id,
+        dropped={reason: count for reason, count in dropped.items() if count},
+    )
+    pairs.check()
+    return pairs
+
+
+def _lines(path: Any) -> Iterator[tuple[str, list[str]]]:
+    """(document id, query texts) of each line; a later line of the same document replaces an earlier one."""
+    for line in read_jsonl(path):
+        texts = [q if isinstance(q, str) else str(q.get("text", "")) for q in line.get("queries", [])]
+        yield str(line["document_id"]), texts
+
+
+@dataclass(frozen=True)
+class BatchOrder:
+    """Which pairs each step sees: a fresh permutation per epoch, fixed by the seed, the last incomplete batch dropped.
+
+    Equal batches are what gathering across processes needs. A batch larger than the data becomes one batch of all
+    pairs. ``batch_size`` counts the pairs of all processes together and is rounded down to a multiple of ``processes``.
+    """
+
+    pairs: int
+    batch_size: int
+    epochs: int
+    seed: int = 0
+    processes: int = 1
+
+    @property
+    def rows(self) -> int:
+        """Pairs per step on each process."""
+        return min(self.batch_size, self.pairs) // self.processes
+
+    @property
+    def global_rows(self) -> int:
+        """Pairs per step on all processes together."""
+        return self.rows * self.processes
+
+    @property
+    def steps_per_epoch(self) -> int:
+        return self.pairs // self.global_rows if self.rows else 0
+
+    @property
+    def steps(self) -> int:
+        return self.steps_per_epoch * self.epochs
+
+    @property
+    def left_out_per_epoch(self) -> int:
+        """Pairs that an epoch does not see (different ones each epoch): the incomplete batch at its end."""
+        return self.pairs - self.steps_per_epoch * self.global_rows
+
+    def permutation(self, epoch: int) -> NDArray[np.int64]:
+        """The order of all pairs in an epoch, counted from 0."""
+        return np.random.default_rng([self.seed, epoch]).permutation(self.pairs)
+
+    def batches(self, start: int = 0, process: int = 0) -> Iterator[NDArray[np.int64]]:
+        """The rows of one process, step by step, from step ``start`` on."""
+        order: NDArray[np.int64] | None = None
+        for step in range(start, self.steps):
+            epoch, position = divmod(step, self.steps_per_epoch)
+            if order is None or position == 0:
+                order = self.permutation(epoch)
+            first = position * self.global_rows + process * self.rows
+            yield order[first : first + self.rows]

@@ -1,0 +1,141 @@
+"""Texts turned into token ids once, before training, and cut into padded batches of similar length.
+
+Two kinds of store share one interface (``lengths``, ``features(rows)``): ``TokenStore`` for models whose features are
+token ids and an attention mask, ``TextStore`` for any other model, which is given its texts anew in each step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+CHUNK = 512
+PLAIN_FEATURES = {"input_ids", "attention_mask", "token_type_ids", "modality", "prompt_length", "offsets"}
+
+
+class Store(Protocol):
+    """Texts ready to be embedded. ``lengths`` (n,) in tokens, or in characters where tokens are not known."""
+
+    lengths: NDArray[np.int64]
+
+    def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        """What the model's forward takes for these texts, padded to the longest of them."""
+
+
+@dataclass
+class TokenStore:
+    """Token ids of n texts in one flat array: text i is ``ids[offsets[i]:offsets[i + 1]]``."""
+
+    ids: NDArray[np.int64]
+    offsets: NDArray[np.int64]
+    pad_id: int = 0
+    pad_left: bool = False
+    token_types: bool = False
+    constants: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.lengths = np.diff(self.offsets)
+
+    def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        lengths = self.lengths[rows]
+        width = int(lengths.max(initial=1))
+        columns = np.arange(width)
+        start = (width - lengths)[:, None] if self.pad_left else np.zeros((len(rows), 1), dtype=np.int64)
+        mask = (columns >= start) & (columns < start + lengths[:, None])
+        source = np.where(mask, self.offsets[rows][:, None] + columns - start, 0)
+        ids = np.where(mask, self.ids[source], self.pad_id)
+        found = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+        if self.token_types:
+            found["token_type_ids"] = torch.zeros_like(found["input_ids"])
+        return {**found, **self.constants}
+
+
+@dataclass
+class TextStore:
+    """Texts of a model whose preprocessing gives more than token ids: preprocessed in each step."""
+
+    model: SentenceTransformer
+    texts: Sequence[str]
+    prompt: str
+
+    def __post_init__(self) -> None:
+        self.lengths = np.fromiter((len(text) for text in self.texts), np.int64, len(self.texts))
+
+    def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
+        return self.model.preprocess([self.texts[int(row)] for row in rows], prompt=self.prompt or None)
+
+
+def tokenise(
+    model: SentenceTransformer,
+    texts: Sequence[str],
+    prompt: str = "",
+    report: Callable[[int], None] = lambda done: None,
+) -> Store:
+    """The texts as the model's own preprocessing turns them into tokens, prompt included; ``report`` hears progress."""
+    flat: list[NDArray[np.int64]] = []
+    lengths: list[NDArray[np.int64]] = []
+    constants: dict[str, Any] = {}
+    token_types = False
+    static = isinstance(model[0], StaticEmbedding)
+    for first in range(0, len(texts), CHUNK):
+        chunk = list(texts[first : first + CHUNK])
+        features = model.preprocess(chunk, prompt=prompt or None)
+        ids = features.get("input_ids")
+        if set(features) - PLAIN_FEATURES or not isinstance(ids, torch.Tensor):
+            return TextStore(model, texts, prompt)
+        if static:
+            ends = torch.cat([features["offsets"][1:], torch.tensor([len(ids)])])
+            flat.append(ids.numpy())
+            lengths.append((ends - features["offsets"]).numpy())
+        else:
+            types = features.get("token_type_ids")
+            if types is not None and bool(types.any()):
+                return TextStore(model, texts, prompt)
+            mask = features["attention_mask"].bool()
+            flat.append(ids[mask].numpy())
+            lengths.append(mask.sum(dim=1).numpy())
+            token_types = types is not None
+            constants = {key: features[key] for key in ("modality", "prompt_length") if key in features}
+        report(first + len(chunk))
+    tokenizer = None if static else model.tokenizer
+    return TokenStore(
+        ids=np.concatenate([np.zeros(0, np.int64), *flat]),
+        offsets=np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.zeros(0, np.int64), *lengths]))]),
+        pad_id=int(getattr(tokenizer, "pad_token_id", None) or 0),
+        pad_left=getattr(tokenizer, "padding_side", "right") == "left",
+        token_types=token_types,
+        constants=constants,
+    )
+
+
+def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = None) -> list[NDArray[np.int64]]:
+    """Split texts into groups of similar length so that the least padding is computed.
+
+    Minimises Σ (longest of the group · size of the group + overhead) exactly, by dynamic programming over the distinct
+    lengths, where ``overhead`` is the cost of one more forward pass, in tokens. Groups above ``largest`` texts are cut.
+    Returns positions into ``lengths``; every position occurs once.
+    """
+    order = np.argsort(-lengths, kind="stable")
+    distinct, first = np.unique(-lengths[order], return_index=True)
+    widths, starts = -distinct, np.append(first, len(order))
+    best = np.zeros(len(widths) + 1)
+    cut = np.zeros(len(widths) + 1, dtype=np.int64)
+    for end in range(1, len(widths) + 1):
+        costs = best[:end] + widths[:end] * (starts[end] - starts[:end]) + overhead
+        cut[end] = int(costs.argmin())
+        best[end] = costs[cut[end]]
+    found: list[NDArray[np.int64]] = []
+    end = len(widths)
+    while end > 0:
+        members = order[starts[cut[end]] : starts[end]]
+        size = largest or len(members)
+        found[:0] = [members[i : i + size] for i in range(0, len(members), size)]
+        end = int(cut[end])
+    return found

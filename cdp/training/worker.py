@@ -1,0 +1,182 @@
+"""The training worker: ``accelerate launch … -m cdp.training.worker <job folder>``, or plain ``python -m``.
+
+Reads a ``TrainingConfig`` from the job's ``spec.json``, trains, writes ``checkpoints/``, ``model/`` (a
+sentence-transformers model with a model card) and ``results/training.json``. A stop keeps what was learnt so far; a new
+attempt in the same folder continues from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError
+from cdp.training.card import model_card
+from cdp.training.pairs import BatchOrder, PairSet, load_pairs
+from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
+from cdp.training.settings import complete
+from cdp.training.weights import raw_weights
+from cdp.worker import Job, run
+from cdp.workspace import sha256_file
+
+LOADING_S = 300.0
+"""A model may take this long to load (a download on first use) without a heartbeat."""
+
+
+class JobHooks:
+    """The loop's reports, as the job's files."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        self.job.metric(step, **values)
+
+    def progress(self, step: int, steps: int, message: str) -> None:
+        self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
+
+    def stop_requested(self) -> bool:
+        return self.job.stop_requested()
+
+
+def main(job: Job) -> None:
+    config = TrainingConfig.from_dict(job.config)
+    retriever = resolve(config.retriever, job.workspace)
+    config = complete(config, retriever)
+    job.progress("reading pairs", 0, 0, "")
+    pairs = load_pairs(
+        job.workspace, config.query_set, per_doc=config.per_doc, max_documents=config.max_documents
+    )  # fmt: skip
+    weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
+    print(
+        f"{len(pairs)} pairs over {len(pairs.documents)} documents; left out: {pairs.dropped or 'nothing'}", flush=True
+    )
+    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    train(job, config, retriever, pairs, weights)
+
+
+def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs: PairSet, weights: np.ndarray) -> None:
+    """Everything that needs torch."""
+    import torch
+    from accelerate import PartialState
+
+    from cdp.training.checkpoint import write_folder
+    from cdp.training.engine import Batches
+    from cdp.training.loop import Training
+    from cdp.training.optimiser import keep_freed_memory
+    from cdp.training.tokens import tokenise
+
+    state = PartialState(cpu=config.gpus == 0)
+    if state.device.type == "cpu":
+        keep_freed_memory()
+    torch.manual_seed(config.seed)
+    model = load(retriever, str(state.device), config.max_length)
+    base_hash = model_hash(model)
+
+    def reporting(phase: str, total: int) -> Any:
+        return lambda done: job.progress(phase, done, total, "texts")
+
+    stores = [
+        tokenise(model, texts, model.prompts[role] or "", reporting(f"tokenising {plural}", len(texts)))
+        for role, plural, texts in (("query", "queries", pairs.queries), ("document", "documents", pairs.documents))
+    ]
+    order = BatchOrder(
+        len(pairs), config.batch_size or 1, config.epochs or 1, config.seed, state.num_processes
+    )  # fmt: skip
+    if order.rows < 1 or order.global_rows < 2:
+        raise ConfigError(
+            f"A batch of {min(order.batch_size, len(pairs))} pairs is too small for {state.num_processes} processes.",
+            hint="Use a larger batch_size or fewer GPUs.",
+        )
+    training = Training(
+        model,
+        Batches(stores[0], stores[1], pairs.document_of, weights),
+        order,
+        config,
+        JobHooks(job),
+        job.folder / "checkpoints",
+        process=state.process_index,
+        evaluate=_evaluation(config, retriever, job),
+    )
+    outcome = training.run()
+    if not state.is_main_process:
+        return
+
+    job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
+    limit = model.max_seq_length
+    result: dict[str, Any] = {
+        "id": job.id,
+        "retriever": config.retriever,
+        "query_set": config.query_set,
+        "corpus": pairs.corpus_id,
+        "weighting": config.weighting,
+        "pairs": len(pairs),
+        "documents": len(pairs.documents),
+        "dropped": pairs.dropped,
+        "batch_size": order.global_rows,
+        "processes": state.num_processes,
+        "left_out_per_epoch": order.left_out_per_epoch,
+        "filled_the_limit": int((stores[1].lengths >= limit).sum()) if isinstance(limit, int) else 0,
+        "steps": outcome.step,
+        "steps_planned": outcome.steps,
+        "epochs": config.epochs,
+        "stopped": outcome.stopped,
+        "seconds": round(outcome.seconds, 3),
+        "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
+        "loss_first": _mean(outcome.first_losses),
+        "loss_last": _mean(outcome.last_losses),
+        "masked": outcome.masked,
+        "clipped": outcome.clipped,
+        "skipped": outcome.skipped,
+        "precision": training.precision,
+        "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,
+        "best_step": outcome.best_step,
+        "evaluations": outcome.evaluations,
+        "pairs_hash": pairs.content_hash,
+        "query_set_hash": sha256_file(job.workspace.query_set(config.query_set) / "queries.jsonl")[:16],
+        "base_hash": base_hash,
+        "model_hash": model_hash(model),
+        "settings": config.to_dict(),
+    }
+    card = model_card(config, retriever, result, _data(pairs, config, result))
+
+    def write(folder: Any) -> None:
+        model.save(str(folder), create_model_card=False)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+    model.similarity_fn_name = "cosine"
+    write_folder(job.folder / "model", write)
+    job.result("training", result)
+    job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
+
+
+def _evaluation(config: TrainingConfig, retriever: ResolvedRetriever, job: Job) -> Any:
+    """A function from the model to NDCG@10 on the dev benchmark, or None."""
+    if not config.benchmark:
+        return None
+    raise ConfigError("Evaluation while training is not available.", hint="Leave 'benchmark' empty.")
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _data(pairs: PairSet, config: TrainingConfig, result: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "corpus": pairs.corpus_id,
+        "query set": config.query_set,
+        "pairs": len(pairs),
+        "documents": len(pairs.documents),
+        "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
+        "language": pairs.language,
+        "hash of the pairs": f"`{pairs.content_hash}`",
+        "hash of the query set": f"`{result['query_set_hash']}`",
+    }
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)
