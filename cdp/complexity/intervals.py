@@ -11,14 +11,14 @@ from cdp.errors import InputError
 
 _RESAMPLES = 2000
 _FEW_LEVELS = 512
-_MANY_VALUES = 20_000
+_MANY_VALUES = 5_000
 
 
 def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
     """Percentile interval of the mean over 2,000 resamples of ``values``, shape (n,).
 
     Values with few distinct levels are resampled by drawing how often each level occurs (the same distribution at a
-    fraction of the cost). Above 20,000 values with many levels the bootstrap's normal limit is used.
+    fraction of the cost). Above 5,000 values with many levels the bootstrap's normal limit is used.
     """
     data = np.asarray(values, dtype=np.float64)
     if len(data) == 0:

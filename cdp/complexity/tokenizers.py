@@ -77,8 +77,13 @@ def _encodable(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _marked_word() -> re.Pattern[str]:
-    marks = [chr(point) for point in range(0x20000) if unicodedata.category(chr(point)) in ("Mn", "Mc")]
-    return re.compile(rf"[\w{''.join(marks)}]+")
+    return re.compile(rf"[\w{combining_marks()}]+")
+
+
+@lru_cache(maxsize=1)
+def combining_marks() -> str:
+    """Every combining mark (Unicode categories Mn and Mc), fit to stand in a character class."""
+    return "".join(chr(point) for point in range(0x20000) if unicodedata.category(chr(point)) in ("Mn", "Mc"))
 
 
 @lru_cache(maxsize=1)

@@ -1,0 +1,32 @@
+"""How good and how diverse synthetic queries are: Dist-Sim, Len-Sim, CE and Self-BLEU, one file per measure.
+
+A measure's function takes texts and returns a number; ``measure_query_set`` takes a whole set. Measures that need a
+model take it as a callable; ``cdp.metrics.scorers`` loads real ones, and ``cdp.metrics.worker`` runs them over a query
+set as a job. Importing this room loads no torch.
+"""
+
+from __future__ import annotations
+
+from cdp.metrics.dist_sim import dist_sim
+from cdp.metrics.len_sim import len_sim
+from cdp.metrics.measure import Measure
+from cdp.metrics.measures import MEASURES
+from cdp.metrics.paraphrase_ratio import paraphrase_ratio
+from cdp.metrics.query_set import QuerySetMeasures, measure_query_set, read_queries
+from cdp.metrics.sampling import reservoir
+from cdp.metrics.self_bleu import self_bleu
+from cdp.metrics.values import MetricValue
+
+__all__ = [
+    "MEASURES",
+    "Measure",
+    "MetricValue",
+    "QuerySetMeasures",
+    "dist_sim",
+    "len_sim",
+    "measure_query_set",
+    "paraphrase_ratio",
+    "read_queries",
+    "reservoir",
+    "self_bleu",
+]

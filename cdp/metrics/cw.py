@@ -1,0 +1,14 @@
+"""CW as a measure of a query set; what a content word is, is ``cdp.complexity``'s business."""
+
+from __future__ import annotations
+
+from cdp.metrics.measure import Measure
+
+MEASURE = Measure(
+    name="cw",
+    title="CW",
+    better="",
+    low=0.0,
+    high=float("inf"),
+    definition="Content words per query: distinct words longer than one character that are not stopwords.",
+)

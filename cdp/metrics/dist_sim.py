@@ -1,0 +1,64 @@
+"""Dist-Sim: whether synthetic queries mean about the same as the human queries of the same document."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cdp.errors import ModelError
+from cdp.metrics.documents import Queries, aligned
+from cdp.metrics.measure import Measure
+
+MEASURE = Measure(
+    name="dist_sim",
+    title="Dist-Sim",
+    better="higher",
+    low=-1.0,
+    high=1.0,
+    definition="Mean cosine over all pairs of a synthetic and a human query of a document.",
+    needs="human queries, an encoder",
+    model_based=True,
+)
+
+Encoder = Callable[[list[str]], ArrayLike]
+"""Texts to embeddings: n texts give shape (n, dim)."""
+
+
+def dist_sim(synthetic: Queries, human: Queries, encoder: Encoder) -> float:
+    """Dist-Sim in [−1, 1]: averaged over all pairs of a document, then over documents.
+
+    Arguments as for ``len_sim``; each distinct query is encoded once. An embedding of zeros has cosine 0 with any.
+    """
+    return float(np.mean(document_dist_sims(aligned(synthetic, human), encoder)))
+
+
+def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encoder) -> NDArray[np.float64]:
+    """Dist-Sim of each document from its (synthetic, human) queries, both not empty: shape (n_documents,).
+
+    The mean cosine over all pairs is the dot product of the two sides' mean unit vectors.
+    """
+    rows: dict[str, int] = {}
+    for synthetic, human in pairs:
+        for text in (*synthetic, *human):
+            rows.setdefault(text, len(rows))
+    unit = unit_vectors(encoder(list(rows)), len(rows))
+
+    def mean_direction(texts: Sequence[str]) -> NDArray[np.float64]:
+        return unit[[rows[text] for text in texts]].mean(axis=0)
+
+    return np.array([mean_direction(s) @ mean_direction(h) for s, h in pairs])
+
+
+def unit_vectors(embeddings: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Embeddings of n texts scaled to length 1, zeros kept: shape (n, dim). ModelError if they are not usable."""
+    values = np.asarray(embeddings, dtype=np.float64)
+    if values.ndim != 2 or len(values) != n:
+        raise ModelError(f"The encoder gave an array of shape {values.shape} for {n} texts.")
+    if not np.isfinite(values).all():
+        raise ModelError(
+            "The encoder gave embeddings that are not finite.", hint="Choose another model, or full precision."
+        )
+    lengths = np.linalg.norm(values, axis=1, keepdims=True)
+    return values / np.where(lengths > 0, lengths, 1.0)

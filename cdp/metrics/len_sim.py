@@ -1,0 +1,40 @@
+"""Len-Sim: whether synthetic queries are about as long as the human queries of the same document."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdp.metrics.documents import Queries, aligned
+from cdp.metrics.measure import Measure
+from cdp.metrics.tokens import word_count
+
+MEASURE = Measure(
+    name="len_sim",
+    title="Len-Sim",
+    better="higher",
+    low=0.0,
+    high=1.0,
+    definition="1 − |lₛ − lₕ| / max(lₛ, lₕ) in words, over all pairs of a synthetic and a human query of a document.",
+    needs="human queries",
+)
+
+
+def len_sim(synthetic: Queries, human: Queries) -> float:
+    """Len-Sim in [0, 1]: averaged over all pairs of a document, then over documents.
+
+    Both arguments hold one document's queries (a list of texts) or one list per document, in the same order; a
+    document without queries on either side is left out. InputError if nothing can be compared.
+    """
+    values = [document_len_sim(s, h) for s, h in aligned(synthetic, human)]
+    return sum(values) / len(values)
+
+
+def document_len_sim(synthetic: Sequence[str], human: Sequence[str]) -> float:
+    """Len-Sim of one document, both sides not empty."""
+    return length_similarity([word_count(text) for text in synthetic], [word_count(text) for text in human])
+
+
+def length_similarity(synthetic: Sequence[int], human: Sequence[int]) -> float:
+    """Len-Sim from numbers of words, both sides not empty. Two queries without any word are equally long: 1."""
+    similarities = [1 - abs(s - h) / max(s, h, 1) for s in synthetic for h in human]
+    return sum(similarities) / len(similarities)

@@ -1,0 +1,98 @@
+"""CE, the paraphrase ratio: how many of a document's query pairs ask the same thing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cdp.errors import InputError, ModelError
+from cdp.metrics.documents import Queries, by_document
+from cdp.metrics.measure import Measure
+
+MEASURE = Measure(
+    name="paraphrase_ratio",
+    title="CE",
+    better="lower",
+    low=0.0,
+    high=1.0,
+    definition="Share of a document's query pairs that a cross-encoder scores above the threshold as paraphrases.",
+    needs="a cross-encoder",
+    model_based=True,
+)
+
+STAND_IN = Measure(
+    name="paraphrase_ratio_bi_encoder",
+    title="Paraphrase ratio, bi-encoder",
+    better="lower",
+    low=0.0,
+    high=1.0,
+    definition="As CE, but a pair's score is the cosine of two embeddings and the threshold is a calibrated one. "
+    "It stands in where no cross-encoder can be loaded and is not comparable with CE.",
+    needs="a bi-encoder",
+    model_based=True,
+)
+
+THRESHOLD = 0.5
+"""The paper's threshold for cross-encoder scores in [0, 1]."""
+
+Pair = tuple[str, str]
+Scorer = Callable[[list[Pair]], ArrayLike]
+"""Pairs of queries to scores: n pairs give shape (n,)."""
+
+
+def paraphrase_ratio(queries: Queries, scorer: Scorer, threshold: float = THRESHOLD) -> float:
+    """The share of pairs scoring above ``threshold``, per document, averaged over documents: in [0, 1].
+
+    ``queries`` are one document's (a list of texts) or one list per document; documents with fewer than two queries
+    have no pair and are left out. Each distinct pair is scored once, in whichever order it comes first. InputError if
+    no document has a pair.
+    """
+    documents = [document for document in by_document(queries) if len(document) > 1]
+    if not documents:
+        raise InputError(
+            "No document has two queries, so there are no pairs to compare.",
+            hint="For one query per document use the corpus scope, which compares queries of different documents.",
+        )
+    rows: dict[Pair, int] = {}
+    first_seen: list[Pair] = []
+    of_documents = []
+    for document in documents:
+        indices = []
+        for a, b in combinations(document, 2):
+            key = (a, b) if a <= b else (b, a)
+            row = rows.get(key)
+            if row is None:
+                row = rows[key] = len(rows)
+                first_seen.append((a, b))
+            indices.append(row)
+        of_documents.append(indices)
+    above = checked_scores(scorer(first_seen), len(first_seen)) > threshold
+    return float(np.mean([above[indices].mean() for indices in of_documents]))
+
+
+def checked_scores(scores: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Scores of n pairs as float64 of shape (n,); ModelError if there are not n or one is not a number."""
+    values = np.asarray(scores, dtype=np.float64)
+    if values.shape != (n,):
+        raise ModelError(f"The scorer gave an array of shape {values.shape} for {n} pairs.")
+    if np.isnan(values).any():
+        raise ModelError("The scorer gave scores that are not numbers.", hint="Choose another model.")
+    return values
+
+
+def document_ratios(above: NDArray[np.bool_], document_of: NDArray[np.int64], n: int) -> NDArray[np.float64]:
+    """Share of pairs above the threshold per document: shape (n,), NaN for a document without pairs.
+
+    ``above`` and ``document_of`` have one entry per pair.
+    """
+    pairs = np.bincount(document_of, minlength=n).astype(np.float64)
+    hits = np.bincount(document_of, weights=above, minlength=n)
+    return np.divide(hits, pairs, out=np.full(n, np.nan), where=pairs > 0)
+
+
+def pairs_of(n_queries: Sequence[int]) -> int:
+    """How many pairs documents with so many queries have together."""
+    return sum(n * (n - 1) // 2 for n in n_queries)

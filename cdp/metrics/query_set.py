@@ -1,0 +1,200 @@
+"""The quick measures of a whole query set: Self-BLEU, CW and, given human queries, Len-Sim.
+
+One pass over the documents; what stays in memory is a few numbers per document. The queries of a document are nested:
+the first M of them are the set at Q/Doc = M, so one pass gives every measure at several M.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.complexity import STANDARD, count_content_words, language_of
+from cdp.errors import NotFoundError
+from cdp.metrics.len_sim import length_similarity
+from cdp.metrics.sampling import CorpusPool
+from cdp.metrics.self_bleu import SMOOTHING, bleu_against_others
+from cdp.metrics.tokens import TOKENIZER, tokens, word_count
+from cdp.metrics.values import CORPUS, MetricValue, aggregate, mean_over_queries
+from cdp.workspace import Workspace, read_jsonl
+
+DEPTHS = (1, 2, 3, 5, 10, 20)
+"""The M at which nested values are given besides the full number of queries; the paper's."""
+
+CORPUS_GROUP = 10
+"""Corpus scope: Self-BLEU compares groups of so many queries of different documents."""
+
+ONE_QUERY = "No document has two queries. The corpus scope compares queries of different documents."
+NO_QUERY = "There are no queries."
+
+_CHUNK = 512
+_NAN = float("nan")
+
+DocumentQueries = tuple[str, Sequence[str]]
+
+
+@dataclass(slots=True)
+class QuerySetMeasures:
+    """What ``measure_query_set`` found.
+
+    ``per_document`` holds the values at the full number of queries by measure, shape (n_documents,), NaN where a
+    measure is not defined; its rows belong to ``document_ids``. Documents without any query are counted in
+    ``n_empty`` and left out of everything else.
+    """
+
+    values: list[MetricValue]
+    document_ids: list[str]
+    per_document: dict[str, NDArray[np.float64]]
+    cw: NDArray[np.int64]
+    n_empty: int
+
+
+def read_queries(workspace: Workspace, query_set: str) -> Iterator[DocumentQueries]:
+    """(document id, queries) of each document of a query set, streamed; NotFoundError if there is no such set."""
+    folder = workspace.queries / Path(query_set).name
+    if not (folder / "manifest.json").is_file():
+        known = sorted(path.parent.name for path in workspace.queries.glob("*/manifest.json"))
+        raise NotFoundError("query set", query_set, known=known)
+    return ((record["document_id"], record["queries"]) for record in read_jsonl(folder / "queries.jsonl"))
+
+
+def measure_query_set(
+    documents: Iterable[DocumentQueries],
+    *,
+    language: str = "en",
+    stopwords: str | Collection[str] = STANDARD,
+    human: Mapping[str, Sequence[str]] | None = None,
+    per_doc: int | None = None,
+    sampled_from: int | None = None,
+    seed: int = 0,
+) -> QuerySetMeasures:
+    """Measure a query set given as (document id, queries) pairs.
+
+    ``human`` maps document ids to human queries. ``per_doc`` keeps the first so many queries of each document.
+    ``sampled_from`` is recorded where ``documents`` is a sample. The values are the document scope at each M of
+    ``DEPTHS`` below the full number and at the full number (for a document with fewer queries, all it has), and the
+    corpus scope of Self-BLEU. An interval is over documents.
+    """
+    columns = _Columns()
+    pool = CorpusPool(seed=seed)
+    stream = iter(documents)
+    while chunk := [(name, list(queries[:per_doc])) for name, queries in islice(stream, _CHUNK)]:
+        cw = count_content_words((q for _, queries in chunk for q in queries), language, stopwords=stopwords)
+        columns.cw.append(cw)
+        for name, queries in chunk:
+            if queries:
+                pool.add(queries)
+                columns.add(name, queries, None if human is None else human.get(name, ()))
+            else:
+                columns.n_empty += 1
+    return _summary(columns, pool, language_of(language).tokenizer, human is not None, sampled_from, seed)
+
+
+@dataclass(slots=True)
+class _Columns:
+    """One number per document and column, growing as documents stream by."""
+
+    ids: list[str] = field(default_factory=list)
+    sizes: array[int] = field(default_factory=lambda: array("l"))
+    cw: list[NDArray[np.int64]] = field(default_factory=list)
+    bleu: dict[int, array[float]] = field(default_factory=lambda: {depth: array("d") for depth in (0, *DEPTHS)})
+    similar: dict[int, array[float]] = field(default_factory=lambda: {depth: array("d") for depth in (0, *DEPTHS)})
+    human_sizes: array[int] = field(default_factory=lambda: array("l"))
+    n_empty: int = 0
+
+    def add(self, name: str, queries: list[str], human: Sequence[str] | None) -> None:
+        self.ids.append(name)
+        self.sizes.append(len(queries))
+        tokenised = [tokens(query) for query in queries] if len(queries) > 1 else []
+        full = _self_bleu(tokenised)
+        for depth, column in self.bleu.items():
+            column.append(full if not 0 < depth < len(queries) else _self_bleu(tokenised[:depth]))
+        if human is None:
+            return
+        self.human_sizes.append(len(human))
+        lengths, human_lengths = [word_count(query) for query in queries], [word_count(query) for query in human]
+        full = length_similarity(lengths, human_lengths) if human else _NAN
+        for depth, column in self.similar.items():
+            cut = 0 < depth < len(queries) and human
+            column.append(length_similarity(lengths[:depth], human_lengths) if cut else full)
+
+
+def _self_bleu(tokenised: list[list[str]]) -> float:
+    return sum(bleu_against_others(tokenised)) / len(tokenised) if len(tokenised) > 1 else _NAN
+
+
+def _summary(
+    columns: _Columns, pool: CorpusPool, cw_tokenizer: str, has_human: bool, sampled_from: int | None, seed: int
+) -> QuerySetMeasures:
+    sizes = np.array(columns.sizes, dtype=np.int64)
+    human_sizes = np.array(columns.human_sizes, dtype=np.int64)
+    cw = np.concatenate(columns.cw) if columns.cw else np.zeros(0, dtype=np.int64)
+    most = int(sizes.max(initial=0))
+    values = []
+    for depth in [*(d for d in DEPTHS if d < most), most]:
+        column = 0 if depth == most else depth
+        taken = np.minimum(sizes, depth)
+        facts: dict[str, Any] = {
+            "n_queries": int(taken.sum()), "per_doc": depth, "seed": seed, "sampled_from": sampled_from
+        }  # fmt: skip
+        values.append(
+            aggregate(
+                "self_bleu",
+                np.array(columns.bleu[column]),
+                n_pairs=int((taken * (taken - 1) // 2).sum()),
+                tokenizer=TOKENIZER,
+                smoothing=SMOOTHING,
+                reason=ONE_QUERY if most else NO_QUERY,
+                **facts,
+            )
+        )
+        if has_human:
+            values.append(
+                aggregate(
+                    "len_sim",
+                    np.array(columns.similar[column]),
+                    n_pairs=int((taken * human_sizes).sum()),
+                    tokenizer=TOKENIZER,
+                    reason="No document has human queries.",
+                    **facts,
+                )
+            )
+        sums = _cw_sums(cw, sizes, depth)
+        values.append(mean_over_queries("cw", sums, taken, n_pairs=0, tokenizer=cw_tokenizer, reason=NO_QUERY, **facts))
+    values.append(_corpus_self_bleu(pool.drawn(), per_doc=most, seed=seed, sampled_from=sampled_from))
+    per_document = {"self_bleu": np.array(columns.bleu[0]), "cw": _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)}
+    if has_human:
+        per_document["len_sim"] = np.array(columns.similar[0])
+    return QuerySetMeasures(values, columns.ids, per_document, cw, columns.n_empty)
+
+
+def _cw_sums(cw: NDArray[np.int64], sizes: NDArray[np.int64], depth: int) -> NDArray[np.float64]:
+    """Σ CW over each document's first ``depth`` queries; ``cw`` holds the documents' queries one after the other."""
+    starts = np.cumsum(sizes) - sizes
+    sums = np.concatenate(([0], np.cumsum(cw)))
+    return (sums[starts + np.minimum(sizes, depth)] - sums[starts]).astype(np.float64)
+
+
+def _corpus_self_bleu(pool: list[str], **facts: Any) -> MetricValue:
+    groups = [pool[start : start + CORPUS_GROUP] for start in range(0, len(pool), CORPUS_GROUP)]
+    groups = [group for group in groups if len(group) == CORPUS_GROUP] or groups[:1]
+    n_queries = sum(map(len, groups))
+    value = aggregate(
+        "self_bleu",
+        np.array([_self_bleu([tokens(query) for query in group]) for group in groups]),
+        n_queries=n_queries,
+        n_pairs=sum(len(group) * (len(group) - 1) // 2 for group in groups),
+        scope=CORPUS,
+        tokenizer=TOKENIZER,
+        smoothing=SMOOTHING,
+        reason="There are not two documents with queries.",
+        **facts,
+    )
+    return replace(value, n_documents=n_queries)

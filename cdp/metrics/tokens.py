@@ -1,0 +1,48 @@
+"""The words of a query as the metrics count them, the same for every script."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from functools import lru_cache
+
+from cdp.complexity.tokenizers import combining_marks
+
+TOKENIZER = (
+    "lower-cased words and punctuation marks; single characters in scripts written without spaces (Chinese, Japanese, "
+    "Thai, Lao, Khmer, Burmese)"
+)
+"""What ``tokens`` does; recorded beside each value that depends on it."""
+
+_UNSPACED = (
+    "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
+)
+_HAS_UNSPACED = re.compile(f"[{_UNSPACED}]").search
+_ASCII = re.compile(r"\w+|[^\w\s]").findall
+_ALPHANUMERIC = re.compile(r"[^\W_]").search
+
+
+@lru_cache(maxsize=1)
+def _spaced() -> re.Pattern[str]:
+    marks = combining_marks()
+    return re.compile(rf"[\w{marks}]+|[^\w\s{marks}]")
+
+
+@lru_cache(maxsize=1)
+def _any_script() -> re.Pattern[str]:
+    marks = combining_marks()
+    return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+|[^\w\s{marks}]")
+
+
+def tokens(text: str) -> list[str]:
+    """The tokens of a query: what Self-BLEU compares."""
+    if text.isascii():
+        return _ASCII(text.lower())
+    text = unicodedata.normalize("NFC", text).lower()
+    return (_any_script() if _HAS_UNSPACED(text) else _spaced()).findall(text)
+
+
+def word_count(text: str) -> int:
+    """How many words a query has: its tokens that are not punctuation. What Len-Sim compares."""
+    return sum(1 for token in tokens(text) if _ALPHANUMERIC(token))

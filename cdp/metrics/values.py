@@ -1,0 +1,72 @@
+"""A measured value with all that it depends on, so that two values are compared only where they can be."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.complexity import bootstrap_interval
+
+DOCUMENT, CORPUS = "document", "corpus"
+"""Scopes: queries of one document against each other, or queries of different documents."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricValue:
+    """One measure of one query set.
+
+    ``value`` is None where the measure is not defined, and ``reason`` says why. ``interval`` is the 95% bootstrap
+    interval over documents (corpus scope: over the groups or pairs drawn). ``per_doc`` is M: the first M queries of
+    each document. ``sampled_from`` is the number of documents of the whole set where only a sample was measured.
+    """
+
+    name: str
+    value: float | None
+    interval: tuple[float, float] | None
+    n_documents: int
+    n_queries: int
+    n_pairs: int
+    per_doc: int
+    scope: str = DOCUMENT
+    tokenizer: str = ""
+    smoothing: str = ""
+    model: str = ""
+    threshold: float | None = None
+    sampled_from: int | None = None
+    reason: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The record as it is stored: JSON types only."""
+        record = asdict(self)
+        record["interval"] = None if self.interval is None else list(self.interval)
+        return record
+
+
+def aggregate(name: str, per_document: NDArray[np.float64], *, reason: str, seed: int = 0, **facts: Any) -> MetricValue:
+    """The mean over documents with its interval. NaN marks a document for which the measure is not defined.
+
+    ``reason`` is recorded if it is defined for none. ``facts`` are further fields of ``MetricValue``.
+    """
+    defined = per_document[~np.isnan(per_document)]
+    if len(defined) == 0:
+        return MetricValue(name, None, None, n_documents=0, reason=reason, **facts)
+    interval = bootstrap_interval(defined, seed=seed)
+    return MetricValue(name, float(defined.mean()), interval, n_documents=len(defined), **facts)
+
+
+def mean_over_queries(
+    name: str, sums: NDArray[np.float64], sizes: NDArray[np.int64], *, reason: str, seed: int = 0, **facts: Any
+) -> MetricValue:
+    """The mean over all queries, Σ sums / Σ sizes, with an interval from resampling whole documents.
+
+    Queries of one document are alike, so it is documents that are drawn: the ratio's linearised bootstrap.
+    """
+    n = int(sizes.sum())
+    if n == 0:
+        return MetricValue(name, None, None, n_documents=0, reason=reason, **facts)
+    mean = float(sums.sum() / n)
+    low, high = bootstrap_interval((sums - mean * sizes) / sizes.mean(), seed=seed)
+    return MetricValue(name, mean, (mean + low, mean + high), n_documents=len(sizes), **facts)

@@ -1,0 +1,154 @@
+"""The quick measures of a whole query set: values, intervals, nested M, scopes, edges."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from cdp.complexity import count_content_words
+from cdp.errors import NotFoundError
+from cdp.metrics import MetricValue, len_sim, measure_query_set, read_queries, reservoir, self_bleu
+from cdp.workspace import Workspace, append_jsonl, write_json
+
+DOCUMENTS = [
+    ("d1", ["what is rust", "what is iron rust", "why does iron rust in water", "iron rust removal"]),
+    ("d2", ["who wrote hamlet", "hamlet author"]),
+    ("d3", ["one query only"]),
+    ("d4", []),
+    ("d5", ["same query again here", "same query again here", "same query again here"]),
+]
+
+
+def value(values: list[MetricValue], name: str, per_doc: int, scope: str = "document") -> MetricValue:
+    (found,) = [v for v in values if (v.name, v.per_doc, v.scope) == (name, per_doc, scope)]
+    return found
+
+
+def test_values_are_those_of_the_single_functions() -> None:
+    result = measure_query_set(DOCUMENTS)
+    bleu = value(result.values, "self_bleu", 4)
+    several = [queries for _, queries in DOCUMENTS if len(queries) > 1]
+    assert bleu.value == pytest.approx(np.mean([self_bleu(queries) for queries in several]))
+    assert (bleu.n_documents, bleu.n_queries, bleu.n_pairs) == (3, 10, 6 + 1 + 3)
+    assert bleu.smoothing == "method1"
+    cw = value(result.values, "cw", 4)
+    assert cw.value == pytest.approx(count_content_words([q for _, queries in DOCUMENTS for q in queries]).mean())
+    assert cw.n_documents == 4
+    assert result.cw.tolist() == count_content_words([q for _, queries in DOCUMENTS for q in queries]).tolist()
+    assert result.document_ids == ["d1", "d2", "d3", "d5"]
+    assert result.n_empty == 1
+    assert result.per_document["self_bleu"][3] == 1.0
+    assert np.isnan(result.per_document["self_bleu"][2])
+    for v in (bleu, cw):
+        assert v.interval is not None
+        assert v.interval[0] <= v.value <= v.interval[1]  # type: ignore[operator]
+
+
+def test_the_first_m_queries_are_the_set_at_m() -> None:
+    nested = measure_query_set(DOCUMENTS)
+    for m in (1, 2, 3):
+        direct = measure_query_set(DOCUMENTS, per_doc=m)
+        for name in ("self_bleu", "cw"):
+            assert value(nested.values, name, m) == value(direct.values, name, m)
+    assert sorted({v.per_doc for v in nested.values}) == [1, 2, 3, 4]
+
+
+def test_human_queries_give_len_sim() -> None:
+    human = {"d1": ["what makes iron rust"], "d5": ["a b", "c"], "unknown": ["x"]}
+    found = value(measure_query_set(DOCUMENTS, human=human).values, "len_sim", 4)
+    expected = len_sim([DOCUMENTS[0][1], DOCUMENTS[4][1]], [human["d1"], human["d5"]])
+    assert found.value == pytest.approx(expected)
+    assert (found.n_documents, found.n_pairs) == (2, 4 + 6)
+    nobody = value(measure_query_set(DOCUMENTS, human={}).values, "len_sim", 4)
+    assert nobody.value is None
+    assert "human queries" in nobody.reason
+
+
+def test_one_query_per_document_is_answered_by_the_corpus_scope() -> None:
+    documents = [(f"d{i}", [f"what is topic {i % 7} about now"]) for i in range(40)]
+    result = measure_query_set(documents)
+    undefined = value(result.values, "self_bleu", 1)
+    assert undefined.value is None
+    assert undefined.interval is None
+    assert "corpus scope" in undefined.reason
+    corpus = value(result.values, "self_bleu", 1, "corpus")
+    assert corpus.value is not None
+    assert 0.5 < corpus.value < 1.0
+    assert corpus.n_documents == 40
+    assert corpus.n_pairs == 4 * 45
+
+
+@pytest.mark.parametrize("documents", [[], [("d", [])]])
+def test_an_empty_set_has_a_defined_answer(documents: list[tuple[str, list[str]]]) -> None:
+    result = measure_query_set(documents)
+    assert all(v.value is None and v.reason for v in result.values)
+    assert result.document_ids == []
+
+
+def test_the_records_are_plain_json() -> None:
+    for v in measure_query_set(DOCUMENTS, human={"d1": ["x"]}, sampled_from=100).values:
+        record = json.loads(json.dumps(v.to_dict()))
+        assert {"name", "value", "n_documents", "n_pairs", "scope", "tokenizer", "smoothing", "model", "threshold",
+                "interval", "per_doc"} <= set(record)  # fmt: skip
+        assert record["sampled_from"] == 100
+
+
+def test_the_interval_covers_the_whole_sets_value_for_a_sample() -> None:
+    """A sample of 200 documents out of 2,000: its intervals hold the full value in most of 20 draws."""
+    rng = np.random.default_rng(0)
+    words = [f"w{i}" for i in range(30)]
+    documents = [
+        (f"d{i}", [" ".join(rng.choice(words, size=6)) for _ in range(rng.integers(2, 5))]) for i in range(2000)
+    ]
+    full = {v.name: v.value for v in measure_query_set(documents).values if v.per_doc == 4 and v.scope == "document"}
+    held = dict.fromkeys(full, 0)
+    for seed in range(20):
+        sample, total = reservoir(documents, 200, seed)
+        assert total == 2000
+        for v in measure_query_set(sample, per_doc=4, seed=seed).values:
+            if v.scope == "document" and v.per_doc == 4 and v.interval is not None:
+                held[v.name] += v.interval[0] <= full[v.name] <= v.interval[1]  # type: ignore[operator]
+    assert held["self_bleu"] >= 16
+    assert held["cw"] >= 16
+
+
+def test_a_reservoir_is_seeded_ordered_and_fair() -> None:
+    assert reservoir(range(5), 10) == ([0, 1, 2, 3, 4], 5)
+    assert reservoir([], 3) == ([], 0)
+    drawn, total = reservoir(range(1000), 50, seed=4)
+    assert drawn == sorted(set(drawn))
+    assert (len(drawn), total) == (50, 1000)
+    assert drawn == reservoir(iter(range(1000)), 50, seed=4)[0]
+    counts = np.bincount([i for seed in range(600) for i in reservoir(range(20), 5, seed)[0]], minlength=20)
+    assert counts.min() > 100
+    assert counts.max() < 200
+
+
+def test_odd_texts_are_measured() -> None:
+    odd = ["", "🙂🙂", "\u202bשלום עולם\u202c", "مرحبا بالعالم", "mixed 中文 русский", "\ud83d", "word " * 10_000]
+    for language in ("en", "zh", "ja", "ar"):
+        result = measure_query_set([("d", odd), ("e", ["", ""])], language=language)
+        assert len(result.cw) == len(odd) + 2
+        assert 0 <= value(result.values, "self_bleu", 7).value <= 1  # type: ignore[operator]
+
+
+def test_reading_a_query_set(workspace: Workspace) -> None:
+    folder = workspace.queries / "set-1"
+    write_json(folder / "manifest.json", {"id": "set-1"})
+    append_jsonl(folder / "queries.jsonl", [{"document_id": "a", "queries": ["x", "y"]}])
+    with open(folder / "queries.jsonl", "ab") as file:
+        file.write(b'{"document_id": "b", "queri')
+    assert list(read_queries(workspace, "set-1")) == [("a", ["x", "y"])]
+    with pytest.raises(NotFoundError, match="set-1"):
+        read_queries(workspace, "set-2")
+
+
+def test_importing_the_room_loads_no_torch() -> None:
+    code = "import sys, cdp.metrics; print([m for m in ('torch','transformers','pandas','nltk') if m in sys.modules])"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    )
