@@ -22,7 +22,7 @@ class JobView:
     """A job as shown. Times are ISO 8601 in UTC ("" where not yet), durations seconds, sizes bytes.
 
     ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
-    about its present phase; ``queue_position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
+    about its present phase; ``position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
     message, hint and log_tail; ``size`` is None in lists.
     """
 
@@ -37,7 +37,7 @@ class JobView:
     unit: str
     rate: float | None
     eta_s: float | None
-    queue_position: int | None
+    position: int | None
     attempt: int
     created: str
     started: str
@@ -131,7 +131,7 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         unit=str(beat.get("unit", "")),
         rate=beat.get("rate"),
         eta_s=eta,
-        queue_position=positions().get(spec.id, 1) if state.state is State.QUEUED else None,
+        position=positions().get(spec.id, 1) if state.state is State.QUEUED else None,
         attempt=files.attempt,
         created=spec.created,
         started=str(status.get("started", "")),

@@ -1,0 +1,35 @@
+"""The catalogue: a DuckDB file made from the workspace's files, for tables, comparisons and questions in SQL.
+
+It holds nothing that is not in the files. Every reading function brings it up to date first, and a file that is
+missing, damaged or of an older schema is made anew without asking.
+"""
+
+from __future__ import annotations
+
+from cdp.catalog.ingest import IngestReport, ingest, rebuild
+from cdp.catalog.read import (
+    QueryResult,
+    compare,
+    evaluations,
+    notes,
+    per_query,
+    query,
+    query_set_metrics,
+    retrievers,
+    trainings,
+)
+
+__all__ = [
+    "IngestReport",
+    "QueryResult",
+    "compare",
+    "evaluations",
+    "ingest",
+    "notes",
+    "per_query",
+    "query",
+    "query_set_metrics",
+    "rebuild",
+    "retrievers",
+    "trainings",
+]

@@ -1,0 +1,187 @@
+"""Short connections to the catalogue, under a file lock with a bounded wait.
+
+DuckDB lets one process write, and then nobody else may even open the file. So every connection here is opened for one
+task and closed at once: readers together under a shared lock on ``catalog.lock``, a writer alone under an exclusive
+one. Nobody ever sees DuckDB's own lock error, unless a foreign program holds the file.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+
+from cdp.catalog.migrations import MIGRATIONS, migrate, version
+from cdp.errors import ConfigError, WorkspaceError
+from cdp.locks import locked
+from cdp.workspace import Workspace, now
+
+WAIT_VARIABLE = "CDP_CATALOG_WAIT_S"
+WAIT_S = 30.0
+
+READ_ONLY = {
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "lock_configuration": "true",
+}
+"""What a reading connection is opened with: no file but the catalogue can be reached from SQL."""
+
+
+class OutdatedError(Exception):
+    """The catalogue is missing, or its schema is not of this version: it has to be prepared first."""
+
+
+class DamagedError(Exception):
+    """The catalogue's file cannot be used: it has to be rebuilt."""
+
+
+def wait_s() -> float:
+    """How long to wait for the catalogue, in seconds: ``$CDP_CATALOG_WAIT_S`` or 30."""
+    text = os.environ.get(WAIT_VARIABLE, "").strip() or str(WAIT_S)
+    try:
+        return max(0.0, float(text))
+    except ValueError:
+        raise ConfigError(f"{WAIT_VARIABLE} must be a number of seconds, not {text!r}.") from None
+
+
+@contextmanager
+def reading(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A read-only connection for one task. OutdatedError or DamagedError where it has to be prepared first."""
+    with locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s(), shared=True):
+        if not workspace.catalog.exists():
+            raise OutdatedError
+        connection = _open(workspace.catalog, read_only=True)
+        try:
+            with _damage_reported():
+                if version(connection) != len(MIGRATIONS):
+                    raise OutdatedError
+            yield connection
+        finally:
+            connection.close()
+
+
+@contextmanager
+def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
+    """A connection in one transaction, committed at the end. Missing or damaged files are replaced by an empty one."""
+    with locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s()):
+        connection = _prepared(workspace)
+        try:
+            connection.execute("BEGIN")
+            yield connection
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+
+
+def reset(workspace: Workspace, reason: str, *, only: int | None = None) -> None:
+    """Put an empty catalogue in place of the present one, which is kept beside it as ``catalog.duckdb.replaced``.
+
+    With ``only``, the identity of the file that was found damaged, nothing happens if another process has replaced
+    that file already.
+    """
+    with locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s()):
+        if only is None or only == identity(workspace):
+            _replace(workspace, reason).close()
+
+
+def identity(workspace: Workspace) -> int:
+    """A number that tells one catalogue file from the next; 0 where there is none."""
+    try:
+        return workspace.catalog.stat().st_ino
+    except OSError:
+        return 0
+
+
+def _prepared(workspace: Workspace) -> duckdb.DuckDBPyConnection:
+    """A writing connection to a file of this version's schema. Call it with the lock held."""
+    existed = workspace.catalog.exists()
+    if not existed:
+        workspace.catalog.with_name("catalog.duckdb.wal").unlink(missing_ok=True)
+    try:
+        connection = _open(workspace.catalog, read_only=False)
+        try:
+            with _damage_reported():
+                if version(connection) > len(MIGRATIONS):
+                    raise DamagedError("it was written by a newer version of CDP Studio")
+                migrate(connection)
+        except BaseException:
+            connection.close()
+            raise
+    except DamagedError as damage:
+        return _replace(workspace, str(damage))
+    return connection
+
+
+def _replace(workspace: Workspace, reason: str) -> duckdb.DuckDBPyConnection:
+    path = workspace.catalog
+    try:
+        path.with_name(path.name + ".wal").unlink(missing_ok=True)
+        if path.exists():
+            os.replace(path, path.with_name(path.name + ".replaced"))
+    except OSError as error:
+        raise WorkspaceError(f"{path} could not be replaced: {error.strerror or error}.") from error
+    connection = _open(path, read_only=False)
+    migrate(connection)
+    connection.execute("INSERT INTO notes VALUES (?, ?)", [now(), f"The catalogue was rebuilt: {reason}."])
+    return connection
+
+
+def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
+    """Connect; wait for a foreign program that has the file open, and name it if the wait is in vain."""
+    deadline = time.monotonic() + wait_s()
+    while True:
+        try:
+            if read_only:
+                return duckdb.connect(str(path), read_only=True, config=dict(READ_ONLY))
+            return duckdb.connect(str(path))
+        except duckdb.Error as error:
+            text = str(error)
+            if "Could not set lock" not in text:
+                raise translated(error, path) from error
+            if time.monotonic() >= deadline:
+                holder = text.split("held in", 1)[-1].split(". See", 1)[0].strip()
+                raise WorkspaceError(
+                    f"The catalogue is busy: {path} is held open by {holder}.",
+                    hint="Close that program; the catalogue can be read with `catalog query`.",
+                ) from error
+            time.sleep(0.1)
+
+
+@contextmanager
+def _damage_reported() -> Iterator[None]:
+    """DuckDB's errors while reading our own schema mean that the file is damaged."""
+    try:
+        yield
+    except duckdb.Error as error:
+        raise DamagedError(_first_sentence(str(error))) from error
+
+
+_SURROUNDINGS = ("No space left", "Permission denied", "Read-only file system", "Too many open files", "quota")
+_DAMAGE = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
+
+
+def translated(error: duckdb.Error, path: Path) -> Exception:
+    """DamagedError if the file is at fault, WorkspaceError if the disk or its permissions are, else ``error``."""
+    text = str(error)
+    if any(words in text for words in _SURROUNDINGS):
+        return WorkspaceError(f"{path} cannot be used: {_first_sentence(text)}.")
+    if isinstance(error, _DAMAGE) or "Corrupt database" in text:
+        return DamagedError(_first_sentence(text))
+    return error
+
+
+def _first_sentence(text: str) -> str:
+    return text.splitlines()[0].rstrip(".")[:300] if text else "unknown error"
+
+
+def rows(connection: Any, sql: str, parameters: list[Any] | dict[str, Any] | None = None) -> list[dict[str, Any]]:
+    """The result of a query as a list of dictionaries."""
+    cursor = connection.execute(sql, parameters or [])
+    names = [column[0] for column in cursor.description]
+    return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]

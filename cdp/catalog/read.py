@@ -1,0 +1,204 @@
+"""What services read from the catalogue. Each call works on an up-to-date catalogue and keeps no connection."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from threading import Timer
+from typing import Any
+
+import duckdb
+
+from cdp.catalog import connection as db
+from cdp.catalog.ingest import with_catalog
+from cdp.errors import InputError, NotFoundError
+from cdp.workspace import Workspace
+
+QUERY_TIMEOUT_S = 30.0
+QUERY_ROWS = 10_000
+
+
+def evaluations(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every evaluation, the newest first.
+
+    Keys: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder, split,
+    benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents, seconds,
+    created, settings, counts, hash.
+    """
+    found = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM evaluations ORDER BY created DESC, id DESC"))
+    for row in found:
+        row.pop("source")
+        row["measures"] = dict(row["measures"] or {})
+        row["settings"], row["counts"] = json.loads(row["settings"]), json.loads(row["counts"])
+    return found
+
+
+def trainings(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every finished training, the newest first: id, job_id, name, retriever, query_set, weighting, pairs, … result."""
+    found = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM trainings ORDER BY created DESC, id DESC"))
+    for row in found:
+        row.pop("source")
+        row["result"] = json.loads(row["result"])
+    return found
+
+
+def retrievers(workspace: Workspace) -> list[dict[str, Any]]:
+    """Every retriever that was trained or evaluated: id, name, kind, hash, first_seen, n_evaluations."""
+    return with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM retrievers ORDER BY first_seen, id"))
+
+
+def query_set_metrics(workspace: Workspace, query_set: str = "") -> list[dict[str, Any]]:
+    """Q-D metrics measured by jobs, the newest first: job_id, query_set, measure, value, low, high, details."""
+    found = with_catalog(
+        workspace,
+        lambda c: db.rows(
+            c,
+            "SELECT * EXCLUDE (source) FROM metrics WHERE ? = '' OR query_set = ? "
+            "ORDER BY created DESC, job_id, measure",
+            [query_set, query_set],
+        ),
+    )
+    for row in found:
+        row["details"] = json.loads(row["details"])
+    return found
+
+
+def per_query(
+    workspace: Workspace, evaluation_ids: Sequence[str], measure: str = "ndcg@10"
+) -> dict[str, dict[str, float]]:
+    """The scores of some evaluations: evaluation id → query id → value in [0, 1].
+
+    NotFoundError for an unknown evaluation; InputError if one has no per-query scores of that measure.
+    """
+
+    def task(connection: Any) -> dict[str, dict[str, float]]:
+        known = {row[0] for row in connection.execute("SELECT id FROM evaluations").fetchall()}
+        for evaluation_id in evaluation_ids:
+            if evaluation_id not in known:
+                raise NotFoundError("evaluation", evaluation_id, known=sorted(known))
+        columns = connection.execute(
+            "SELECT evaluation_id, query_id, value FROM scores WHERE measure = ? AND list_contains(?, evaluation_id)",
+            [measure, list(evaluation_ids)],
+        ).fetchall()
+        scores: dict[str, dict[str, float]] = {evaluation_id: {} for evaluation_id in evaluation_ids}
+        for evaluation_id, query_id, value in columns:
+            scores[evaluation_id][query_id] = value
+        return scores
+
+    scores = with_catalog(workspace, task)
+    for evaluation_id, values in scores.items():
+        if not values:
+            raise InputError(f"Evaluation {evaluation_id} has no per-query scores of {measure}.")
+    return scores
+
+
+def compare(
+    workspace: Workspace, baseline_id: str, ids: Sequence[str] | None = None, *, measure: str = "ndcg@10"
+) -> list[dict[str, Any]]:
+    """Evaluations beside a baseline's on the same benchmark, split, protocol and judgments.
+
+    ``baseline_id`` is an evaluation or a retriever (its id or name; of several evaluations on one benchmark the newest
+    counts). One row per evaluation, or per one of ``ids``: id, retriever_id, retriever_name, benchmark, split,
+    protocol, value, baseline_id, baseline_value, difference (means over their common queries), n_common, wins,
+    losses, ties. Where the baseline has no such evaluation, its fields and the differences are None. Values in [0, 1].
+    """
+
+    def task(connection: Any) -> list[dict[str, Any]]:
+        (chosen,) = connection.execute(
+            "SELECT coalesce((SELECT any_value(retriever_id) FROM evaluations WHERE id = $b),"
+            " (SELECT any_value(retriever_id) FROM evaluations WHERE retriever_id = $b),"
+            " (SELECT arg_max(retriever_id, created) FROM evaluations WHERE retriever_name = $b))",
+            {"b": baseline_id},
+        ).fetchone()
+        if chosen is None:
+            known = connection.execute("SELECT DISTINCT retriever_id FROM evaluations ORDER BY ALL").fetchall()
+            raise NotFoundError("evaluated retriever", baseline_id, known=[row[0] for row in known])
+        parameters = {"b": baseline_id, "retriever": chosen, "measure": measure, "ids": list(ids or [])}
+        return db.rows(connection, _COMPARE, parameters)
+
+    return with_catalog(workspace, task)
+
+
+_COMPARE = """
+WITH baseline AS (
+    SELECT *, row_number() OVER (PARTITION BY benchmark, split, protocol, benchmark_hash
+                                 ORDER BY id = $b DESC, created DESC, id DESC) AS place
+    FROM evaluations WHERE retriever_id = $retriever),
+pairs AS (
+    SELECT e.*, b.id AS baseline_id, b.measures[$measure] AS baseline_value
+    FROM evaluations e LEFT JOIN baseline b
+      ON b.place = 1 AND b.benchmark = e.benchmark AND b.split = e.split AND b.protocol = e.protocol
+     AND b.benchmark_hash = e.benchmark_hash
+    WHERE len($ids) = 0 OR list_contains($ids, e.id)),
+differences AS (
+    SELECT p.id, count(*) AS n_common, avg(s.value - t.value) AS difference,
+           count(*) FILTER (s.value > t.value) AS wins, count(*) FILTER (s.value < t.value) AS losses,
+           count(*) FILTER (s.value = t.value) AS ties
+    FROM pairs p
+    JOIN scores s ON s.evaluation_id = p.id AND s.measure = $measure
+    JOIN scores t ON t.evaluation_id = p.baseline_id AND t.measure = $measure AND t.query_id = s.query_id
+    GROUP BY p.id)
+SELECT p.id, p.job_id, p.retriever_id, p.retriever_name, p.benchmark, p.split, p.protocol,
+       p.measures[$measure] AS value, p.baseline_id, p.baseline_value, d.difference, d.n_common, d.wins, d.losses,
+       d.ties, p.created
+FROM pairs p LEFT JOIN differences d ON d.id = p.id
+ORDER BY p.benchmark, p.split, p.protocol, value DESC NULLS LAST, p.id
+"""
+
+
+def notes(workspace: Workspace) -> list[tuple[str, str]]:
+    """What happened to the catalogue itself, such as a rebuild: (time, note), the newest first."""
+    return with_catalog(workspace, lambda c: c.execute("SELECT * FROM notes ORDER BY time DESC").fetchall())
+
+
+@dataclass(frozen=True, slots=True)
+class QueryResult:
+    """The answer to a question in SQL. ``truncated`` says that there were more rows than are returned."""
+
+    columns: list[str]
+    rows: list[tuple[Any, ...]]
+    truncated: bool
+
+
+def query(
+    workspace: Workspace, sql: str, *, limit: int = QUERY_ROWS, timeout_s: float = QUERY_TIMEOUT_S
+) -> QueryResult:
+    """Answer one SELECT over the catalogue. Nothing can be written, and no other file can be read.
+
+    InputError for anything but one SELECT (or EXPLAIN), for wrong SQL, and for a query that takes too long.
+    """
+
+    def task(connection: duckdb.DuckDBPyConnection) -> QueryResult:
+        try:
+            statements = connection.extract_statements(sql)
+        except duckdb.Error as error:
+            raise InputError(f"The SQL cannot be read: {_plain(error)}") from error
+        allowed = (duckdb.StatementType.SELECT, duckdb.StatementType.EXPLAIN)
+        if len(statements) != 1 or statements[0].type not in allowed:
+            raise InputError(
+                "The catalogue answers one SELECT at a time and cannot be changed.",
+                hint="Its content follows from the files in the workspace.",
+            )
+        timer = Timer(timeout_s, connection.interrupt)
+        timer.start()
+        try:
+            cursor = connection.execute(statements[0])
+            fetched = cursor.fetchmany(limit + 1)
+            names = [column[0] for column in cursor.description or []]
+        except duckdb.InterruptException:
+            raise InputError(f"The query took longer than {timeout_s:g} seconds and was ended.") from None
+        except duckdb.Error as error:
+            if db.translated(error, workspace.catalog) is not error:
+                raise
+            raise InputError(f"The SQL cannot be answered: {_plain(error)}") from error
+        finally:
+            timer.cancel()
+        return QueryResult(names, fetched[:limit], len(fetched) > limit)
+
+    return with_catalog(workspace, task)
+
+
+def _plain(error: duckdb.Error) -> str:
+    """The first paragraph of DuckDB's message, on one line."""
+    return " ".join(str(error).split("\n\n")[0].split())
