@@ -1,0 +1,6 @@
+"""``python -m cdp``: the command line."""
+
+from cdp.cli import main
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,336 @@
+"""The command line: a thin adapter over ``cdp.services``.
+
+Exit code 0: done; 1: the job failed; 2: bad input, one line on stderr. With ``--json`` the answer is one JSON value on
+stdout and nothing else; progress goes to stderr.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from cdp import __version__
+from cdp.cli import text as show
+from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.errors import CdpError, ConfigError
+from cdp.workspace import Workspace
+
+DONE, FAILED, BAD_INPUT = 0, 1, 2
+
+Handler = Callable[[Workspace, argparse.Namespace], int]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; the exit code."""
+    arguments = parser().parse_args(argv)
+    if not hasattr(arguments, "run"):
+        arguments.usage()
+        return BAD_INPUT
+    try:
+        handler: Handler = arguments.run
+        return handler(Workspace.default(), arguments)
+    except CdpError as error:
+        print(f"cdp: {' '.join(str(error).split())}", file=sys.stderr)
+        return BAD_INPUT
+    except BrokenPipeError:
+        sys.stderr.close()
+        return DONE
+
+
+def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
+    """Print the answer: as JSON if asked for, else as text."""
+    print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2) if arguments.json else text)
+    return DONE
+
+
+# corpus, benchmark
+
+
+def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import corpora
+
+    options = {
+        name: value
+        for name, value in vars(a).items()
+        if name in ("format", "encoding", "id_field", "title_field", "text_field", "split") and value is not None
+    }
+    added = corpora.add(workspace, a.path, name=a.name, options=corpora.ReadOptions.from_dict(options))
+    value = {**show.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
+    return say(a, value, show.corpus(added.corpus, existed=added.existed, query_set=added.query_set))
+
+
+def corpus_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import corpora
+
+    found = corpora.every(workspace)
+    return say(a, found, show.table(found, ["id", "name", "n_documents", "created"], "No corpus yet: corpus add PATH"))
+
+
+def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import corpora
+
+    manifest = corpora.show(workspace, a.id)
+    return say(a, manifest, show.corpus(manifest))
+
+
+def benchmark_add(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import evaluation
+
+    info = evaluation.add_benchmark(workspace, a.path, name=a.name)
+    return say(a, {**show.plain(info), "id": info.name}, show.facts(info))
+
+
+def benchmark_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import evaluation
+
+    found = evaluation.benchmarks(workspace)
+    columns = ["name", "n_documents", "n_queries", "splits"]
+    return say(a, found, show.table(found, columns, "No benchmark yet: benchmark add FOLDER"))
+
+
+# queries, metrics, cw
+
+
+def queries_preview(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import corpora, queries
+
+    document = a.doc or corpora.page(workspace, a.corpus, 0, 1)[0].id
+    names = [name.strip() for name in a.methods.split(",") if name.strip()]
+    found = queries.preview(
+        workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
+    )
+    return say(a, {"document_id": document, "methods": found}, show.previews(document, list(found.values())))
+
+
+def queries_generate(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import queries
+
+    config = SynthesisConfig.from_dict(
+        {**settings(a), "corpus": a.corpus, "method": a.method, "per_doc": a.per_doc, "generator": a.generator}
+    )
+    return started(workspace, a, queries.generate(workspace, config))
+
+
+def queries_import(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import queries
+
+    found = queries.import_file(workspace, a.path, a.corpus, name=a.name)
+    value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
+    return say(a, value, show.imported(found))
+
+
+def queries_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import queries
+
+    found = queries.every(workspace, corpus=a.corpus)
+    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "complete"]
+    return say(a, found, show.table(found, columns, "No query set yet: queries generate --corpus ID"))
+
+
+def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import metrics as service
+
+    config = MetricsConfig.from_dict({**settings(a), "query_set": a.query_set, "human": a.human})
+    quick = service.quick(workspace, config.query_set, human=config.human)
+    if a.quick:
+        return say(a, quick, show.measures(quick.measures))
+    if not a.json:
+        print(show.measures(quick.measures))
+    return started(workspace, a, service.start(workspace, config))
+
+
+def cw(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import complexity
+
+    if bool(a.query_set) + bool(a.file) + bool(a.benchmark) != 1:
+        raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
+    if a.file:
+        texts = complexity.read_queries(a.file)
+        found = complexity.profile_texts(texts, language=a.language or "en", name=Path(a.file).name)
+    elif a.benchmark:
+        found = complexity.profile_benchmark(workspace, a.benchmark, split=a.split, language=a.language or "en")
+    else:
+        found = complexity.profile_query_set(workspace, a.query_set, language=a.language)
+    if a.action == "profile":
+        return say(a, {"name": found.name, **show.plain(found.profile)}, show.cw_profile(found))
+    answer = found.recommend(domain=a.domain)
+    return say(a, {"name": found.name, **show.plain(answer)}, show.recommendation(found.name, answer))
+
+
+# train, evaluate, results
+
+
+def train(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import training
+
+    config = TrainingConfig.from_dict(
+        {**settings(a), "query_set": a.query_set, "retriever": a.retriever, "weighting": a.weighting}
+    )
+    wanted = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
+    begun = training.start(workspace, config, benchmarks=wanted)
+    for job_id in begun.evaluations:
+        print(f"also queued: {job_id}", file=sys.stderr)
+    return started(workspace, a, begun.job_id)
+
+
+def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import evaluation
+
+    config = EvaluationConfig.from_dict(
+        {
+            **settings(a),
+            "retriever": a.retriever,
+            "benchmark": a.benchmark,
+            "split": a.split,
+            "protocol": a.protocol,
+        }
+    )
+    return started(workspace, a, evaluation.start(workspace, config))
+
+
+def results_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import results
+
+    found = results.every(workspace)
+    columns = ["id", "retriever", "benchmark", "split", "protocol", "ndcg@10", "n_queries", "created"]
+    return say(a, found, show.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
+
+
+def results_compare(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import results
+
+    comparison = results.compare(workspace, a.baseline, a.retriever or None)
+    if a.json or a.format == "json":
+        print(json.dumps(comparison, ensure_ascii=False, default=show.plain, indent=2))
+    else:
+        print(results.to_csv(comparison) if a.format == "csv" else show.comparison(comparison))
+    return DONE
+
+
+# principle
+
+
+def principle(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import published
+
+    if a.action == "correlation":
+        rows = published.correlation_table()
+        columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p"]
+        return say(a, rows, show.table(rows, columns, "", digits=4))
+    if a.action == "rates":
+        rates = published.positive_rates()
+        return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
+    found = published.threshold()
+    return say(a, found, show.facts(found))
+
+
+# jobs
+
+
+def jobs_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    found = jobs.every(workspace)
+    columns = ["id", "kind", "state", "phase", "done", "total", "created"]
+    return say(a, [job.to_dict() for job in found], show.table(found, columns, "No job yet."))
+
+
+def jobs_show(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    job = jobs.show(workspace, a.id)
+    return say(a, job.to_dict(), show.job(job))
+
+
+def jobs_logs(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    for text in jobs.follow(workspace, a.id, follow=a.follow):
+        print(text, end="", flush=True)
+    return DONE
+
+
+def jobs_stop(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    job = jobs.stop(workspace, a.id)
+    return say(a, job.to_dict(), f"{job.id}: {job.state}")
+
+
+def jobs_resume(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    return started(workspace, a, jobs.resume(workspace, a.id).id)
+
+
+def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
+    """Say what was started; with ``--wait`` follow it to its end. Ctrl-C leaves the job running and says so."""
+    from cdp.services import jobs
+
+    if not a.wait:
+        job = jobs.show(workspace, job_id)
+        return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
+    try:
+        job = jobs.wait(workspace, job_id, show.Progress())
+    except KeyboardInterrupt:
+        print(f"\n{job_id} goes on in the background: jobs show {job_id}, jobs stop {job_id}", file=sys.stderr)
+        return DONE
+    outcome = jobs.outcome(workspace, job.id)
+    say(a, {"id": job.id, "state": str(job.state), **outcome}, show.ended(job, outcome))
+    return DONE if job.state == "finished" else FAILED
+
+
+# catalog, demo, doctor
+
+
+def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import results
+
+    counts = results.rebuild(workspace)
+    return say(a, counts, "rebuilt: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+
+
+def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import results
+
+    found = results.query(workspace, a.sql)
+    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    text = show.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else "")
+    return say(a, rows, text)
+
+
+def demo(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import demo as service
+
+    done = service.load(workspace)
+    return say(a, done, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
+
+
+def doctor(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import doctor as service
+
+    checks = service.check(workspace)
+    say(a, checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
+    return DONE if all(c.ok for c in checks) else FAILED
+
+
+def settings(a: argparse.Namespace) -> dict[str, str]:
+    """The ``--set field=value`` options; ConfigError for one without ``=``."""
+    found: dict[str, str] = {}
+    for pair in a.set:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise ConfigError(f"--set {pair} has no value.", hint="Write --set field=value.")
+        found[name.strip()] = value
+    return found
+
+
+def parser() -> argparse.ArgumentParser:
+    """The whole command line, as argparse sees it."""
+    from cdp.cli.options import build
+
+    return build(sys.modules[__name__], __version__)

@@ -1,0 +1,218 @@
+"""The commands and options of the command line, as one table that argparse is built from."""
+
+from __future__ import annotations
+
+import argparse
+from types import ModuleType
+from typing import Any
+
+from cdp.config import EvaluationConfig, SynthesisConfig, TrainingConfig
+
+SET = (
+    "--set",
+    {"action": "append", "default": [], "metavar": "FIELD=VALUE", "help": "any further setting; repeatable"},
+)
+WAIT = ("--wait", {"action": "store_true", "help": "follow the job to its end; Ctrl-C leaves it running"})
+NAME = ("--name", {"default": "", "help": "a name for it"})
+CORPUS = ("--corpus", {"required": True, "help": "the corpus: its id, name or the beginning of its id"})
+
+Option = tuple[str, dict[str, Any]]
+
+
+def _choice(config: type, field: str) -> dict[str, Any]:
+    """Choices, default and help of an option, from the configuration's field."""
+    f = config.__dataclass_fields__[field]  # type: ignore[attr-defined]
+    found: dict[str, Any] = {"default": f.default, "help": f.metadata["help"].replace("%", "%%")}
+    if f.metadata["choices"]:
+        found["choices"] = f.metadata["choices"]
+    if isinstance(f.default, int):
+        found["type"] = int
+    return found
+
+
+def commands() -> dict[str, tuple[str, str, list[Option]]]:
+    """Command words → (handler's name, help, options)."""
+    cw: list[Option] = [
+        ("query_set", {"nargs": "?", "default": "", "help": "a query set"}),
+        ("--file", {"default": "", "help": "a text file with one query per line, or JSONL with a text field"}),
+        ("--benchmark", {"default": "", "help": "the queries of a benchmark"}),
+        ("--split", {"default": "", "help": "the benchmark's split"}),
+        ("--language", {"default": "", "help": "language of the queries, as en, fr, zh"}),
+    ]
+    one_id: Option = ("id", {"help": "its id, name or the beginning of its id"})
+    return {
+        "corpus add": (
+            "corpus_add",
+            "read documents from a file or folder and store them once",
+            [
+                (
+                    "path",
+                    {"help": "jsonl, csv, tsv, parquet, txt, md (also .gz), a zip or folder of them, a BEIR folder"},
+                ),
+                NAME,
+                ("--format", {"default": None, "help": "the format, where the ending does not tell it"}),
+                ("--encoding", {"default": None, "help": "the text encoding, if it is not UTF-8"}),
+                ("--id-field", {"default": None, "help": "the field or column with the document's id"}),
+                ("--title-field", {"default": None, "help": "the field or column with the title"}),
+                ("--text-field", {"default": None, "help": "the field or column with the text"}),
+                ("--split", {"default": None, "help": "how text and Markdown files become documents"}),
+            ],
+        ),
+        "corpus list": ("corpus_list", "the corpora in the workspace", []),
+        "corpus show": ("corpus_show", "one corpus", [one_id]),
+        "benchmark add": (
+            "benchmark_add",
+            "take a folder or zip in BEIR layout into the workspace",
+            [("path", {"help": "the folder or zip"}), NAME],
+        ),
+        "benchmark list": ("benchmark_list", "the benchmarks in the workspace", []),
+        "queries preview": (
+            "queries_preview",
+            "queries of several methods for one document, without storing them",
+            [
+                CORPUS,
+                ("--doc", {"default": "", "help": "the document's id; the first document if left out"}),
+                ("--methods", {"default": "diverse,paraphrase", "help": "methods, separated by commas"}),
+                ("--per-doc", _choice(SynthesisConfig, "per_doc")),
+                ("--generator", _choice(SynthesisConfig, "generator")),
+                SET,
+            ],
+        ),
+        "queries generate": (
+            "queries_generate",
+            "write queries for a corpus, as a job",
+            [
+                CORPUS,
+                ("--method", _choice(SynthesisConfig, "method")),
+                ("--per-doc", _choice(SynthesisConfig, "per_doc")),
+                ("--generator", _choice(SynthesisConfig, "generator")),
+                SET,
+                WAIT,
+            ],
+        ),
+        "queries import": (
+            "queries_import",
+            "import queries that exist",
+            [("path", {"help": "JSONL, CSV or TSV with document ids, or a BEIR folder"}), CORPUS, NAME],
+        ),
+        "queries list": (
+            "queries_list",
+            "the query sets",
+            [("--corpus", {"default": "", "help": "only of this corpus"})],
+        ),
+        "metrics": (
+            "metrics",
+            "Q-D metrics of a query set: the quick ones at once, the model-based ones as a job",
+            [
+                ("query_set", {"help": "the query set"}),
+                ("--human", {"default": "", "help": "a query set with human queries for the same documents"}),
+                ("--quick", {"action": "store_true", "help": "only what needs no model"}),
+                SET,
+                WAIT,
+            ],
+        ),
+        "cw profile": ("cw", "how many content words queries have", cw),
+        "cw recommend": (
+            "cw",
+            "avoid, test or recommend diverse queries for a task with such queries",
+            [
+                *cw,
+                (
+                    "--domain",
+                    {
+                        "default": "ood",
+                        "choices": ("ood", "in-domain"),
+                        "help": "do they differ from the training queries?",
+                    },
+                ),
+            ],
+        ),
+        "train": (
+            "train",
+            "train a retriever, as a job",
+            [
+                ("query_set", {"help": "the query set to train on"}),
+                ("--retriever", _choice(TrainingConfig, "retriever")),
+                ("--weighting", _choice(TrainingConfig, "weighting")),
+                (
+                    "--evaluate",
+                    {
+                        "action": "append",
+                        "default": [],
+                        "metavar": "BENCHMARK[:SPLIT]",
+                        "help": "evaluate before and after on this benchmark; repeatable",
+                    },
+                ),
+                SET,
+                WAIT,
+            ],
+        ),
+        "evaluate": (
+            "evaluate",
+            "evaluate a retriever on a benchmark, as a job",
+            [
+                ("retriever", {"help": "a preset, a training job's id, or a model's name or folder"}),
+                ("--benchmark", {"required": True, "help": "a benchmark's name, or a folder in BEIR layout"}),
+                ("--split", _choice(EvaluationConfig, "split")),
+                ("--protocol", _choice(EvaluationConfig, "protocol")),
+                SET,
+                WAIT,
+            ],
+        ),
+        "results list": ("results_list", "every evaluation", []),
+        "results compare": (
+            "results_compare",
+            "differences from a baseline",
+            [
+                ("--baseline", {"required": True, "help": "a retriever: preset, training job, or model"}),
+                ("--retriever", {"action": "append", "default": [], "help": "compare only this one; repeatable"}),
+                ("--format", {"default": "table", "choices": ("table", "csv", "json")}),
+            ],
+        ),
+        "principle correlation": ("principle", "CW against the published gains, per condition", []),
+        "principle rates": ("principle", "on how many conditions each dataset gained", []),
+        "principle threshold": ("principle", "the CW at which the published gains cross zero", []),
+        "jobs list": ("jobs_list", "all jobs, the newest first", []),
+        "jobs show": ("jobs_show", "one job", [one_id]),
+        "jobs logs": ("jobs_logs", "a job's log", [one_id, ("-f", {"dest": "follow", "action": "store_true"})]),
+        "jobs stop": ("jobs_stop", "ask a job to save what it has and end", [one_id]),
+        "jobs resume": ("jobs_resume", "go on with a job from its last checkpoint", [one_id, WAIT]),
+        "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
+        "catalog query": ("catalog_query", "run a read-only SQL query", [("sql", {"help": "the query"})]),
+        "demo": ("demo", "load the demo collection into the workspace", []),
+        "doctor": ("doctor", "check this machine and the workspace", []),
+    }
+
+
+GROUPS = {
+    "corpus": "documents",
+    "benchmark": "evaluation collections",
+    "queries": "training queries",
+    "cw": "content words",
+    "results": "evaluations",
+    "principle": "the published evidence",
+    "jobs": "background jobs",
+    "catalog": "the DuckDB catalogue",
+}
+
+
+def build(handlers: ModuleType, version: str) -> argparse.ArgumentParser:
+    """The parser; ``run`` of a parsed command is its handler, ``action`` its last word."""
+    top = argparse.ArgumentParser(prog="python -m cdp", description="CDP Studio on the command line.")
+    top.add_argument("--version", action="version", version=f"CDP Studio {version}")
+    top.set_defaults(usage=top.print_help)
+    words = top.add_subparsers(metavar="COMMAND")
+    groups: dict[str, Any] = {}
+    for name, (handler, text, options) in commands().items():
+        first, _, second = name.partition(" ")
+        if second and first not in groups:
+            group = words.add_parser(first, help=GROUPS[first], description=GROUPS[first])
+            group.set_defaults(usage=group.print_help)
+            groups[first] = group.add_subparsers(metavar="COMMAND")
+        target = groups[first] if second else words
+        command = target.add_parser(second or first, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        for option, details in options:
+            command.add_argument(option, **details)
+        command.add_argument("--json", action="store_true", help="answer in JSON")
+        command.set_defaults(run=getattr(handlers, handler), action=second or first)
+    return top

@@ -1,0 +1,246 @@
+"""What a terminal shows: tables, facts, progress. Data in, text out."""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+LONGEST_CELL = 60
+
+
+def plain(value: Any) -> Any:
+    """``value`` for JSON: dataclasses as mappings, enums and paths as text, NumPy values as Python's."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in dataclasses.fields(value)}
+    if isinstance(value, Mapping):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, (list, tuple, set)):
+        return [plain(v) for v in value]
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, Path):
+        return str(value)
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _cell(value: Any, digits: int) -> str:
+    if value is None:
+        return "–"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.{digits}f}"
+    if isinstance(value, (list, tuple)):
+        return ", ".join(_cell(v, digits) for v in value)
+    text = " ".join(str(value).split())
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+
+
+def table(rows: Sequence[Any], columns: Sequence[str], empty: str, *, digits: int = 2) -> str:
+    """Rows (mappings or records) as aligned columns; numbers to the right. ``empty`` where there are no rows."""
+    if not rows:
+        return empty
+    values = [[row[c] if isinstance(row, Mapping) else getattr(row, c) for c in columns] for row in rows]
+    cells = [[_cell(v, digits) for v in row] for row in values]
+    numeric = [all(isinstance(row[i], (int, float)) or row[i] is None for row in values) for i in range(len(columns))]
+    widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
+    lines = [list(columns), ["-" * width for width in widths], *cells]
+    return "\n".join(
+        "  ".join(
+            c.rjust(w) if right else c.ljust(w) for c, w, right in zip(line, widths, numeric, strict=True)
+        ).rstrip()
+        for line in lines
+    )
+
+
+def facts(record: Any, *, digits: int = 4) -> str:
+    """A record as ``name: value`` lines."""
+    values = plain(record)
+    width = max(len(name) for name in values)
+    return "\n".join(f"{name.ljust(width)}  {_cell(value, digits)}" for name, value in values.items())
+
+
+def corpus(manifest: Any, *, existed: bool = False, query_set: str | None = None) -> str:
+    """A corpus: what was read and what was not."""
+    words = manifest.words
+    languages = ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items())
+    lines = [
+        f"{manifest.id}: {manifest.n_documents:,} documents" + (" (it was there already)" if existed else ""),
+        f"words per document: median {words.median:.0f}, from {words.min} to {words.max}",
+        f"languages: {languages}",
+    ]
+    lines += [f"note: {note}" for note in manifest.notes]
+    if manifest.n_rejected:
+        lines.append(f"rejected rows: {manifest.n_rejected:,}")
+        lines += [f"  {place(row)}: {row.reason}" for row in manifest.rejected[:10]]
+    if query_set:
+        lines.append(f"query set: {query_set}")
+    return "\n".join(lines)
+
+
+def place(row: Any) -> str:
+    """Where a rejected row stood."""
+    return f"{row.file}, line {row.line}" if row.line is not None else str(row.file)
+
+
+def imported(found: Any) -> str:
+    """An imported query set and the rows that were rejected."""
+    q = found.query_set
+    lines = [f"{q.id}: {q.n_queries:,} queries for {q.n_documents:,} documents"]
+    if found.n_rejected:
+        lines.append(f"rejected rows: {found.n_rejected:,}")
+        lines += [f"  {place(row)}: {row.reason}" for row in found.rejected[:10]]
+    return "\n".join(lines)
+
+
+def previews(document_id: str, found: Sequence[Any]) -> str:
+    """The queries of each method, with their content words and the method's Self-BLEU."""
+    lines = [f"document {document_id}"]
+    for item in found:
+        bleu = "" if item.self_bleu is None else f"Self-BLEU {item.self_bleu:.3f}, "
+        mean = sum(item.cw) / len(item.cw) if item.cw else 0.0
+        lines += ["", f"{item.method} ({bleu}CW {mean:.1f})"]
+        lines += [
+            f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in enumerate(zip(item.queries, item.cw, strict=True), 1)
+        ]
+        lines += [f"     note: {problem}" for problem in item.problems]
+    return "\n".join(lines)
+
+
+def measures(values: Sequence[Mapping[str, Any]]) -> str:
+    """Q-D metrics with their intervals and what they were measured with."""
+    rows = []
+    for value in values:
+        interval = value.get("interval")
+        how = ", ".join(str(value[k]) for k in ("scope", "tokenizer", "smoothing", "model") if value.get(k))
+        rows.append(
+            {
+                "measure": value.get("title") or value["name"],
+                "value": value["value"],
+                "95% interval": "–" if not interval else f"{interval[0]:.3f} to {interval[1]:.3f}",
+                "documents": value.get("n_documents"),
+                "measured with": how,
+            }
+        )
+    return table(rows, ["measure", "value", "95% interval", "documents", "measured with"], "no measures", digits=3)
+
+
+def cw_profile(found: Any) -> str:
+    """A CW distribution: its numbers and a bar per value."""
+    p = found.profile
+    lines = [
+        f"{found.name}: {p.n:,} queries, mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
+        f"median {p.median:g}, from {p.minimum} to {p.maximum}",
+        f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
+        "",
+    ]
+    top = max(p.histogram)
+    shown = list(p.histogram[:31])
+    for value, count in enumerate(shown):
+        if value >= p.minimum:
+            lines.append(f"{value:3} {'█' * round(40 * count / top)} {count}")
+    if len(p.histogram) > 31:
+        lines.append(f"more: {sum(p.histogram[31:])}")
+    return "\n".join(lines)
+
+
+def recommendation(name: str, r: Any) -> str:
+    """The answer first, then how sure it is, then what to keep in mind."""
+    sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
+    lines = [
+        f"{r.level.upper()}{sure}: {r.advice}",
+        f"{name}: {r.n_queries:,} queries, mean CW {r.mean_cw:.2f} "
+        f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
+    ]
+    if r.expected:
+        lines += ["", "Published results suggest at this CW, in NDCG@10 points (95% interval, four datasets):"]
+        for e in r.expected:
+            other = "than 1 query per document" if e.comparison == "qdoc_minus_one" else "than paraphrases"
+            lines.append(f"  {e.per_doc:2} diverse queries {other}: {e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f})")
+    lines += ["", *(f"- {caveat}" for caveat in r.caveats)]
+    return "\n".join(lines)
+
+
+def comparison(found: Any) -> str:
+    """The compare table: one line per benchmark and retriever."""
+    rows = [
+        {
+            "benchmark": f"{row.benchmark} ({row.split})",
+            "retriever": row.retriever,
+            "NDCG@10": row.ndcg,
+            "difference": "baseline" if row.difference is None else f"{row.difference:+.2f}",
+            "95% interval": "" if row.low is None else f"{row.low:+.2f} to {row.high:+.2f}",
+            "p": "" if row.p is None else f"{row.p:.4f}",
+            "queries": row.n_queries,
+        }
+        for row in found.rows
+    ]
+    columns = ["benchmark", "retriever", "NDCG@10", "difference", "95% interval", "p", "queries"]
+    return table(rows, columns, "no results to compare")
+
+
+def job(view: Any) -> str:
+    """One job in a few lines."""
+    lines = [f"{view.id}: {view.state}" + (f", attempt {view.attempt}" if view.attempt > 1 else "")]
+    if view.active and view.total:
+        lines.append(progress_line(view))
+    if view.message:
+        lines.append(view.message)
+    if view.failure:
+        lines.append(f"{view.failure['message']} {view.failure.get('hint', '')}".strip())
+        lines += [f"  | {line}" for line in view.failure.get("log_tail", [])[-10:]]
+    return "\n".join(lines)
+
+
+def ended(view: Any, outcome: Mapping[str, Any]) -> str:
+    """How a job ended, and the figures that it was run for."""
+    shown = {k: v for k, v in outcome.items() if isinstance(v, (int, float, str)) and v != ""}
+    return "\n".join([job(view), *(f"  {name}: {_cell(value, 4)}" for name, value in shown.items())])
+
+
+def progress_line(view: Any) -> str:
+    """Phase, how far, how long still."""
+    parts = [view.phase or str(view.state)]
+    if view.total:
+        parts.append(f"{view.done:,} of {view.total:,} {view.unit} ({view.fraction:.0%})")
+    if view.eta_s is not None:
+        parts.append(f"{duration(view.eta_s)} left")
+    return " · ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them."""
+    seconds = max(0, round(seconds))
+    if seconds < 60:
+        return f"{seconds} s"
+    if seconds < 3600:
+        return f"{seconds // 60} min {seconds % 60:02} s"
+    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+
+
+class Progress:
+    """Shows each view of a job on stderr: one changing line on a terminal, a line every ten seconds elsewhere."""
+
+    def __init__(self) -> None:
+        self.last = ""
+        self.said = 0.0
+
+    def __call__(self, view: Any) -> None:
+        if view.state == "queued":
+            waiting = f"number {view.position} in the queue" if view.position else "queued"
+            text = view.message or waiting
+        else:
+            text = progress_line(view)
+        terminal = sys.stderr.isatty()
+        if terminal:
+            end = "\r" if view.active else "\n"
+            print(f"\x1b[2K{text}", end=end, file=sys.stderr, flush=True)
+        elif text.split(" · ")[0] != self.last or time.monotonic() - self.said > 10:
+            print(text, file=sys.stderr, flush=True)
+            self.said = time.monotonic()
+        self.last = text.split(" · ")[0]

@@ -1,0 +1,77 @@
+"""The command line that does what a page does, as text to copy."""
+
+from __future__ import annotations
+
+import dataclasses
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from cdp.config import Config
+
+PROGRAM = "python -m cdp"
+
+
+def line(*words: object, **options: object) -> str:
+    """A command line: words, then options; options that are None, False or empty are left out, True is a bare flag."""
+    parts = [shlex.quote(str(word)) for word in words if word not in (None, "")]
+    for name, value in options.items():
+        if value is None or value is False or value == "":
+            continue
+        parts.append(f"--{name.replace('_', '-')}")
+        if value is not True:
+            parts.append(shlex.quote(str(value)))
+    return " ".join([PROGRAM, *parts])
+
+
+def settings(config: Config, without: tuple[str, ...] = ()) -> list[str]:
+    """``--set field=value`` for every setting that differs from its default."""
+    words: list[str] = []
+    for field in dataclasses.fields(config):
+        value = getattr(config, field.name)
+        if field.name in without or field.default is dataclasses.MISSING or value == field.default:
+            continue
+        words += ["--set", f"{field.name}={'' if value is None else value}"]
+    return words
+
+
+def generate(config: Any) -> str:
+    """``queries generate`` for a SynthesisConfig."""
+    return line(
+        "queries", "generate", "--corpus", config.corpus, "--method", config.method, "--per-doc", config.per_doc,
+        "--generator", config.generator, *settings(config, ("corpus", "method", "per_doc", "generator")), "--wait",
+    )  # fmt: skip
+
+
+def train(config: Any) -> str:
+    """``train`` for a TrainingConfig."""
+    return line(
+        "train", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
+        *settings(config, ("query_set", "retriever", "weighting")), "--wait",
+    )  # fmt: skip
+
+
+def evaluate(config: Any) -> str:
+    """``evaluate`` for an EvaluationConfig."""
+    return line(
+        "evaluate", config.retriever, "--benchmark", config.benchmark,
+        *(("--split", config.split) if config.split else ()),
+        *settings(config, ("retriever", "benchmark", "split")), "--wait",
+    )  # fmt: skip
+
+
+def metrics(config: Any) -> str:
+    """``metrics`` for a MetricsConfig."""
+    return line(
+        "metrics", config.query_set, *(("--human", config.human) if config.human else ()),
+        *settings(config, ("query_set", "human")), "--wait",
+    )  # fmt: skip
+
+
+def from_words(pairs: list[str]) -> Mapping[str, str]:
+    """``["field=value", …]`` as a mapping; a word without ``=`` is an unknown setting named as it stands."""
+    found: dict[str, str] = {}
+    for pair in pairs:
+        name, _, value = pair.partition("=")
+        found[name.strip()] = value
+    return found

@@ -1,0 +1,105 @@
+"""Content words of any queries, and the recommendation that follows from them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import complexity as room
+from cdp import corpus as corpus_room
+from cdp import evaluation, principle
+from cdp.complexity import CwProfile, Language
+from cdp.errors import InputError
+from cdp.principle import Recommendation
+from cdp.services import corpora
+from cdp.synthesis import query_sets
+from cdp.workspace import Workspace
+
+TRAINING_CAVEAT = "These are synthetic training queries. The rule is about the queries of your task: give some of those for an answer."
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """Queries with their content words: ``cw`` has shape (n,), in the order of ``texts``.
+
+    ``for_training`` marks queries that were written to train on, which say little about the task's own.
+    """
+
+    name: str
+    language: str
+    texts: list[str]
+    cw: NDArray[np.int64]
+    profile: CwProfile
+    for_training: bool = False
+
+    def extremes(self, n: int = 5) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
+        """The n simplest and the n most complex queries, each with its CW."""
+        order = np.argsort(self.cw, kind="stable")
+        pairs = [(self.texts[i], int(self.cw[i])) for i in order]
+        return pairs[:n], pairs[::-1][:n]
+
+    def recommend(self, *, domain: str = "ood") -> Recommendation:
+        """What to do for these as target queries."""
+        found = principle.recommend(self.cw, language=self.language, domain=domain)
+        return replace(found, caveats=(TRAINING_CAVEAT, *found.caveats)) if self.for_training else found
+
+
+def languages() -> dict[str, Language]:
+    """The languages whose content words can be counted, by code."""
+    return dict(room.LANGUAGES)
+
+
+def profile_texts(texts: Sequence[str], *, language: str = "en", name: str = "pasted queries") -> Profiled:
+    """Profile queries that were pasted or read from a file; empty lines are left out."""
+    kept = [text.strip() for text in texts if text.strip()]
+    if not kept:
+        raise InputError("There are no queries.", hint="Give one query per line.")
+    cw = room.count_content_words(kept, language)
+    return Profiled(name, language, kept, cw, room.profile(cw))
+
+
+def profile_query_set(workspace: Workspace, query_set: str, *, language: str = "") -> Profiled:
+    """Profile the queries of a query set, in its corpus's language unless another is named."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    texts = [query for line in query_sets.iter_lines(workspace, found.id) for query in line["queries"]]
+    profiled = profile_texts(texts, language=language or _language_of(workspace, found.corpus_id), name=found.name)
+    return replace(profiled, for_training=found.kind == "synthetic")
+
+
+def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", language: str = "en") -> Profiled:
+    """Profile the queries of one split of a benchmark."""
+    found = evaluation.load_benchmark(evaluation.resolve_benchmark(benchmark, workspace), split)
+    return profile_texts(found.queries, language=language, name=f"{found.name} ({found.split})")
+
+
+def read_queries(path: str | Path) -> list[str]:
+    """Queries from a file: one per line, or JSON objects with a ``text`` or ``query`` field."""
+    source = Path(path).expanduser()
+    try:
+        lines = source.read_text(encoding="utf-8-sig").splitlines()
+    except FileNotFoundError as error:
+        raise InputError(f"There is no file {source}.") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}.", file=source, hint="Save it as UTF-8 text.") from error
+    return [_query_of(line, source, number) for number, line in enumerate(lines, 1) if line.strip()]
+
+
+def _query_of(line: str, source: Path, number: int) -> str:
+    if not line.lstrip().startswith("{"):
+        return line.strip()
+    try:
+        record = json.loads(line)
+        return str(record.get("text") or record["query"])
+    except (ValueError, KeyError) as error:
+        raise InputError(
+            "not a JSON object with a text or query field.", file=source, line=number, hint="Or give plain lines."
+        ) from error
+
+
+def _language_of(workspace: Workspace, corpus_id: str) -> str:
+    return corpora.cw_language(corpus_room.load_manifest(workspace, corpus_id))

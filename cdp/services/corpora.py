@@ -1,0 +1,110 @@
+"""Documents in: add a corpus from an upload or a path, look at it, remove it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+from cdp import corpus as room
+from cdp.corpus import CorpusManifest, ReadOptions
+from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.records import Document
+from cdp.synthesis import query_sets
+from cdp.workspace import Workspace, new_id
+
+
+@dataclass(frozen=True)
+class AddedCorpus:
+    """What came of adding documents: the corpus, and the query set if the rows carried queries."""
+
+    corpus: CorpusManifest
+    existed: bool
+    query_set: str | None
+    notes: list[str]
+
+
+def add(workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None) -> AddedCorpus:
+    """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
+    source = Path(path).expanduser()
+    if not source.exists():
+        raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
+    known = {manifest.id for manifest in room.list_corpora(workspace)}
+    with room.read_documents(source, options=options or ReadOptions()) as result:
+        manifest = room.store(result, name or _name_of(source), workspace, source=source.name)
+        existed = manifest.id in known
+        query_set = None
+        if manifest.n_queries and not existed:
+            query_set = query_sets.import_queries(
+                result.queries, workspace, manifest.id, name=f"{manifest.name} queries"
+            ).query_set.id
+    return AddedCorpus(manifest, existed, query_set, list(manifest.notes))
+
+
+def _name_of(source: Path) -> str:
+    name = source.name
+    for ending in (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt", ".md", ".zip"):
+        name = name.removesuffix(ending)
+    return name or "corpus"
+
+
+@contextmanager
+def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[Path]:
+    """An uploaded file, written to disk under its own name for as long as it is being read."""
+    folder = workspace.uploads / new_id("upload")
+    folder.mkdir(parents=True)
+    try:
+        target = folder / (Path(file_name.replace("\\", "/")).name or "upload")
+        with open(target, "wb") as file:
+            shutil.copyfileobj(data, file, 1 << 20)
+        yield target
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def every(workspace: Workspace) -> list[CorpusManifest]:
+    """All corpora, newest first."""
+    return room.list_corpora(workspace)
+
+
+def show(workspace: Workspace, corpus: str) -> CorpusManifest:
+    """The corpus of that id, name or unique beginning."""
+    return room.resolve_corpus(workspace, corpus)
+
+
+def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:
+    """Documents ``offset`` … ``offset + limit - 1`` in corpus order; with ``search`` the first that contain it."""
+    manifest = room.resolve_corpus(workspace, corpus)
+    if search:
+        return room.search_documents(workspace, manifest.id, search, limit=offset + limit)[offset:]
+    return list(room.iter_documents(workspace, manifest.id, start=offset, limit=limit))
+
+
+def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
+    """One document; NotFoundError if the corpus has none of that id."""
+    manifest = room.resolve_corpus(workspace, corpus)
+    found = room.get_documents(workspace, manifest.id, [document_id])
+    if document_id not in found:
+        first = [item.id for item in room.iter_documents(workspace, manifest.id, limit=5)]
+        raise NotFoundError("document", document_id, hint=f"The first ids are: {', '.join(first)}.")
+    return found[document_id]
+
+
+def delete(workspace: Workspace, corpus: str) -> None:
+    """Remove a corpus. ConfigError while query sets were made for it."""
+    manifest = room.resolve_corpus(workspace, corpus)
+    users = [q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == manifest.id]
+    if users:
+        raise ConfigError(
+            f"The corpus {manifest.name} has {len(users)} query sets ({', '.join(users[:5])}).",
+            hint="Remove those first.",
+        )
+    room.delete_corpus(workspace, manifest.id)
+
+
+def cw_language(manifest: CorpusManifest) -> str:
+    """The language in which content words are counted for a corpus: its most frequent one, English where unknown."""
+    return "en" if manifest.main_language == "unknown" else manifest.main_language

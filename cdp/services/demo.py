@@ -1,0 +1,46 @@
+"""The demo collection in the workspace: documents, recorded queries of both kinds, and its benchmark."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from cdp import evaluation
+from cdp.services import corpora
+from cdp.synthesis import query_sets
+from cdp.synthesis.methods import METHODS
+from cdp.workspace import SHIPPED_DATA, Workspace
+
+FOLDER = SHIPPED_DATA / "demo"
+NAME = "demo"
+
+
+def load(workspace: Workspace) -> list[str]:
+    """Put the demo into the workspace where it is not there yet; what was added, in words."""
+    done: list[str] = []
+    added = corpora.add(workspace, FOLDER, name=NAME)
+    if not added.existed:
+        done.append(f"corpus {added.corpus.id} ({added.corpus.n_documents} documents)")
+    known = {q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == added.corpus.id}
+    for method in ("diverse", "paraphrase"):
+        name = f"{NAME} {method}"
+        if name in known:
+            continue
+        imported = query_sets.import_queries(
+            _recorded(method), workspace, added.corpus.id, name, kind="synthetic", method=method, language="en"
+        )
+        query_set = query_sets.update(
+            workspace, imported.query_set.id, generator="recorded", prompt_hash=METHODS[method].prompt_hash
+        )
+        done.append(f"query set {query_set.id} ({query_set.n_queries} {method} queries)")
+    if NAME not in {info.name for info in evaluation.list_benchmarks(workspace)}:
+        evaluation.add_benchmark(FOLDER, workspace, NAME)
+        done.append(f"benchmark {NAME}")
+    return done
+
+
+def _recorded(method: str) -> Iterator[tuple[str, list[str]]]:
+    with open(FOLDER / "generations" / f"{method}.jsonl", encoding="utf-8") as file:
+        for line in file:
+            record = json.loads(line)
+            yield record["document_id"], record["queries"]

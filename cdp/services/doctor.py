@@ -1,0 +1,97 @@
+"""Checks of this machine and the workspace, each with what to do where it fails."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import os
+import shutil
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from cdp import catalog, jobs
+from cdp.embedded import minilm_folder
+from cdp.errors import CdpError
+from cdp.workspace import REPOSITORY, Workspace, new_id
+
+LOW_DISK_GB = 2.0
+
+
+@dataclass(frozen=True)
+class Check:
+    """One check: whether it is fine, and what was found or what to do."""
+
+    name: str
+    ok: bool
+    text: str
+
+
+def check(workspace: Workspace) -> list[Check]:
+    """Every check; none changes anything."""
+    return [
+        _run("Python", _python),
+        _run("packages", _packages),
+        _run("workspace", lambda: _workspace(workspace)),
+        _run("disk", lambda: _disk(workspace)),
+        _run("catalogue", lambda: _catalogue(workspace)),
+        _run("embedded model", lambda: (True, f"all-MiniLM-L6-v2, weights verified ({minilm_folder().parent.name})")),
+        _run("devices", _devices),
+        _run("LLM endpoint key", _key),
+    ]
+
+
+def _run(name: str, what: Callable[[], tuple[bool, str]]) -> Check:
+    try:
+        ok, text = what()
+    except (CdpError, OSError) as error:
+        return Check(name, False, str(error))
+    return Check(name, ok, text)
+
+
+def _python() -> tuple[bool, str]:
+    return sys.version_info >= (3, 11), f"{sys.version.split()[0]} (3.11 or newer is needed)"
+
+
+def _packages() -> tuple[bool, str]:
+    wrong = []
+    for line in (REPOSITORY / "requirements.txt").read_text(encoding="utf-8").splitlines():
+        name, _, version = line.partition("#")[0].strip().partition("==")
+        if not name:
+            continue
+        try:
+            there = importlib.metadata.version(name).split("+")[0]
+        except importlib.metadata.PackageNotFoundError:
+            wrong.append(f"{name} is missing")
+            continue
+        if there != version:
+            wrong.append(f"{name} is {there}, not {version}")
+    return not wrong, "; ".join(wrong) + ": run make install" if wrong else "as pinned in requirements.txt"
+
+
+def _workspace(workspace: Workspace) -> tuple[bool, str]:
+    workspace.root.mkdir(parents=True, exist_ok=True)
+    probe = workspace.root / f".{new_id('probe')}"
+    probe.write_text("ok", encoding="utf-8")
+    probe.unlink()
+    return True, f"{workspace.root} is writable"
+
+
+def _disk(workspace: Workspace) -> tuple[bool, str]:
+    workspace.root.mkdir(parents=True, exist_ok=True)
+    free = shutil.disk_usage(workspace.root).free / 1e9
+    return free > LOW_DISK_GB, f"{free:.1f} GB free" + ("" if free > LOW_DISK_GB else ": free some space")
+
+
+def _catalogue(workspace: Workspace) -> tuple[bool, str]:
+    return True, f"{len(catalog.evaluations(workspace))} evaluations"
+
+
+def _devices() -> tuple[bool, str]:
+    gpus = jobs.list_gpus()
+    names = ", ".join(f"{gpu.name} ({gpu.memory_mb / 1024:.0f} GiB)" for gpu in gpus)
+    return True, f"{os.cpu_count()} CPU cores, {names or 'no GPU'}"
+
+
+def _key() -> tuple[bool, str]:
+    there = any(os.environ.get(name) for name in ("CDP_API_KEY", "OPENAI_API_KEY"))
+    return True, "set in the environment" if there else "none in the environment; the template generator needs none"

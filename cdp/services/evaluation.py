@@ -1,0 +1,85 @@
+"""Benchmarks and the evaluation of retrievers on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from cdp import catalog, jobs
+from cdp import evaluation as room
+from cdp.config import EvaluationConfig
+from cdp.evaluation import BenchmarkInfo
+from cdp.services import devices
+from cdp.training.retrievers import resolve
+from cdp.workspace import Workspace
+
+WORKER = "cdp.evaluation.worker"
+
+
+def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
+    """The benchmarks in the workspace, by name."""
+    return room.list_benchmarks(workspace)
+
+
+def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "") -> BenchmarkInfo:
+    """Take a folder or a zip in BEIR layout into the workspace, after checking it."""
+    added = room.add_benchmark(Path(path).expanduser(), workspace, name)
+    return room.describe(workspace.benchmark(added), workspace)
+
+
+def checked(
+    workspace: Workspace, retriever: str, benchmark: str, split: str = "", **settings: object
+) -> EvaluationConfig:
+    """The configuration of an evaluation whose retriever, benchmark and split exist, their names made whole."""
+    folder = room.resolve_benchmark(benchmark, workspace)
+    in_workspace = folder.parent == workspace.benchmarks
+    return EvaluationConfig.from_dict(
+        {
+            **settings,
+            "retriever": resolve(retriever, workspace).name,
+            "benchmark": folder.name if in_workspace else str(folder),
+            "split": room.choose_split(room.describe(folder, workspace), split),
+        }
+    )
+
+
+def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
+    """The id of the newest result for the same model, judgments and settings, if there is one."""
+    info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
+    for row in catalog.evaluations(workspace):
+        same = (
+            row["retriever_id"] == config.retriever
+            and row["benchmark_hash"] == info.content_hash
+            and row["split"] == config.split
+            and row["protocol"] == config.protocol
+            and row["settings"].get("max_length") == config.max_length
+        )
+        if same:
+            return str(row["id"])
+    return None
+
+
+def start(workspace: Workspace, config: EvaluationConfig) -> str:
+    """Submit an evaluation; the job's id. Everything that can be known now is checked now."""
+    whole = checked(**{**config.to_dict(), "workspace": workspace})
+    return _submit(workspace, whole, resolve(whole.retriever, workspace).name)
+
+
+def start_after(workspace: Workspace, config: EvaluationConfig, training_job: str) -> str:
+    """Submit the evaluation of what a training job will have made; it waits for that job."""
+    whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})
+    return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
+
+
+def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
+    info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
+    return jobs.submit(
+        workspace,
+        kind="evaluation",
+        name=f"{label} on {info.name}",
+        module=WORKER,
+        config=config.to_dict(),
+        device=devices.request(config.gpus, at_most=1),
+        inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
+        after=after,
+    )

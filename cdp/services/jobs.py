@@ -1,0 +1,97 @@
+"""Jobs as users see them: what runs, how far it is, its log, stopping and resuming."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from cdp import catalog
+from cdp import jobs as room
+from cdp.jobs import JobView
+from cdp.workspace import Workspace, read_json_or_none
+
+
+def every(workspace: Workspace, *, kinds: list[str] | None = None) -> list[JobView]:
+    """All jobs, newest first."""
+    return room.list_jobs(workspace, kinds)
+
+
+def running(workspace: Workspace) -> list[JobView]:
+    """The jobs that are queued or at work."""
+    return [view for view in room.list_jobs(workspace) if view.state.active]
+
+
+def show(workspace: Workspace, job: str) -> JobView:
+    """One job, by id, unique beginning or name."""
+    return room.view(workspace, room.resolve_job(workspace, job))
+
+
+def metrics(workspace: Workspace, job: str) -> list[dict[str, Any]]:
+    """The lines of the job's live metrics, in order of their steps."""
+    return room.read_metrics(workspace, room.resolve_job(workspace, job))
+
+
+def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
+    """The end of the worker's log."""
+    return room.read_log(workspace, room.resolve_job(workspace, job), tail_bytes=tail_bytes)
+
+
+def search_log(workspace: Workspace, job: str, text: str, *, limit: int = 200) -> tuple[list[tuple[int, str]], int]:
+    """The last lines of the log that hold ``text``, whatever its case, with their numbers; and how many there are."""
+    return room.search_log(workspace, room.resolve_job(workspace, job), text, limit=limit)
+
+
+def follow(workspace: Workspace, job: str, *, follow: bool = False) -> Iterator[str]:
+    """The log in pieces; with ``follow`` until the job has ended."""
+    job_id = room.resolve_job(workspace, job)
+    offset: int | None = 0
+    while True:
+        active = room.view(workspace, job_id, with_size=False).active
+        text, offset = room.follow_log(workspace, job_id, offset=offset, tail_bytes=1 << 22)
+        if text:
+            yield text
+        if not follow or not active:
+            return
+        time.sleep(0.5)
+
+
+def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
+    """The figures that a job was run for: of an evaluation its measures in percent, else what its result says."""
+    view = room.view(workspace, room.resolve_job(workspace, job), with_size=False)
+    result = read_json_or_none(view.folder / "results" / f"{view.kind}.json") or {}
+    if view.kind == "evaluation" and result:
+        return {
+            **{name: round(100 * value, 4) for name, value in result["measures"].items()},
+            "retriever": result["retriever"]["id"],
+            "benchmark": result["benchmark"]["name"],
+            "split": result["benchmark"]["split"],
+            "n_queries": result["benchmark"]["n_queries"],
+            "seconds": result["seconds"],
+        }
+    return {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
+
+
+def stop(workspace: Workspace, job: str) -> JobView:
+    """Ask a job to stop: it saves what it has and ends."""
+    job_id = room.resolve_job(workspace, job)
+    room.stop(workspace, job_id)
+    return room.view(workspace, job_id)
+
+
+def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None) -> JobView:
+    """Go on with a job that ended early, as a new attempt from where it stopped."""
+    job_id = room.resolve_job(workspace, job)
+    room.resume(workspace, job_id, env_secrets=env_secrets)
+    return room.view(workspace, job_id)
+
+
+def delete(workspace: Workspace, job: str) -> None:
+    """Remove a job and everything it made."""
+    room.delete(workspace, room.resolve_job(workspace, job))
+    catalog.ingest(workspace)
+
+
+def wait(workspace: Workspace, job: str, on_update: Callable[[JobView], None] | None = None) -> JobView:
+    """Wait until the job has ended."""
+    return room.wait(workspace, room.resolve_job(workspace, job), on_update)

@@ -1,0 +1,120 @@
+"""Q-D metrics of a query set: the quick ones at once (kept until the set changes), the model-based ones by a job."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cdp import corpus as corpus_room
+from cdp import jobs
+from cdp import metrics as room
+from cdp.complexity import CwProfile, profile
+from cdp.config import MetricsConfig
+from cdp.errors import InputError
+from cdp.metrics import MEASURES, Measure
+from cdp.services import corpora
+from cdp.synthesis import query_sets
+from cdp.synthesis.query_sets import QuerySet
+from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
+
+WORKER = "cdp.metrics.worker"
+VERSION = "1"
+
+
+@dataclass(frozen=True)
+class QuickMetrics:
+    """What needs no model. ``measures`` are value records at the full Q/Doc; ``by_per_doc[measure][M]`` nests M."""
+
+    query_set: str
+    language: str
+    measures: list[dict[str, Any]]
+    by_per_doc: dict[str, dict[int, float]]
+    cw: CwProfile
+    n_empty: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def measures() -> dict[str, Measure]:
+    """Every measure by its name."""
+    return dict(MEASURES)
+
+
+def quick(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics:
+    """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    reference = query_sets.resolve_query_set(workspace, human) if human else None
+    language = corpora.cw_language(corpus_room.load_manifest(workspace, found.corpus_id))
+    key = sha256_text(VERSION, _state(workspace, found), _state(workspace, reference) if reference else "", language)
+    kept = workspace.query_set(found.id) / "measures" / f"{key[:16]}.json"
+    values = read_json_or_none(kept)
+    if not isinstance(values, dict):
+        values = _measure(workspace, found, reference, language)
+        write_json(kept, values)
+    return _from_record(found, language, values)
+
+
+def _measure(workspace: Workspace, found: QuerySet, reference: QuerySet | None, language: str) -> dict[str, Any]:
+    human = None
+    if reference is not None:
+        human = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, reference.id)}
+    measured = room.measure_query_set(room.read_queries(workspace, found.id), language=language, human=human)
+    if measured.cw.size == 0:
+        raise InputError(f"The query set {found.name} has no queries yet.", hint="Generate or import some first.")
+    return {
+        "values": [value.to_dict() for value in measured.values],
+        "cw": asdict(profile(measured.cw)),
+        "n_empty": measured.n_empty,
+    }
+
+
+def _from_record(found: QuerySet, language: str, values: dict[str, Any]) -> QuickMetrics:
+    titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
+    most = max((value["per_doc"] for value in titled), default=0)
+    curves: dict[str, dict[int, float]] = {}
+    for value in titled:
+        if value["scope"] == "document" and value["value"] is not None:
+            curves.setdefault(value["name"], {})[value["per_doc"]] = value["value"]
+    cw = {**values["cw"], "histogram": tuple(values["cw"]["histogram"]), "interval": tuple(values["cw"]["interval"])}
+    return QuickMetrics(
+        query_set=found.id,
+        language=language,
+        measures=[value for value in titled if value["per_doc"] == most],
+        by_per_doc=curves,
+        cw=CwProfile(**cw),
+        n_empty=values["n_empty"],
+    )
+
+
+def _state(workspace: Workspace, found: QuerySet) -> str:
+    """What tells whether a query set has changed: its content hash, or its file's size while it still grows."""
+    if found.content_hash:
+        return found.content_hash
+    path = workspace.query_set(found.id) / "queries.jsonl"
+    return f"{found.id} {path.stat().st_size if path.exists() else 0}"
+
+
+def start(workspace: Workspace, config: MetricsConfig) -> str:
+    """Start the model-based measures; the job's id."""
+    found = query_sets.resolve_query_set(workspace, config.query_set)
+    human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
+    checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": found.id, "human": human})
+    return jobs.submit(
+        workspace,
+        kind="metrics",
+        name=f"Q-D metrics of {found.name}",
+        module=WORKER,
+        config=checked.to_dict(),
+        inputs={"query_set": found.id, "query_set_hash": found.content_hash, "human": human},
+    )
+
+
+def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
+    """What finished metric jobs found for a query set, newest first: job id, measures, examples."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    rows = []
+    for job in jobs.list_jobs(workspace, ["metrics"]):
+        if job.config.get("query_set") == found.id:
+            result = read_json_or_none(job.folder / "results" / "metrics.json")
+            if isinstance(result, dict):
+                rows.append({**result, "job_id": job.id, "created": job.created})
+    return rows

@@ -1,0 +1,107 @@
+"""What there is, what runs, and the next sensible step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from cdp import corpus as corpus_room
+from cdp import evaluation, jobs
+from cdp.jobs import JobView
+from cdp.services import commands, results
+from cdp.synthesis import query_sets
+from cdp.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class NextStep:
+    """A step: its title, why, the page that does it (``data/queries``) and the command that does it."""
+
+    title: str
+    text: str
+    page: str
+    command: str
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The workspace at a glance."""
+
+    n_corpora: int
+    n_documents: int
+    n_query_sets: int
+    n_queries: int
+    n_trained: int
+    n_benchmarks: int
+    n_results: int
+    running: list[JobView]
+    latest: list[dict[str, Any]]
+    next_step: NextStep
+
+
+def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
+    """Counts, running jobs, the latest results and what to do next."""
+    corpora = corpus_room.list_corpora(workspace)
+    sets = query_sets.list_query_sets(workspace)
+    all_jobs = jobs.list_jobs(workspace)
+    rows = results.every(workspace)
+    trained = [job for job in all_jobs if job.kind == "training" and job.has_model]
+    benchmarks = evaluation.list_benchmarks(workspace)
+    return Overview(
+        n_corpora=len(corpora),
+        n_documents=sum(c.n_documents for c in corpora),
+        n_query_sets=len(sets),
+        n_queries=sum(q.n_queries for q in sets),
+        n_trained=len(trained),
+        n_benchmarks=len(benchmarks),
+        n_results=len(rows),
+        running=[job for job in all_jobs if job.active],
+        latest=rows[:latest],
+        next_step=_next(corpora, sets, trained, rows, [job for job in all_jobs if job.active]),
+    )
+
+
+def _next(corpora: list[Any], sets: list[Any], trained: list[JobView], rows: list[Any], active: list[Any]) -> NextStep:
+    if not corpora:
+        return NextStep(
+            "Add your documents",
+            "Upload a file or name a path on this machine: JSONL, CSV, TSV, Parquet, text, Markdown, a zip or a BEIR "
+            "folder.",
+            "data/corpus",
+            commands.line("corpus", "add", "documents.jsonl"),
+        )
+    if not sets:
+        return NextStep(
+            "See diverse and paraphrase queries for a document",
+            "Compare the two kinds side by side, then write queries for the whole corpus.",
+            "data/queries",
+            commands.line("queries", "preview", "--corpus", corpora[0].id),
+        )
+    if active and not trained:
+        return NextStep(
+            "Watch the running job",
+            "It goes on whatever happens to this page.",
+            "train/jobs",
+            commands.line("jobs", "list"),
+        )
+    if not trained:
+        return NextStep(
+            "Train a retriever",
+            "First see which kind of queries suits your task (Complexity), then train on a query set and evaluate "
+            "before and after.",
+            "train/launch",
+            commands.line("train", sets[0].id, "--retriever", "static-minilm", "--wait"),
+        )
+    if not rows:
+        return NextStep(
+            "Evaluate your retriever",
+            "Evaluate it and the untrained one on a benchmark.",
+            "train/launch",
+            commands.line("evaluate", trained[0].id, "--benchmark", "demo", "--wait"),
+        )
+    return NextStep(
+        "Compare the results",
+        "Pick a baseline and see differences with their intervals.",
+        "results/compare",
+        commands.line("results", "compare", "--baseline", trained[0].config.get("retriever", "static-minilm")),
+    )
