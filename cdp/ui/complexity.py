@@ -1,0 +1,207 @@
+"""Where the target queries come from, and what their content words say."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.charts.distributions import cw_cumulative, cw_histogram
+from cdp.charts.evidence import difference_against_cw
+from cdp.services import commands, evaluation, published, queries
+from cdp.services import complexity as service
+from cdp.services.complexity import Profiled, Recommendation
+from cdp.ui import charts, command, frame, state, tables
+from cdp.ui.text import count, md, number, points
+from cdp.workspace import Workspace
+
+PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
+DOMAINS = {"ood": "Unlike the training queries", "in-domain": "Like the training queries"}
+
+LEVELS = {
+    "avoid": ("Avoid diversity", "do_not_disturb_on", "orange"),
+    "test": ("Test both", "balance", "blue"),
+    "recommend": ("Recommended: diverse queries", "check_circle", "green"),
+}
+
+
+def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
+    """Ask for the target queries, their language and their relation to the training queries."""
+    benchmarks = {b.name: b.name for b in evaluation.benchmarks(workspace)}
+    sets = {q.id: q.name for q in queries.every(workspace) if q.n_queries}
+    options = [PASTE, *([BENCHMARK] if benchmarks else []), *([QUERY_SET] if sets else [])]
+    source = st.segmented_control(
+        "Target queries",
+        options,
+        default=BENCHMARK if benchmarks else PASTE,
+        required=True,
+        key="target_source",
+        persist_state="session",
+        help="The queries of the task that the retriever is for. Real ones tell most: a benchmark's, or some from "
+        "your search log.",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = ""
+        if source == BENCHMARK:
+            with st.container(width=300):
+                name = state.choose("Benchmark", benchmarks, "target_benchmark", what="benchmark") or ""
+        elif source == QUERY_SET:
+            with st.container(width=300):
+                name = state.choose("Query set", sets, "target_set", what="query set") or ""
+        languages = service.languages()
+        language = st.selectbox(
+            "Language",
+            list(languages),
+            format_func=lambda code: languages[code].name,
+            key="target_language",
+            persist_state="session",
+            required=True,
+            help="Decides how words are found and which stopwords do not count.",
+            width=180,
+        )
+        domain = st.segmented_control(
+            "These queries are",
+            list(DOMAINS),
+            format_func=lambda key: DOMAINS[key],
+            default="ood",
+            required=True,
+            key="target_domain",
+            persist_state="session",
+            help="The principle is about queries of another task or style than those the retriever is trained on.",
+        )
+    found = _profiled(workspace, source or PASTE, name, language or "en")
+    if found is None:
+        return None
+    return found, domain or "ood"
+
+
+def _profiled(workspace: Workspace, source: str, name: str, language: str) -> Profiled | None:
+    if source == BENCHMARK:
+        return service.profile_benchmark(workspace, name, language=language)
+    if source == QUERY_SET:
+        return service.profile_query_set(workspace, name, language=language)
+    text = st.text_area(
+        "One query per line",
+        key="target_text",
+        height=160,
+        persist_state="session",
+        placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
+    )
+    if not text.strip():
+        frame.empty("No target queries yet", "Paste some above, one per line. Fifty or more give a firm answer.")
+        return None
+    return service.profile_texts(text.splitlines(), language=language)
+
+
+def answer(found: Recommendation, profiled: Profiled) -> None:
+    """The recommendation in words, with the figures it rests on, why, and its limits."""
+    title, icon, colour = LEVELS[found.level]
+    low, high = found.interval
+    with st.container(border=True):
+        st.markdown(f"### :{colour}[:material/{icon}:] {title}")
+        st.markdown(md(found.advice))
+        with st.container(horizontal=True):
+            st.metric("Mean CW", f"{found.mean_cw:.2f}", help=frame.definition("cw"), width="content")
+            st.metric("95% interval", f"{low:.2f} to {high:.2f}", help=frame.definition("interval"), width="content")
+            st.metric("Target queries", number(found.n_queries), width="content")
+        st.markdown(_why(found))
+        with st.expander("What limits this answer", icon=":material/info:", expanded=not found.certain):
+            for caveat in found.caveats:
+                st.markdown(f"- {md(caveat)}")
+    command.show(
+        commands.line("cw", "recommend", *(() if profiled.name == "pasted queries" else (profiled.name,)),
+                      file="queries.txt" if profiled.name == "pasted queries" else None,
+                      language=None if profiled.language == "en" else profiled.language)
+    )  # fmt: skip
+
+
+def _why(found: Recommendation) -> str:
+    place = {
+        "avoid": "lies below 7",
+        "test": "lies between 7 and 10",
+        "recommend": "lies above 10",
+    }[found.level]
+    shares = found.shares
+    return (
+        f"**Why:** the mean {place}, the published lines. {shares['avoid']:.0%} of the queries are below 7, "
+        f"{shares['test']:.0%} between, {shares['recommend']:.0%} above 10."
+    )
+
+
+def distribution(found: Profiled) -> None:
+    """Histogram or cumulative curve, with the published lines."""
+    st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
+    view = st.segmented_control(
+        "View",
+        ["Histogram", "Cumulative"],
+        default="Histogram",
+        required=True,
+        key="cw_view",
+        label_visibility="collapsed",
+    )
+    profile = found.profile
+    draw = cw_cumulative if view == "Cumulative" else cw_histogram
+    charts.show(
+        draw({found.name: profile.histogram}),
+        key="cw",
+        alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
+        f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
+        caption=f"Half of the queries have between {profile.lower_quartile:.0f} and {profile.upper_quartile:.0f} "
+        "content words. Dashed: the published lines at 7 and 10.",
+    )
+
+
+def extremes(found: Profiled) -> None:
+    """The queries at both ends, to see what the number means here."""
+    simplest, hardest = found.extremes(5)
+    left, right = st.columns(2, gap="medium")
+    for column, name, rows in ((left, "Most complex", hardest), (right, "Least complex", simplest)):
+        with column:
+            st.markdown(f"**{name}**")
+            tables.show(
+                {"CW": [cw for _, cw in rows], "Query": [text for text, _ in rows]},
+                alt=f"{name} queries with their content words",
+                config={
+                    "CW": st.column_config.NumberColumn(width=50),
+                    "Query": st.column_config.TextColumn(width="large"),
+                },
+            )
+
+
+def expected(found: Recommendation) -> None:
+    """The published differences, and where these queries lie among them."""
+    st.subheader("What the published evidence suggests here", anchor=False)
+    evidence = published.differences()
+    fit = published.threshold()
+    charts.show(
+        difference_against_cw(evidence, fit, here=found.mean_cw),
+        key="evidence",
+        alt=f"{len(evidence)} published differences in NDCG@10 against content words, {fit.n_datasets} datasets; "
+        f"the fitted line crosses zero at {fit.crossing:.2f}; these queries lie at {found.mean_cw:.2f}.",
+        caption=f"Each point is one retriever on one dataset under one condition. Above zero, several different "
+        f"queries per document helped. {fit.n_datasets} datasets only, so read it as a tendency.",
+    )
+    if not found.expected:
+        st.caption("Outside the range that the evidence covers, no difference is estimated.")
+        return
+    with st.expander("Expected differences at this CW", icon=":material/table_chart:"):
+        tables.show(
+            {
+                "Comparison": [published.COMPARISONS.get(e.comparison, e.comparison) for e in found.expected],
+                "Q/Doc": [e.per_doc for e in found.expected],
+                "Points": [points(e.points) for e in found.expected],
+                "95% interval": [f"{points(e.low)} to {points(e.high)}" for e in found.expected],
+                "Datasets": [e.n_datasets for e in found.expected],
+            },
+            alt="Expected differences in NDCG@10 points at this mean CW, with intervals",
+        )
+        st.caption("Difference in NDCG@10 points, from the line through the dataset means.")
+
+
+def what_next(found: Recommendation) -> None:
+    """The step that the answer leads to."""
+    if found.level == "avoid":
+        why = "train with one query per document, the published advice for tasks like this."
+    elif found.level == "test":
+        why = f"train twice, on diverse and on paraphrase queries, and compare: {count(2, 'run')}."
+    else:
+        why = "train on a diverse query set with several queries per document."
+    frame.next_step("launch", "Set up a training", why, "complexity_next")

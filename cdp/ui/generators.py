@@ -1,0 +1,64 @@
+"""The choice of what writes the queries, with what an endpoint needs. A key is never stored."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from cdp.config import SynthesisConfig
+from cdp.services import queries
+from cdp.services.queries import QuerySet
+from cdp.ui import forms
+from cdp.ui.text import md
+
+TITLES = {"template": "Template (no LLM)", "recorded": "Recorded LLM answers", "openai": "LLM endpoint"}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A generator with its settings (fields of SynthesisConfig). ``costs`` is whether using it calls an endpoint."""
+
+    name: str
+    settings: dict[str, Any]
+    api_key: str = ""
+
+    @property
+    def costs(self) -> bool:
+        return self.name == "openai"
+
+
+def choose(sets: list[QuerySet], key: str) -> Chosen:
+    """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first."""
+    known = queries.generators()
+    has_recorded = any(q.generator == "recorded" for q in sets)
+    names = [n for n in known if n != "recorded" or has_recorded]
+    if has_recorded:
+        names.sort(key=lambda n: n != "recorded")
+    picked = st.segmented_control(
+        "Generator",
+        names,
+        format_func=lambda n: TITLES.get(n, n),
+        default=names[0],
+        required=True,
+        key=f"{key}_generator",
+        help="  \n".join(f"**{TITLES.get(n, n)}**: {md(known[n])}" for n in names),
+        persist_state="session",
+    )
+    name = picked if picked in names else names[0]
+    if name != "openai":
+        return Chosen(name, {})
+    with st.grid(3, min_column_width=220):
+        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL")
+        model = forms.widget(SynthesisConfig, "model", key=key)
+        api_key = st.text_input(
+            "API key",
+            type="password",
+            key=f"{key}_api_key",
+            help="Used for this session's requests and handed to the job it starts; never written to disk. "
+            "Empty: the server's own key from its environment, if it has one.",
+            placeholder="from the environment" if os.environ.get("OPENAI_API_KEY") else "",
+        )
+    return Chosen(name, {"base_url": base_url, "model": model}, api_key)

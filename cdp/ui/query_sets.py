@@ -1,0 +1,111 @@
+"""Query sets: importing existing queries, the list, and one set opened document by document."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.errors import CdpError
+from cdp.services import commands, corpora, queries
+from cdp.services.corpora import CorpusManifest
+from cdp.services.queries import QuerySet
+from cdp.ui import command, frame, imports, state, tables
+from cdp.ui.text import count, cut, md, moment
+from cdp.workspace import Workspace
+
+PER_PAGE = 10
+TYPES = ["jsonl", "ndjson", "csv", "tsv", "zip", "gz"]
+
+
+def title(query_set: QuerySet) -> str:
+    """A query set's name with how it was made."""
+    return query_set.name if query_set.complete else f"{query_set.name} (being written)"
+
+
+def add(workspace: Workspace, manifest: CorpusManifest) -> None:
+    """Import queries that exist already, human ones for instance."""
+    with st.expander("Import queries that exist already", icon=":material/upload_file:", key="import_queries"):
+        st.caption(
+            "One line per query with the id of its document (JSONL, CSV or TSV), or a zipped BEIR folder whose "
+            "qrels lead to these documents."
+        )
+        uploaded, path = imports.source("Queries", "queries", TYPES)
+        name = st.text_input("Name", key="queries_name", placeholder="made from the file's name", max_chars=80)
+        pressed = st.button("Import the queries", icon=":material/upload_file:", key="queries_add")
+        shown = path or getattr(uploaded, "name", "") or "PATH"
+        command.show(commands.line("queries", "import", shown, corpus=manifest.id, name=name))
+        if not pressed:
+            return
+        with frame.guarded():
+            with st.spinner("Reading the queries"), imports.opened(workspace, uploaded, path) as file:
+                done = queries.import_file(workspace, file, manifest.id, name=name)
+            notes = list(done.rejected)
+            if done.n_rejected > len(notes):
+                notes.append(f"and {done.n_rejected - len(notes)} more rows that could not be taken")
+            made = done.query_set
+            imports.remember(
+                f"{made.name}: {count(made.n_queries, 'query', 'queries')} for {count(made.n_documents, 'document')}.",
+                notes,
+            )
+            state.keep("query_set", made.id)
+            st.rerun()
+
+
+def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
+    """The corpus's query sets in a table, and the chosen one."""
+    if not sets:
+        frame.empty("No query sets for this corpus", "Write queries under **Whole corpus**, or import some that exist.")
+        return
+    tables.show(
+        {
+            "Name": [title(q) for q in sets],
+            "Kind": [q.kind if q.kind == "human" else q.method or q.kind for q in sets],
+            "Generator": [" ".join(part for part in (q.generator, q.model) if part) for q in sets],
+            "Q/Doc": [q.per_doc for q in sets],
+            "Documents": [q.n_documents for q in sets],
+            "Queries": [q.n_queries for q in sets],
+            "Without queries": [q.n_failures for q in sets],
+            "Made": [moment(q.created) for q in sets],
+        },
+        alt="Query sets of this corpus",
+    )
+    chosen = state.choose("Open a query set", {q.id: title(q) for q in sets}, "query_set", what="query set")
+    query_set = next(q for q in sets if q.id == chosen)
+    with st.container(horizontal=True):
+        frame.navigation.link("quality_diversity", "Measure it", sets=[query_set.id])
+        frame.navigation.link("launch", "Train on it", query_set=query_set.id)
+    read(workspace, manifest, query_set)
+    _remove(workspace, query_set)
+
+
+def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) -> None:
+    """The set's documents with their queries, ten at a time."""
+    offset = tables.pager(query_set.n_documents, PER_PAGE, f"queries_{query_set.id}")
+    found = queries.page(workspace, query_set.id, offset, PER_PAGE)
+    if not found:
+        st.caption("No queries are written yet.")
+        return
+    with st.grid(2, min_column_width=340):
+        for document_id, texts in found:
+            with st.container(border=True, height="stretch"):
+                st.markdown(f"**{md(document_title(workspace, manifest, document_id))}**")
+                st.markdown("\n".join(f"{i}. {md(text)}" for i, text in enumerate(texts, 1)))
+
+
+def document_title(workspace: Workspace, manifest: CorpusManifest, document_id: str) -> str:
+    """A document's title, or its id where it has none or is gone."""
+    try:
+        return cut(corpora.document(workspace, manifest.id, document_id).title or document_id, 120)
+    except CdpError:
+        return document_id
+
+
+def _remove(workspace: Workspace, query_set: QuerySet) -> None:
+    with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
+        st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
+        st.caption("What was trained on it stays.")
+        if st.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
+            with frame.guarded():
+                queries.delete(workspace, query_set.id)
+                state.keep("query_set", None)
+                imports.remember(f"{query_set.name} is deleted.", ["What was trained on it is still there."])
+                st.rerun()

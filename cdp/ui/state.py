@@ -1,0 +1,137 @@
+"""Selections that survive a change of page and stand in the address, so that a link opens the same view.
+
+A selection is held under the name of its parameter (``corpus``, ``query_set``, ``job`` …) and shared by all pages: the
+corpus chosen on one page is the corpus on the next. The address wins over what was chosen before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import streamlit as st
+
+from cdp.ui.text import cut, md
+
+LabelVisibility = Literal["visible", "hidden", "collapsed"]
+
+
+def kept(param: str) -> str | None:
+    """What is chosen for ``param``, wherever it was chosen."""
+    value = st.session_state.get(f"kept_{param}")
+    return value if isinstance(value, str) else None
+
+
+def kept_many(param: str) -> list[str]:
+    """Like ``kept``, for a choice of several."""
+    value = st.session_state.get(f"kept_{param}")
+    return list(value) if isinstance(value, list) else []
+
+
+def keep(param: str, value: str | list[str] | None) -> None:
+    """Hold a selection for this page and every other."""
+    st.session_state[f"kept_{param}"] = value
+
+
+def labels(items: Mapping[str, str]) -> dict[str, str]:
+    """Names made unique: where two things are called the same, the end of the id tells them apart."""
+    names = {key: cut(" ".join(name.split()), 90) or key for key, name in items.items()}
+    seen: dict[str, int] = {}
+    for name in names.values():
+        seen[name] = seen.get(name, 0) + 1
+    return {key: name if seen[name] == 1 else f"{name} · {key}" for key, name in names.items()}
+
+
+def choose(
+    label: str,
+    items: Mapping[str, str],
+    param: str,
+    *,
+    what: str = "",
+    optional: bool = False,
+    placeholder: str = "Choose",
+    help: str | None = None,
+    label_visibility: LabelVisibility = "visible",
+) -> str | None:
+    """A select box over ``items`` (id → name) whose choice is kept and stands in the address as ``?param=id``.
+
+    Without an earlier choice the first item is chosen, or nothing if ``optional``. A link that names something that
+    is not here says so and falls back.
+    """
+    names = labels(items)
+    asked = st.query_params.get(param)
+    if asked and asked not in names:
+        st.warning(f"The link asks for {what or label.lower()} {md(asked, 80)}, which is not in this workspace.")
+    current = next((v for v in (asked, kept(param)) if v in names), None)
+    if current is None and names and not optional:
+        current = next(iter(names))
+    key = f"choose_{param}"
+    if key not in st.session_state or st.session_state[key] != current:
+        st.session_state[key] = current
+    st.selectbox(
+        label,
+        list(names),
+        format_func=lambda item: names.get(item, str(item)),
+        key=key,
+        index=None if optional or not names else 0,
+        placeholder=placeholder,
+        on_change=_chosen,
+        args=(param, key),
+        help=help,
+        label_visibility=label_visibility,
+    )
+    _settle(param, current)
+    return current
+
+
+def choose_many(
+    label: str,
+    items: Mapping[str, str],
+    param: str,
+    *,
+    default: Sequence[str] = (),
+    placeholder: str = "Choose one or several",
+    help: str | None = None,
+    most: int | None = None,
+) -> list[str]:
+    """A multi-select over ``items`` (id → name), kept and held in the address like ``choose``."""
+    names = labels(items)
+    asked = [v for v in st.query_params.get_all(param) if v in names]
+    known = [v for v in kept_many(param) if v in names]
+    touched = f"kept_{param}" in st.session_state
+    current = asked or (known if touched else [v for v in default if v in names])
+    key = f"choose_{param}"
+    if st.session_state.get(key) != current:
+        st.session_state[key] = current
+    st.multiselect(
+        label,
+        list(names),
+        format_func=lambda item: names.get(item, str(item)),
+        key=key,
+        placeholder=placeholder,
+        on_change=_chosen,
+        args=(param, key),
+        help=help,
+        max_selections=most,
+    )
+    _settle(param, current)
+    return current
+
+
+def _chosen(param: str, key: str) -> None:
+    """A person chose: the address follows."""
+    value = st.session_state[key]
+    keep(param, value)
+    if value:
+        st.query_params[param] = value
+    elif param in st.query_params:
+        del st.query_params[param]
+
+
+def _settle(param: str, current: str | list[str] | None) -> None:
+    keep(param, current)
+    written: str | list[str] | None = st.query_params.get(param)
+    if isinstance(current, list):
+        written = st.query_params.get_all(param)
+    if current and written != current:
+        st.query_params[param] = current

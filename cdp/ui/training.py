@@ -1,0 +1,174 @@
+"""Setting up a training: what on, which retriever, how, judged by what; and what that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from cdp.config import TrainingConfig
+from cdp.errors import CdpError
+from cdp.services import commands, evaluation, training
+from cdp.services.queries import QuerySet
+from cdp.ui import command, forms, frame, state
+from cdp.ui.text import count, md, number
+from cdp.workspace import Workspace
+
+OTHER = "other"
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The benchmarks to evaluate on, as (name, split), and when."""
+
+    benchmarks: list[tuple[str, str]]
+    before: bool
+    after: bool
+
+
+def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig | None:
+    """The choices that matter first, then everything else; None where they do not make a configuration."""
+    query_set = state.choose(
+        "Query set", {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in known}, "query_set", what="query set"
+    )
+    retriever = _retriever(workspace)
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        weighting = st.segmented_control(
+            "Weighting",
+            ["none", "cw"],
+            format_func=lambda name: {"none": "All pairs alike", "cw": "By content words (CW)"}.get(name, name),
+            default="none",
+            required=True,
+            key="train_weighting",
+            help="By CW: a query with more content words counts more in the loss (Eq. 2).",
+            persist_state="session",
+        )
+        with st.container(width=200):
+            per_doc = forms.widget(TrainingConfig, "per_doc", key="train", label="Q/Doc")
+    name = forms.widget(TrainingConfig, "name", key="train")
+    try:
+        presets = training.defaults(workspace, retriever)
+    except CdpError as error:
+        frame.show_error(error)
+        return None
+    with st.expander("Training settings", icon=":material/tune:", key="train_settings"):
+        st.caption("An empty field takes the retriever's own value, shown in grey with its reason on hover.")
+        more = forms.fields(
+            TrainingConfig,
+            key="train",
+            leave_out=("query_set", "retriever", "weighting", "per_doc", "name"),
+            presets=presets,
+        )
+    values = {**more, "query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
+    if per_doc is not None:
+        values["per_doc"] = per_doc
+    try:
+        return TrainingConfig.from_dict(values)
+    except CdpError as error:
+        frame.show_error(error)
+        return None
+
+
+def _retriever(workspace: Workspace) -> str:
+    choices = training.retrievers(workspace)
+    names = {c.id: c.title for c in choices} | {OTHER: "Another model: name or folder"}
+    picked = state.choose("Retriever to start from", names, "retriever", what="retriever") or choices[0].id
+    if picked == OTHER:
+        typed = st.text_input(
+            "Model name or folder",
+            key="train_model",
+            persist_state="session",
+            placeholder="facebook/contriever or a folder on this server",
+            help="Any sentence-transformers or transformers encoder.",
+        )
+        return typed.strip() or choices[0].id
+    note = next((c.note for c in choices if c.id == picked), "")
+    if note:
+        st.caption(md(note))
+    return picked
+
+
+def judges(workspace: Workspace) -> Judged:
+    """The benchmarks to evaluate on before and after."""
+    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    if not found:
+        st.caption("There is no benchmark in the workspace, so the retriever is trained without being judged.")
+        _add_benchmark(workspace)
+        return Judged([], False, False)
+    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
+    first = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in found[:3]]
+    chosen = state.choose_many(
+        "Evaluate on",
+        {key: _split_label(key, found) for key in options},
+        "benchmarks",
+        default=first,
+        help=frame.definition("ndcg"),
+        placeholder="no evaluation",
+    )
+    with st.container(horizontal=True):
+        before = st.checkbox("Before training", value=True, key="train_before", persist_state="session")
+        after = st.checkbox("After training", value=True, key="train_after", persist_state="session")
+    _add_benchmark(workspace)
+    return Judged([options[key] for key in chosen], before, after)
+
+
+def _split_label(key: str, found: Sequence[evaluation.BenchmarkInfo]) -> str:
+    name, _, split = key.rpartition("/")
+    info = next(b for b in found if b.name == name)
+    judged = info.judged.get(split)
+    return f"{name} · {split}" + (f" ({judged:,} queries)" if judged else "")
+
+
+def _add_benchmark(workspace: Workspace) -> None:
+    with st.expander("Add a benchmark", icon=":material/add:", type="compact", key="add_benchmark"):
+        path = st.text_input(
+            "Folder or zip in BEIR layout, on this server",
+            key="benchmark_path",
+            help="corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.",
+        )
+        if st.button("Add", key="benchmark_add", disabled=not path.strip()):
+            with frame.guarded(), st.spinner("Checking the benchmark"):
+                added = evaluation.add_benchmark(workspace, path.strip())
+                st.success(f"{md(added.name)}: {count(added.n_queries, 'query', 'queries')}.")
+
+
+def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
+    """What will happen, in figures, and the button that makes it happen."""
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        plan = training.plan(workspace, config)
+        with st.container(horizontal=True):
+            st.metric("Pairs", number(plan.pairs), width="content", help="One query with the document it was for.")
+            st.metric("Documents", number(plan.documents), width="content")
+            st.metric("Steps", number(plan.steps), width="content", help="Updates of the model's weights.")
+        for note in plan.notes:
+            st.caption(f":material/info: {md(note)}")
+        runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
+        st.caption(
+            f"Then {count(runs, 'evaluation')}; the untrained retriever's results are reused where they exist."
+            if runs
+            else "Without evaluation. The retriever can be evaluated later."
+        )
+        if st.button(
+            "Start training", type="primary", icon=":material/rocket_launch:", key="train_start", width="stretch"
+        ):
+            with frame.guarded():
+                with st.spinner("Starting"):
+                    started = training.start(
+                        workspace,
+                        config,
+                        benchmarks=judged.benchmarks,
+                        before=judged.before,
+                        after=judged.after,
+                    )
+                frame.navigation.go("jobs", job=started.job_id)
+        st.caption("It runs in the background: this page, the browser and the app may be closed.")
+    command.show(
+        commands.train(config),
+        *(
+            commands.line("evaluate", config.retriever, benchmark=name, split=split)
+            for name, split in judged.benchmarks
+            if judged.before
+        ),
+    )

@@ -1,0 +1,46 @@
+"""How different the queries of a document are, and how close to human ones: query sets side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.services import queries
+from cdp.ui import frame, measures, state
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("quality_diversity")
+
+with frame.guarded():
+    known = [q for q in queries.every(workspace) if q.n_queries]
+    if not known:
+        frame.empty("No query sets yet", "Write queries for a corpus or import some, then measure them here.")
+        frame.navigation.button("queries", "Write queries", "to_queries")
+    else:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            with st.container():
+                chosen = state.choose_many(
+                    "Query sets",
+                    {q.id: q.name for q in known if q.kind != "human"} or {q.id: q.name for q in known},
+                    "sets",
+                    default=measures.first_choice(known),
+                    most=8,
+                )
+            with st.container(width=280):
+                human = measures.choose_human(known)
+        by_id = {q.id: q for q in known}
+        picked = [by_id[key] for key in chosen]
+        if not picked:
+            st.caption("Choose at least one query set.")
+        else:
+            measured = measures.quick(workspace, picked, human)
+            measures.answer(picked, measured)
+            measures.table(picked, measured)
+            measures.curves(picked, measured)
+            measures.model_based(workspace, picked, measured, human)
+            frame.next_step(
+                "complexity",
+                "See what your task needs",
+                "whether diversity pays depends on the content words of your target queries.",
+                "measures_next",
+            )

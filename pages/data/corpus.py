@@ -1,0 +1,36 @@
+"""Documents in, and a look at what was read."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.services import corpora
+from cdp.ui import documents, frame, imports, state
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("corpus")
+
+with frame.guarded():
+    imports.flash()
+    known = corpora.every(workspace)
+    if not known:
+        frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
+        imports.add_corpus(workspace)
+    else:
+        corpus = state.choose("Corpus", {m.id: m.name for m in known}, "corpus", what="corpus")
+        with st.expander("Add another corpus", icon=":material/add:", key="add_corpus"):
+            imports.add_corpus(workspace)
+        manifest = next(m for m in known if m.id == corpus)
+        documents.facts(manifest)
+        documents.lengths(manifest)
+        documents.browse(workspace, manifest)
+        documents.rejected(manifest)
+        frame.next_step(
+            "queries",
+            "See queries for these documents",
+            "compare diverse and paraphrase queries for one document, then write them for all.",
+            "corpus_next",
+            corpus=manifest.id,
+        )
+        documents.remove(workspace, manifest)

@@ -1,0 +1,36 @@
+"""Diverse against paraphrase for one document; queries for the whole corpus; the query sets there are."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.services import corpora, queries
+from cdp.ui import frame, imports, preview, query_sets, state, synthesis
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("queries")
+
+with frame.guarded():
+    imports.flash()
+    known = corpora.every(workspace)
+    if not known:
+        frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
+        frame.navigation.button("corpus", "Add a corpus", "to_corpus")
+    else:
+        corpus = state.choose("Corpus", {m.id: m.name for m in known}, "corpus", what="corpus")
+        manifest = next(m for m in known if m.id == corpus)
+        sets = queries.every(workspace, corpus=manifest.id)
+        one, whole, listed = st.tabs(
+            ["One document", "Whole corpus", f"Query sets ({len(sets)})"], on_change="rerun", key="queries_view"
+        )
+        if one.open:
+            with one, frame.guarded():
+                preview.show(workspace, manifest, sets)
+        if whole.open:
+            with whole, frame.guarded():
+                synthesis.generate(workspace, manifest, sets)
+                query_sets.add(workspace, manifest)
+        if listed.open:
+            with listed, frame.guarded():
+                query_sets.browse(workspace, manifest, sets)

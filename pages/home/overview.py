@@ -1,0 +1,51 @@
+"""What is in the workspace, what runs, what came out last, and what comes next."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.services import demo, overview
+from cdp.ui import frame, guide, jobs, navigation, tables
+from cdp.ui.text import moment, number
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("overview")
+
+with frame.guarded():
+    found = overview.summary(workspace)
+    guide.next_step(found.next_step)
+    if not found.n_corpora and st.button(
+        "Load the demo collection", icon=":material/science:", help="96 short documents with queries and a benchmark."
+    ):
+        with st.spinner("Loading the demo collection"):
+            demo.load(workspace)
+        st.rerun()
+
+    with st.grid(4, min_column_width=150):
+        st.metric("Corpora", number(found.n_corpora), border=True)
+        st.metric("Query sets", number(found.n_query_sets), border=True)
+        st.metric("Trained retrievers", number(found.n_trained), border=True)
+        st.metric("Results", number(found.n_results), border=True, help=frame.definition("ndcg"))
+
+    if found.running:
+        st.subheader("Running now", anchor=False)
+        jobs.live(jobs.running_list, True, workspace, sorted(view.id for view in found.running))
+
+    if found.latest:
+        st.subheader("Latest results", anchor=False)
+        tables.show(
+            {
+                "Retriever": [row["retriever"] for row in found.latest],
+                "Benchmark": [row["benchmark"] for row in found.latest],
+                "NDCG@10 (%)": [row["ndcg@10"] for row in found.latest],
+                "Queries": [row["n_queries"] for row in found.latest],
+                "When": [moment(str(row["created"])) for row in found.latest],
+            },
+            alt="The latest evaluation results",
+            config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
+        )
+        navigation.link("compare", "Compare retrievers")
+
+    st.subheader("From documents to a better retriever", anchor=False)
+    guide.steps(found)

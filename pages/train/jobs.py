@@ -1,0 +1,20 @@
+"""What runs and what ran: one job's live view, and all jobs."""
+
+from __future__ import annotations
+
+from cdp.services import jobs
+from cdp.ui import frame, job_page
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("jobs")
+
+with frame.guarded():
+    known = jobs.every(workspace)
+    if not known:
+        frame.empty("Nothing has run yet", "Writing queries, measuring, training and evaluating run here as jobs.")
+        frame.navigation.button("launch", "Set up a training", "to_launch")
+    else:
+        job = job_page.choose(known)
+        job_page.one(workspace, job)
+        job_page.listing(known)

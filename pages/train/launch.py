@@ -1,0 +1,26 @@
+"""Set up a training, see what it comes to, start it."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.services import queries
+from cdp.ui import frame, training
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("launch")
+
+with frame.guarded():
+    known = [q for q in queries.every(workspace) if q.n_queries]
+    if not known:
+        frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")
+        frame.navigation.button("queries", "Write queries", "to_queries")
+    else:
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            config = training.settings(workspace, known)
+            judged = training.judges(workspace)
+        if config is not None:
+            with right, frame.guarded():
+                training.summary(workspace, config, judged)
