@@ -12,7 +12,7 @@ from typing import NamedTuple
 from cdp.corpus.documents import ROW_GROUP_CHARACTERS, ROW_GROUP_ROWS, DocumentFile, DocumentWriter
 from cdp.corpus.lengths import Distribution, count_words
 from cdp.corpus.queries import FoundQueries, QueryWriter
-from cdp.corpus.rejections import Rejected, Rejections, excerpt
+from cdp.corpus.rejections import EXCERPT_CHARACTERS, Rejected, Rejections, excerpt
 from cdp.corpus.seen import Earlier, SeenIds
 
 LANGUAGE_SAMPLE = 1_000
@@ -70,9 +70,8 @@ class Collector:
         taken = [entry for i, entry in enumerate(batch) if i not in repeated]
         if taken:
             self._documents.write(*([getattr(entry, name) for entry in taken] for name in ("id", "title", "text")))
-            self._hash.update(
-                b"".join(part for entry in taken for part in hash_parts(entry.id, entry.title, entry.text))
-            )
+            parts = (part for entry in taken for part in hash_parts(entry.id, entry.title, entry.text))
+            self._hash.update(b"".join(parts))
             self.characters.extend(len(entry.text) for entry in taken)
             self.words.extend(count_words(entry.text) for entry in taken)
             for entry in taken:
@@ -98,14 +97,12 @@ class Collector:
 
     def _duplicate(self, entry: Entry, earlier: Earlier, same: bool) -> Rejected:
         file, line = earlier.place >> _LINE_BITS, earlier.place & ((1 << _LINE_BITS) - 1)
-        where = [] if file == entry.file else [self._files[file]]
-        where += [f"line {line}"] if line else []
+        where = "" if file == entry.file else f" in {self._files[file]}"
+        where += f" on line {line}" if line else ""
         what = "the same document stands" if same else "another document has this id"
         kept = "; its queries were kept" if same and entry.queries else ""
-        reason = f"{what} in {', '.join(where)}{kept}" if file != entry.file else f"{what} on {where[0]}{kept}"
-        return Rejected(
-            self._files[entry.file], entry.line, "duplicate id", reason, excerpt(f"{entry.id}: {entry.text}")
-        )
+        shown = excerpt(f"{entry.id} | {entry.text[:EXCERPT_CHARACTERS]}")
+        return Rejected(self._files[entry.file], entry.line, "duplicate id", f"{what}{where}{kept}", shown)
 
     def close(self) -> None:
         """Let go of the files, whatever was written."""

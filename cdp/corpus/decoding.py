@@ -127,7 +127,10 @@ class _Utf8(io.RawIOBase):
         if codecs.lookup(likely).name == codecs.lookup(self._encoding).name:
             hint = "Save the file as UTF-8."
         problem = f"It is not {name}: byte 0x{error.object[start]:02X} at offset {offset:,} does not fit."
-        return InputError(problem, hint=hint, file=self._source.name, line=line)
+        wide = self._encoding.lower().startswith(
+            ("utf-16", "utf-32", "utf16", "utf32")
+        )  # lines cannot be told by bytes
+        return InputError(problem, hint=hint, file=self._source.name, line=None if wide else line)
 
 
 @contextmanager

@@ -18,7 +18,8 @@ _SCRIPTS = {
     "Cyrillic": "\u0400-\u052f",
     "Arabic": "\u0620-\u064a\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f",
     "Han": "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff",
-    "Kana": "\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff",
+    "Hiragana": "\u3041-\u309f",
+    "Katakana": "\u30a1-\u30fa\u30fc-\u30ff",
     "Hangul": "\u1100-\u11ff\u3131-\u318e\uac00-\ud7a3",
     "Devanagari": "\u0900-\u0963\u0970-\u097f",
     "Greek": "\u0370-\u03ff\u1f00-\u1fff",
@@ -52,8 +53,12 @@ MIN_SYLLABLES = 4
 SYLLABIC_WEIGHT = 2
 """A Han character, kana or Hangul syllable carries about as much as two letters of an alphabet."""
 
-MIN_KANA_SHARE = 0.08
-"""Japanese text has far more kana than this; Chinese text that quotes a Japanese name has less."""
+MIN_HIRAGANA_SHARE = 0.08
+MIN_KATAKANA_SHARE = 0.5
+"""Running Japanese has far more hiragana than this, a Japanese name or loan word may be all katakana; Chinese text that
+quotes a Japanese name has less of both."""
+
+_EAST_ASIAN = ("Han", "Hiragana", "Katakana")
 
 MIN_FUNCTION_WORD_SHARE = 0.08
 MIN_LEAD = 1.2
@@ -65,8 +70,8 @@ def guess_language(text: str) -> str:
     """A two-letter ISO 639-1 code, or ``unknown``."""
     counts = {script: len(letters.findall(text)) for script, letters in _LETTERS.items()}
     counts = {script: n for script, n in counts.items() if n}
-    syllabic = counts.get("Han", 0) + counts.get("Kana", 0)
-    weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in ("Han", "Kana")}
+    syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
+    weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
     weights["East Asian"] = SYLLABIC_WEIGHT * syllabic
     script = max(weights, key=lambda s: weights[s])
     if 2 * weights[script] <= sum(weights.values()):
@@ -75,7 +80,9 @@ def guess_language(text: str) -> str:
     if weights[script] < enough:
         return UNKNOWN
     if script == "East Asian":
-        return "ja" if counts.get("Kana", 0) >= MIN_KANA_SHARE * syllabic else "zh"
+        hiragana, katakana = counts.get("Hiragana", 0), counts.get("Katakana", 0)
+        japanese = hiragana >= MIN_HIRAGANA_SHARE * syllabic or katakana >= MIN_KATAKANA_SHARE * syllabic
+        return "ja" if japanese else "zh"
     return _ONE_LANGUAGE.get(script) or _by_function_words(text, script)
 
 

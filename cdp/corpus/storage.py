@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import logging
 import os
 import shutil
@@ -17,6 +16,7 @@ from cdp.corpus.documents import SCHEMA, DocumentFile
 from cdp.corpus.manifest import CorpusManifest
 from cdp.corpus.reading import ReadResult
 from cdp.errors import NotFoundError, WorkspaceError
+from cdp.locks import locked
 from cdp.records import Document
 from cdp.workspace import Workspace, now, read_json, slug, write_json
 
@@ -94,9 +94,9 @@ def _copy(source: Path, target: Path) -> None:
 
 @contextmanager
 def _locked(workspace: Workspace) -> Iterator[None]:
-    workspace.corpora.mkdir(parents=True, exist_ok=True)
-    with open(workspace.corpora / ".lock", "w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
+    with locked(workspace.corpora / ".lock", "The store of corpora", wait_s=120):
+        for leftover in workspace.corpora.glob(".storing-*"):  # of a process that was killed: it held the lock
+            shutil.rmtree(leftover, ignore_errors=True)
         yield
 
 
@@ -182,7 +182,7 @@ def iter_documents(
 
 
 def document_page(workspace: Workspace, corpus_id: str, offset: int, limit: int) -> pa.Table:
-    """The documents ``offset`` … ``offset + limit - 1`` as a table with id, title, text; only their row groups are read."""
+    """The documents ``offset`` … ``offset + limit - 1`` as a table; only their row groups are read."""
     return open_corpus(workspace, corpus_id).table(offset, limit)
 
 

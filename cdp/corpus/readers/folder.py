@@ -10,19 +10,25 @@ from pathlib import Path
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, Contents
 from cdp.corpus.readers.members import choose
+from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import Budget, Source
 
 
 @contextmanager
 def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Iterator[Contents]:
     """Every readable file, in natural order of the relative paths; links to folders are not followed."""
-    names = []
-    for folder, _, files in os.walk(path):
-        base = Path(folder).relative_to(path)
-        names.extend((base / file).as_posix() for file in files)
+    closed: list[OSError] = []
+    names: list[str] = []
+    for folder, _, files in os.walk(path, onerror=closed.append):
+        base = Path(folder)
+        names.extend((base / file).relative_to(path).as_posix() for file in files if (base / file).is_file())
     chosen, notes = choose(names, options, suffixes)
     budget = Budget(options.max_uncompressed_mb * 10**6)
-    yield Contents([Source.of_file(path / name, name, budget) for name in chosen], notes=notes)
+    yield Contents(
+        [Source.of_file(path / name, name, budget) for name in chosen],
+        [Rejected(str(error.filename), None, "unreadable file", f"{error.strerror}") for error in closed],
+        notes,
+    )
 
 
 CONTAINER = Container("folder", "a folder of such files", (), contents)

@@ -36,9 +36,9 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
 
 def _row(number: int, line: str) -> Row | BadRow:
     try:
-        value = json.loads(line)
+        value = json.loads(line.rstrip("\r\n"))
     except json.JSONDecodeError as error:
-        return BadRow(number, "broken JSON", f"{error.msg} at column {error.colno}", excerpt(line))
+        return BadRow(number, "broken JSON", f"{error.msg.removesuffix(' at')} at column {error.colno}", excerpt(line))
     except RecursionError:
         return BadRow(number, "broken JSON", "the JSON is nested too deeply", excerpt(line))
     except ValueError as error:

@@ -34,7 +34,7 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
         if options.split == "paragraphs":
             yield from as_rows(paragraphs(lines), source, title)
         else:
-            yield whole(lines, source, title)
+            yield from whole(lines, source, title)
 
 
 def after_front_matter(lines: Iterator[Line]) -> Iterator[Line]:

@@ -20,10 +20,9 @@ def natural(name: str) -> list[tuple[str, int]]:
 def hidden(name: str) -> bool:
     """Files that operating systems leave in folders: dot files and ``__MACOSX``."""
     parts = PurePosixPath(name).parts
-    return any(part.startswith(".") or part == "__MACOSX" for part in parts) or parts[-1] in (
-        "Thumbs.db",
-        "desktop.ini",
-    )
+    if any(part == "__MACOSX" or (part.startswith(".") and part != "..") for part in parts):
+        return True
+    return bool(parts) and parts[-1] in ("Thumbs.db", "desktop.ini")
 
 
 def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -33,12 +32,15 @@ def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[
     Otherwise every file whose ending is known, or, with a row format chosen by the user, every file.
     """
     visible = sorted((name for name in names if not hidden(name)), key=natural)
-    if options.format not in ("folder",) and (beir := _beir(visible)):
-        return beir, _left_out([name for name in visible if name not in beir], "not the corpus of a BEIR folder")
+    notes = _left_out([name for name in names if hidden(name)], "hidden or made by the system")
+    if options.format != "folder" and (beir := _beir(visible)):
+        others = sorted(set(visible) - set(beir), key=natural)
+        return beir, notes + _left_out(others, "not the corpus of a BEIR folder")
     if options.format not in ("auto", "folder", "zip", "beir"):
-        return visible, []
+        return visible, notes
+    unknown = [name for name in visible if _suffix(name) not in known_suffixes]
     known = [name for name in visible if _suffix(name) in known_suffixes]
-    return known, _left_out([name for name in visible if _suffix(name) not in known_suffixes], "of no known format")
+    return known, notes + _left_out(unknown, "of no known format")
 
 
 def _beir(names: Sequence[str]) -> list[str]:

@@ -77,7 +77,7 @@ def _plain(text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
 
 
 def _quoted(source: Source, text: io.TextIOWrapper, delimiter: str) -> Iterator[Cells | BadRow]:
-    """Records that may span lines. A fault in the quoting costs its record only; a quote that never closes, the rest."""
+    """Records that may span lines. A fault in the quoting costs its record; a quote that never closes, the rest."""
     csv.field_size_limit(MAX_LINE_CHARACTERS)
     last = ""
 

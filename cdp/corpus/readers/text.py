@@ -20,20 +20,22 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
         if options.split == "paragraphs":
             yield from as_rows(paragraphs(lines), source, source.stem)
         else:
-            yield whole(lines, source, source.stem)
+            yield from whole(lines, source, source.stem)
 
 
-def whole(lines: Iterable[Line], source: Source, title: str) -> Row | BadRow:
-    """The whole file as one document, without blank lines around it; refused once it grows too long."""
+def whole(lines: Iterable[Line], source: Source, title: str) -> Iterator[Row | BadRow]:
+    """The whole file as one document, without blank lines around it; none for an empty file, refused if too long."""
     kept: list[str] = []
     size = 0
     for _, line in lines:
         size += MAX_DOCUMENT_CHARACTERS + 1 if line is None else len(line)
         if line is None or size > MAX_DOCUMENT_CHARACTERS:
             reason = f"the file has more than {MAX_DOCUMENT_CHARACTERS:,} characters"
-            return BadRow(None, "too long", f"{reason}; set split to paragraphs to make a document of each passage")
+            yield BadRow(None, "too long", f"{reason}; set split to paragraphs to make a document of each passage")
+            return
         kept.append(line)
-    return Row(None, {"_id": source.name, "title": title, "text": tidy(kept)})
+    if kept:
+        yield Row(None, {"_id": source.name, "title": title, "text": tidy(kept)})
 
 
 def paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str] | BadRow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,12 +27,16 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Itera
     except (*DAMAGED, OSError, ValueError) as error:
         raise InputError(f"It cannot be opened as a zip: {error}.", hint="Make it anew.", file=path) from error
     with archive:
-        members = {info.filename: info for info in archive.infolist() if not info.is_dir()}
         found = Contents([])
-        for name, info in list(members.items()):
-            if not hidden(name) and (problem := _unreadable(info)):
-                found.rejected.append(Rejected(name, None, "unreadable file", problem))
-                del members[name]
+        members: dict[str, zipfile.ZipInfo] = {}
+        for info in archive.infolist():
+            problem = "" if hidden(info.filename) else _unreadable(info)
+            if info.filename in members:
+                problem = "the archive holds another file of the same name, which was read"
+            if problem:
+                found.rejected.append(Rejected(info.filename, None, "unreadable file", problem))
+            elif not info.is_dir():
+                members[info.filename] = info
         chosen, found.notes = choose(list(members), options, suffixes)
         budget = Budget(options.max_uncompressed_mb * 10**6)
         found.sources = [_source(archive, members[name], budget) for name in chosen]
@@ -45,7 +50,7 @@ def _source(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> 
 def _unreadable(info: zipfile.ZipInfo) -> str:
     """Why a member is not even tried, or an empty text."""
     parts = PurePosixPath(info.filename.replace("\\", "/")).parts
-    if info.filename.startswith(("/", "\\")) or ".." in parts or ":" in parts[0]:
+    if info.filename.startswith(("/", "\\")) or ".." in parts or re.match(r"[A-Za-z]:", info.filename):
         return "its path leads out of the archive"
     if info.flag_bits & 0x1:
         return "it is encrypted"

@@ -1,0 +1,84 @@
+"""Text that is not UTF-8: the byte, its place, and the encoding to set; and reading it with that encoding."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp.corpus import ReadOptions, read_documents
+from cdp.corpus.decoding import BLOCK, likely_encoding
+from cdp.errors import InputError
+from tests.corpus.files import TRIPLES, read
+
+TEXTS = {
+    "cp1252": "Où étiez-vous passés ? – Près de la forêt, répondit-elle, là où l’été s’achève.",
+    "cp1251": "Быстрая лиса перепрыгнула через ленивую собаку, и никто этого не заметил.",
+    "koi8_r": "Быстрая лиса перепрыгнула через ленивую собаку, и никто этого не заметил.",
+    "cp1256": "كان الولد يلعب في الحديقة مع أصدقائه حتى غروب الشمس ثم عاد إلى البيت",
+    "shift_jis": "むかしむかし、あるところにおじいさんとおばあさんがいました。とても仲がよかったのです。",
+    "euc_jp": "むかしむかし、あるところにおじいさんとおばあさんがいました。とても仲がよかったのです。",
+    "gb18030": "他们在中国的时候来过这个地方，我不知道为什么要说这是一个大问题。",
+    "big5": "他們在中國的時候來過這個地方，我不知道為什麼要說這是一個大問題。",
+    "euc_kr": "그는 어제 서울에서 친구를 만나 이야기를 하다가 집으로 돌아가는 길에 책을 샀다.",
+    "utf-16": "Any text at all, with a mark at its beginning.",
+    "utf-16-le": "Any text at all, without a mark.",
+}
+
+
+@pytest.mark.parametrize("encoding", TEXTS)
+def test_the_encoding_offered_reads_the_file(tmp_path: Path, encoding: str) -> None:
+    path = tmp_path / "d.jsonl"
+    line = json.dumps({"_id": "x", "text": TEXTS[encoding]}, ensure_ascii=False)
+    path.write_bytes(f"{line}\n".encode(encoding))
+    with pytest.raises(InputError) as caught:
+        read_documents(path)
+    assert f'encoding to "{encoding}"' in str(caught.value)
+    assert read(path, encoding=encoding) == [("x", "", TEXTS[encoding])]
+
+
+@pytest.mark.parametrize("before", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 17])
+@pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
+def test_the_offending_byte_and_its_offset_are_named(tmp_path: Path, before: int, mark: bytes) -> None:
+    path = tmp_path / "d.txt"
+    path.write_bytes(mark + b"a\n" * (before // 2) + b"b" * (before % 2) + b"\xe9 and more")
+    with pytest.raises(InputError) as caught:
+        read_documents(path)
+    assert f"byte 0xE9 at offset {before + len(mark):,} does not fit" in str(caught.value)
+    assert caught.value.line == before // 2 + 1
+
+
+def test_a_character_cut_off_by_the_end_of_the_file(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_bytes("aé".encode()[:-1])
+    with pytest.raises(InputError, match="byte 0xC3 at offset 1 "):
+        read_documents(tmp_path / "d.txt")
+
+
+def test_a_character_across_blocks_is_whole(tmp_path: Path) -> None:
+    text = "x" * (BLOCK - 1) + "é" + "\U0001f600" * 10
+    (tmp_path / "d.txt").write_text(text, encoding="utf-8")
+    assert read(tmp_path / "d.txt")[0][2] == text
+
+
+def test_a_byte_order_mark_is_no_text(tmp_path: Path) -> None:
+    (tmp_path / "d.jsonl").write_bytes(codecs.BOM_UTF8 + b'{"_id": "a", "title": "Alpha", "text": "The first letter."}')
+    assert read(tmp_path / "d.jsonl") == TRIPLES[:1]
+
+
+def test_the_wrong_encoding_is_named_as_chosen(tmp_path: Path) -> None:
+    (tmp_path / "d.txt").write_bytes("nur ä".encode())
+    with pytest.raises(InputError, match="It is not ascii: byte 0xC3 at offset 4 "):
+        read_documents(tmp_path / "d.txt", ReadOptions(encoding="ascii"))
+
+
+def test_binary_data_is_not_called_text(tmp_path: Path) -> None:
+    (tmp_path / "d.csv").write_bytes(bytes(1000))
+    with pytest.raises(InputError, match="or no text at all"):
+        read_documents(tmp_path / "d.csv")
+
+
+def test_bytes_of_no_known_language_are_offered_as_latin_1() -> None:
+    assert likely_encoding(b"\x81\x8d\x8f\x90\x9d") == "latin-1"
+    assert likely_encoding(codecs.BOM_UTF32_LE + b"a\0\0\0") == "utf-32"

@@ -1,0 +1,212 @@
+"""Every format gives the same documents for the same content."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import zipfile
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cdp.corpus import READERS, ReadOptions, read_documents
+from cdp.corpus.options import FORMAT_NAMES
+from cdp.errors import ConfigError, InputError
+from tests.corpus.files import ROWS, TRIPLES, jsonl, read, triples
+
+
+def table(path: Path, delimiter: str) -> Path:
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wt", encoding="utf-8", newline="") as file:  # type: ignore[operator]
+        writer = csv.writer(file, delimiter=delimiter)
+        writer.writerow(ROWS[0])
+        writer.writerows(row.values() for row in ROWS)
+    return path
+
+
+def test_names_in_options_are_those_of_the_registry() -> None:
+    assert tuple(READERS) == FORMAT_NAMES
+    assert all(reader.help for reader in READERS.values())
+
+
+@pytest.mark.parametrize("name", ["docs.jsonl", "docs.ndjson", "docs.jsonl.gz", "DOCS.JSONL"])
+def test_jsonl(tmp_path: Path, name: str) -> None:
+    assert read(jsonl(tmp_path / name, ROWS)) == TRIPLES
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter"),
+    [
+        ("d.csv", ","),
+        ("d.csv", ";"),
+        ("d.csv", "\t"),
+        ("d.csv", "|"),
+        ("d.csv.gz", ","),
+        ("d.tsv", "\t"),
+        ("d.tsv.gz", "\t"),
+    ],
+)
+def test_tables(tmp_path: Path, name: str, delimiter: str) -> None:
+    assert read(table(tmp_path / name, delimiter)) == TRIPLES
+
+
+def test_parquet_reads_only_the_columns_that_matter(tmp_path: Path) -> None:
+    path = tmp_path / "d.parquet"
+    rows = [{**row, "vector": [0.5] * 3} for row in ROWS]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    with read_documents(path) as result:
+        assert triples(result) == TRIPLES
+        assert result.found_fields == ["vector", "_id", "title", "text"]
+
+
+@pytest.mark.parametrize("kind", [pa.large_string(), pa.string_view(), pa.dictionary(pa.int32(), pa.string())])
+def test_parquet_text_types(tmp_path: Path, kind: pa.DataType) -> None:
+    columns = {"id": pa.array([7, 8]), "text": pa.array(["x one", "x two"]).cast(kind)}
+    pq.write_table(pa.table(columns), tmp_path / "d.parquet")
+    assert read(tmp_path / "d.parquet") == [("7", "", "x one"), ("8", "", "x two")]
+
+
+def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "d.parquet").write_bytes(b"PAR1 and then nothing of the kind")
+    with pytest.raises(InputError, match=r"d\.parquet: It cannot be read as Parquet"):
+        read_documents(tmp_path / "d.parquet")
+
+
+def test_plain_text_is_one_document_named_after_its_file(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_bytes(b"\r\nFirst line.\r\n\r\nSecond.\r\n")
+    assert read(tmp_path / "notes.txt") == [("notes.txt", "notes", "First line.\n\nSecond.")]
+
+
+def test_plain_text_splits_at_blank_lines(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("\nOne,\nstill one.\n  \n\nTwo.\n", encoding="utf-8")
+    with read_documents(tmp_path / "notes.txt", ReadOptions(split="paragraphs")) as result:
+        assert triples(result) == [("notes.txt-1", "notes", "One,\nstill one."), ("notes.txt-2", "notes", "Two.")]
+
+
+MARKDOWN = """---
+author: someone
+---
+Before any heading.
+
+# Guide
+
+Welcome.
+
+## Install ##
+
+```sh
+# this is no heading
+make
+```
+
+Under
+-----
+Text under an underlined heading.
+
+- a list
+---
+after a rule
+
+### Empty
+#### Deep
+End.
+"""
+
+
+def test_markdown_is_one_document_titled_by_its_heading(tmp_path: Path) -> None:
+    (tmp_path / "g.md").write_text(MARKDOWN, encoding="utf-8")
+    ((id, title, text),) = read(tmp_path / "g.md")
+    assert (id, title) == ("g.md", "Guide")
+    assert text.startswith("Before any heading.")
+    assert text.endswith("End.")
+    (tmp_path / "plain.md").write_text("No heading at all.", encoding="utf-8")
+    assert read(tmp_path / "plain.md") == [("plain.md", "plain", "No heading at all.")]
+
+
+def test_markdown_splits_at_headings(tmp_path: Path) -> None:
+    (tmp_path / "g.md").write_text(MARKDOWN, encoding="utf-8")
+    assert read(tmp_path / "g.md", split="headings") == [
+        ("g.md-1", "g", "Before any heading."),
+        ("g.md-2", "Guide", "Welcome."),
+        ("g.md-3", "Guide › Install", "```sh\n# this is no heading\nmake\n```"),
+        ("g.md-4", "Guide › Under", "Text under an underlined heading.\n\n- a list\n---\nafter a rule"),
+        ("g.md-5", "Guide › Under › Empty › Deep", "End."),
+    ]
+
+
+def test_markdown_front_matter_must_close(tmp_path: Path) -> None:
+    (tmp_path / "g.md").write_text("---\nA rule, then text.\n", encoding="utf-8")
+    assert read(tmp_path / "g.md") == [("g.md", "g", "---\nA rule, then text.")]
+
+
+def test_folder_and_zip_of_mixed_files_agree(tmp_path: Path) -> None:
+    folder = tmp_path / "docs"
+    jsonl(folder / "deep" / "er" / "rows.jsonl", ROWS)
+    for n in (10, 9):
+        (folder / f"{n}.txt").write_text(f"Number {n}.", encoding="utf-8")
+    (folder / "photo.jpg").write_bytes(b"\xff\xd8")
+    (folder / ".DS_Store").write_bytes(b"\0")
+    with zipfile.ZipFile(tmp_path / "docs.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in folder.rglob("*"):
+            archive.write(file, file.relative_to(folder))
+    expected = [("9.txt", "9", "Number 9."), ("10.txt", "10", "Number 10."), *TRIPLES]
+    hashes = set()
+    for path in (folder, tmp_path / "docs.zip"):
+        with read_documents(path) as result:
+            assert triples(result) == expected
+            assert set(result.formats) == {"text", "jsonl"}
+            assert any("photo.jpg" in note for note in result.notes)
+            assert any(".DS_Store" in note for note in result.notes)
+            hashes.add(result.content_hash)
+    assert len(hashes) == 1
+
+
+def test_a_zip_holds_every_row_format(tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist([{"id": "p", "text": "In Parquet."}]), tmp_path / "p.parquet")
+    with zipfile.ZipFile(tmp_path / "all.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.write(tmp_path / "p.parquet", "a/p.parquet")
+        archive.writestr("b.csv", "id,text\nc,In CSV.\n")
+        archive.writestr("c.jsonl.gz", gzip.compress(b'{"id": "j", "text": "In JSON."}\n'))
+        archive.writestr("d.md", "# M\nIn Markdown.")
+    assert [id for id, _, _ in read(tmp_path / "all.zip")] == ["p", "c", "j", "d.md"]
+
+
+@pytest.mark.parametrize("corpus", ["corpus.jsonl", "corpus.jsonl.gz"])
+def test_of_a_beir_folder_only_the_corpus_is_read(tmp_path: Path, corpus: str) -> None:
+    folder = tmp_path / "scifact"
+    jsonl(folder / corpus, ROWS)
+    jsonl(folder / "queries.jsonl", [{"_id": "q", "text": "not a document"}])
+    (folder / "qrels").mkdir()
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq\ta\t1\n", encoding="utf-8")
+    with zipfile.ZipFile(tmp_path / "scifact.zip", "w") as archive:
+        for file in folder.rglob("*"):
+            archive.write(file, file.relative_to(tmp_path))
+    for path in (folder, tmp_path, tmp_path / "scifact.zip"):
+        with read_documents(path) as result:
+            assert triples(result) == TRIPLES
+            assert any("queries.jsonl" in note and "test.tsv" in note for note in result.notes)
+    assert read(folder, format="beir") == TRIPLES
+
+
+def test_a_chosen_format_reads_files_of_any_ending(tmp_path: Path) -> None:
+    jsonl(tmp_path / "x" / "dump.data", ROWS)
+    assert read(tmp_path / "x" / "dump.data", format="jsonl") == TRIPLES
+    assert read(tmp_path / "x", format="jsonl") == TRIPLES
+    with pytest.raises(InputError, match="does not tell the format"):
+        read_documents(tmp_path / "x" / "dump.data")
+
+
+def test_format_and_path_must_fit(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "d.jsonl", ROWS)
+    with pytest.raises(InputError, match="not a folder"):
+        read_documents(path, ReadOptions(format="folder"))
+    with pytest.raises(InputError, match="not a zip"):
+        read_documents(tmp_path, ReadOptions(format="zip"))
+    with pytest.raises(InputError, match=r"no corpus\.jsonl"):
+        read_documents(tmp_path, ReadOptions(format="beir"))
+    with pytest.raises(ConfigError, match="must be one of"):
+        read_documents(path, ReadOptions(format="docx"))
+    with pytest.raises(ConfigError, match="not a text encoding"):
+        read_documents(path, ReadOptions(encoding="utf-99"))

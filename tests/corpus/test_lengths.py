@@ -1,0 +1,39 @@
+"""Length distributions and what counts as a word."""
+
+from __future__ import annotations
+
+from array import array
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cdp.corpus import Distribution, count_words
+
+
+@pytest.mark.parametrize(
+    ("text", "n"),
+    [
+        ("", 0),
+        ("two words", 2),
+        (" déjà\u00a0vu \n", 2),
+        ("我是学生", 4),
+        ("GPUを2つ使う", 6),
+        ("한국어 문장", 2),
+        ("𠀀a", 2),
+    ],
+)
+def test_words(text: str, n: int) -> None:
+    assert count_words(text) == n
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=300))
+def test_the_histogram_counts_every_document_once(lengths: list[int]) -> None:
+    distribution = Distribution.of(array("I", lengths))
+    assert sum(distribution.counts) + distribution.above == distribution.n == len(lengths)
+    assert len(distribution.edges) == len(distribution.counts) + 1
+    assert distribution.median == np.median(lengths)
+    assert distribution.min <= distribution.q1 <= distribution.q3 <= distribution.p95 <= distribution.max
+    assert distribution.total == sum(lengths)
+    assert Distribution.from_dict(distribution.to_dict()) == distribution

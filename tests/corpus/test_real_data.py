@@ -1,0 +1,52 @@
+"""Real collections, whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from cdp.corpus import iter_documents, read_documents, store
+from cdp.workspace import Workspace
+from tests.support import shared
+
+
+@pytest.mark.shared
+def test_multiquery_documents_come_with_their_queries(workspace: Workspace) -> None:
+    path = shared("data/multiquery/fairytaleqa_train_en.jsonl.gz")
+    with read_documents(path) as result:
+        manifest = store(result, "fairytaleqa", workspace)
+        queries = list(result.queries)
+    with gzip.open(path, "rt", encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    assert (manifest.n_documents, manifest.n_queries, manifest.n_rejected) == (2756, 7767, 0)
+    assert queries == [(row["doc_id"], row["queries"]) for row in rows]
+    documents = [(d.id, d.title, d.text) for d in iter_documents(workspace, manifest.id)]
+    assert documents == [(row["doc_id"], row["title"], row["text"]) for row in rows]
+    assert manifest.main_language == "en"
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(("name", "n"), [("scifact", 5183), ("hotpotqa_sample", 7704)])
+def test_beir_folders(name: str, n: int) -> None:
+    with read_documents(shared(f"data/{name}")) as result:
+        assert (result.n_documents, result.n_rejected, result.queries.n_queries) == (n, 0, 0)
+        assert result.languages["en"] > 0.95
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize(
+    ("folder", "language"),
+    [
+        ("xquad_ar", "ar"),
+        ("xquad_ru", "ru"),
+        ("xquad_zh", "zh"),
+        ("piaf_fr", "fr"),
+        ("jsquad_ja", "ja"),
+        ("strategyqa_ko", "ko"),
+    ],
+)
+def test_languages_of_real_collections(folder: str, language: str) -> None:
+    with read_documents(shared(f"data/{folder}")) as result:
+        assert result.languages[language] > 0.95
