@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cdp.synthesis.methods.base import Method
+
 PROMPT = """\
 You write search queries for a retrieval system. Below is one document. Write {M} independent queries \
 that people could type when this document is what they need.
@@ -28,3 +30,11 @@ and never write "the document", "the text" or "the passage".
 
 Write exactly {M} queries as a numbered list, one per line, and nothing else.
 1."""
+
+METHOD = Method(
+    name="diverse",
+    title="Diverse",
+    help="One call: M queries in different formats, each about different information of the document.",
+    template=PROMPT,
+    order=10,
+)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from cdp.synthesis.methods.base import Method
+
 PROMPT = """\
 You write search queries for a retrieval system. Below is one document. First decide, without writing it down, \
 what the ONE main question is that this document answers. Then ask that same question {M} times in different words.
@@ -20,3 +22,11 @@ and never write "the document", "the text" or "the passage".
 
 Write exactly {M} queries as a numbered list, one per line, and nothing else.
 1."""
+
+METHOD = Method(
+    name="paraphrase",
+    title="Paraphrase",
+    help="One call: the document's one main question, asked M times in different words (low-diversity control).",
+    template=PROMPT,
+    order=20,
+)

@@ -1,0 +1,34 @@
+"""The generators, by name."""
+
+from __future__ import annotations
+
+from cdp.config import SynthesisConfig
+from cdp.errors import NotFoundError
+from cdp.synthesis.generators.base import Answer, Cancelled, Generator, RequestError, Usage
+
+GENERATORS: dict[str, str] = {
+    "template": "Rules over the document's own phrases; no LLM, no cost",
+    "recorded": "Answers that an LLM gave ahead of time for the demo collection",
+    "openai": "Any endpoint that speaks the OpenAI chat protocol",
+}
+"""What each generator is, for forms and help."""
+
+
+def make_generator(config: SynthesisConfig, *, api_key: str = "") -> Generator:
+    """The generator that ``config`` names. ``api_key`` wins over the environment; it is never stored."""
+    if config.generator == "template":
+        from cdp.synthesis.generators.template import TemplateGenerator
+
+        return TemplateGenerator(config.seed)
+    if config.generator == "recorded":
+        from cdp.synthesis.generators.recorded import RecordedGenerator
+
+        return RecordedGenerator()
+    if config.generator == "openai":
+        from cdp.synthesis.generators.openai_chat import OpenAIGenerator
+
+        return OpenAIGenerator(config, api_key)
+    raise NotFoundError("generator", config.generator, known=list(GENERATORS))
+
+
+__all__ = ["GENERATORS", "Answer", "Cancelled", "Generator", "RequestError", "Usage", "make_generator"]

@@ -1,0 +1,80 @@
+"""The closed word lists with which the template generator finds its way through an English sentence."""
+
+from __future__ import annotations
+
+
+def _words(text: str) -> list[str]:
+    return text.split()
+
+
+DETERMINERS = frozenset(_words("a an the this that these those its their his her our your my no each every some any"))
+PRONOUNS = frozenset(_words("it they he she we you i this that these those both many some most others one"))
+PREPOSITIONS = frozenset(
+    _words(
+        "in on at of to for with from by as into through during before after over under between among against "
+        "about within without across along behind beyond near since until upon via per despite unlike inside "
+        "outside toward towards around above below"
+    )
+)
+AUXILIARIES = frozenset(_words("is are was were can could may might must should will would"))
+CONJUNCTIONS = frozenset(_words("because which who whose that when if while whereas although though since until so"))
+ADVERBS = frozenset(
+    _words("rarely often usually never always sometimes also still already then thus soon later now even")
+)
+FUNCTION_WORDS = (
+    DETERMINERS
+    | PRONOUNS
+    | PREPOSITIONS
+    | AUXILIARIES
+    | frozenset(
+        _words(
+            "and or but nor so yet if when while where which who whom whose what how why than then there here not "
+            "only also very more most less least much many few several other another such same own too just even "
+            "still already often usually never always sometimes again ever rather quite be been being am has have "
+            "had having do does did doing done because although though whether either neither however therefore "
+            "thus hence all up out off down once almost first second new old one two three four five six seven "
+            "eight nine ten them him us me himself itself themselves well like"
+        )
+    )
+)
+
+_REGULAR = _words(
+    "absorb accept add affect allow appear apply arrive ask attract become-became begin-began believe "
+    "belong block boil break-broke bring-brought build-built burn call carry cause change collect combine "
+    "come-came concern connect consist contain control convert cool cost-cost cover create cross "
+    "crystallise decide decline decrease define demand depend describe destroy determine develop die "
+    "differ discover divide draw-drew drive-drove dry eat-ate employ enable end enter escape evaporate "
+    "evolve exist expand explain expose fail fall-fell fan feed-fed fill find-found fit flow fly-flew "
+    "follow force form freeze-froze gain get-got give-gave go-went grow-grew happen hear-heard heat "
+    "help hold-held improve include increase inspire introduce invent involve join keep-kept kill know- "
+    "knew lack land last lead-led learn leave-left lie-lay lift limit live look lose-lost lower make-made "
+    "mark match mean-meant measure meet-met melt migrate mix move need obtain occur open operate own pass "
+    "pay-paid perform permit place play preserve press prevent produce promise protect provide publish "
+    "pull pump push raise reach receive recognize reduce reflect release rely remain remove replace "
+    "represent require respond rest result return rise-rose rotate rule run-ran say-said see-saw seem "
+    "sell-sold send-sent separate serve set-set shape share shift show shrink-shrank sink-sank slow spin- "
+    "spun spoil spread-spread stand-stood start stay steer stop store strike-struck suffer support "
+    "surround survive take-took teach-taught tell-told tend think-thought throw-threw train transfer "
+    "transform trap travel turn use vary wait want warm wear-wore win-won work write-wrote yield"
+)
+
+
+def _forms(entry: str) -> tuple[str, str, str]:
+    """Base, third person and past form of a verb, by the rules of spelling where no past form is given."""
+    base, _, past = entry.partition("-")
+    stem = base[:-1] if base.endswith("y") and base[-2] not in "aeiou" else ""
+    third = f"{stem}ies" if stem else base + ("es" if base.endswith(("s", "x", "ch", "sh", "o")) else "s")
+    doubled = base[-1] in "pbtmn" and base[-2] in "aeiou" and base[-3] not in "aeiou" and len(base) <= 4
+    regular = f"{stem}ied" if stem else base + ("d" if base.endswith("e") else f"{base[-1]}ed" if doubled else "ed")
+    return base, third, past or regular
+
+
+PLAIN_FORMS = frozenset(entry.partition("-")[0] for entry in _REGULAR)
+"""Base forms: finite only after a plural subject."""
+
+BASE_FORM = {form: forms[0] for entry in _REGULAR for forms in [_forms(entry)] for form in forms} | {
+    "has": "have",
+    "have": "have",
+    "had": "have",
+}
+"""Every known finite form of a verb that is not an auxiliary, with its base form."""

@@ -1,0 +1,72 @@
+"""The ``recorded`` generator: answers that an LLM gave ahead of time for the documents of the demo collection."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+
+from cdp.errors import NotFoundError
+from cdp.records import Document
+from cdp.synthesis.generators.base import Answer, RequestError
+from cdp.synthesis.methods.base import Method
+from cdp.workspace import SHIPPED_DATA, read_jsonl
+
+RECORDINGS = SHIPPED_DATA / "demo" / "generations"
+
+
+class RecordedGenerator:
+    """Replays ``<method>.jsonl`` of a folder of recordings; a document is found by its content."""
+
+    name = "recorded"
+    model = "recorded"
+    concurrency = 1
+    is_llm = False
+
+    def __init__(self, folder: Path = RECORDINGS) -> None:
+        self._folder = folder
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {}
+
+    def cancel(self) -> None:
+        """Nothing to give up: an answer is there at once."""
+
+    def methods(self) -> list[str]:
+        """The methods there are recordings of."""
+        return sorted(path.stem for path in self._folder.glob("*.jsonl"))
+
+    def generate(self, prompt: str, document: Document, method: Method, m: int) -> Answer:
+        path = self._folder / f"{method.name}.jsonl"
+        if not path.exists():
+            raise NotFoundError(
+                "recording", method.name, known=self.methods(), hint="Use the generator template or openai instead."
+            )
+        recorded = _read(path, path.stat().st_mtime_ns)
+        queries = recorded.get(self._demo_id(document))
+        if queries is None:
+            raise RequestError(
+                f"There is no recorded answer for document {document.id!r}: only the demo collection has them.",
+                hint="Use the generator template or openai instead.",
+            )
+        return Answer(queries=queries[:m], model=self.model)
+
+    def _demo_id(self, document: Document) -> str:
+        """The demo's id of this document, recognised by its content: another corpus may use the same ids."""
+        documents = self._folder.parent / "corpus.jsonl"
+        if not documents.exists():
+            return document.id
+        return _ids_by_content(documents, documents.stat().st_mtime_ns).get(document.content_hash, "")
+
+
+@lru_cache(maxsize=8)
+def _read(path: Path, changed_ns: int) -> dict[str, tuple[str, ...]]:
+    """Queries by document id. ``changed_ns`` makes the cache notice edits."""
+    return {record["document_id"]: tuple(record["queries"]) for record in read_jsonl(path)}
+
+
+@lru_cache(maxsize=8)
+def _ids_by_content(path: Path, changed_ns: int) -> dict[str, str]:
+    """Content hash to id of the demo's documents (BEIR fields)."""
+    documents = (Document(line["_id"], line["text"], line.get("title", "")) for line in read_jsonl(path))
+    return {document.content_hash: document.id for document in documents}

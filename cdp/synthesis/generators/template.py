@@ -1,0 +1,54 @@
+"""The ``template`` generator: queries by rule from a document's own phrases. No LLM, no cost, always the same.
+
+It is a stand-in, good enough to try every other step with, and labelled as such. English documents get questions
+built from their clauses; in other languages, key phrases and shortened sentences of the document itself.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import random
+from collections.abc import Sequence
+
+from cdp.records import Document
+from cdp.synthesis.generators import template_english as english
+from cdp.synthesis.generators import template_other as other
+from cdp.synthesis.generators.base import Answer
+from cdp.synthesis.generators.phrases import is_english
+from cdp.synthesis.methods.base import Method
+from cdp.synthesis.parsing import comparison_key
+
+
+class TemplateGenerator:
+    """Deterministic per (document, method, seed). The first M queries for a larger M are the queries for M."""
+
+    name = "template"
+    model = "template"
+    concurrency = 1
+    is_llm = False
+
+    def __init__(self, seed: int = 0) -> None:
+        self._seed = seed
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {"seed": self._seed}
+
+    def cancel(self) -> None:
+        """Nothing to give up: an answer is computed at once."""
+
+    def generate(self, prompt: str, document: Document, method: Method, m: int) -> Answer:
+        """Up to ``m`` distinct queries; fewer only where the document holds no more material."""
+        digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
+        rng = random.Random(digest)
+        room = english if is_english(document.content) else other
+        build = room.paraphrases if method.name == "paraphrase" else room.diverse
+        return Answer(queries=tuple(distinct(build(document, rng))[:m]), model=self.model)
+
+
+def distinct(queries: Sequence[str]) -> list[str]:
+    """The queries without later ones that differ from an earlier one only in case, spacing or punctuation."""
+    by_key: dict[str, str] = {}
+    for query in queries:
+        by_key.setdefault(comparison_key(query), query)
+    return [query for key, query in by_key.items() if key]

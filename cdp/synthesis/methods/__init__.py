@@ -1,0 +1,32 @@
+"""The synthesis methods, one module each. Adding a method is adding a file here that defines ``METHOD``."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from cdp.errors import NotFoundError
+from cdp.synthesis.methods.base import Method, fill
+
+
+def _registry() -> dict[str, Method]:
+    modules = (importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__))
+    methods = [module.METHOD for module in modules if hasattr(module, "METHOD")]
+    return {method.name: method for method in sorted(methods, key=lambda method: (method.order, method.name))}
+
+
+METHODS: Mapping[str, Method] = MappingProxyType(_registry())
+"""Every method by its name, in the order in which they are shown."""
+
+
+def get_method(name: str) -> Method:
+    """The method of that name; NotFoundError offers the known ones."""
+    try:
+        return METHODS[name]
+    except KeyError:
+        raise NotFoundError("synthesis method", name, known=list(METHODS)) from None
+
+
+__all__ = ["METHODS", "Method", "fill", "get_method"]

@@ -1,0 +1,268 @@
+"""From a model's raw answer to queries. Pure; every query that is not kept is counted as a problem.
+
+The prompts end with an opened list ("1."), so an answer may begin with the first query itself, without its number.
+Understood: numbered lists in many styles and scripts, bullets, plain lines, JSON, code fences, thinking blocks,
+preambles and closing remarks, quotes and bold marks around queries, format labels in front of them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+LONGEST_QUERY = 400
+"""Characters. A longer line is not a search query; it is counted as ``over_long`` and left out."""
+
+_THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+_THINK_CLOSE = re.compile(r"^.*</(?:think|thinking|thought|reasoning)\s*>", re.IGNORECASE | re.DOTALL)
+_FENCE = re.compile(r"^\s*(?:```|~~~)\s*[\w+-]*\s*$")
+_DECORATION = r"[*_`#>\s]*"
+_NUMBER = re.compile(
+    rf"^{_DECORATION}(?:q(?:uery|uestion)?\.?\s*#?\s*)?"
+    r"(?:[(（\[【〔]\s*(?P<enclosed>\d{1,3}|[一二三四五六七八九十]{1,3})\s*[)）\]】〕][.:．、：]?"
+    r"|(?P<circled>[①-⑳])[.:．、：]?"
+    r"|(?P<open>\d{1,3}|[一二三四五六七八九十]{1,3})\s*(?:[.)](?!\d)|[:：．。、）]|\s[-–—](?=\s)))"
+    r"(?:[*_`]+\s+|\s*)(?P<rest>.*)$",
+    re.IGNORECASE,
+)
+_BULLET = re.compile(r"^\s*(?:[-*+•‣◦▪●○·・–—※]|➤|→)\s+(?P<rest>.*)$")
+_INLINE_NUMBER = re.compile(r"\s+(?=[(（]?(\d{1,2})[.)）、．]\s*\S)")
+_LABEL = re.compile(
+    r"^[*_\s]*[(\[]?(?:what|how|why|when(?:\s*(?:or|/)\s*if)?|if|keywords?|statement|claim|which|is it true"
+    r"|verification|which\s*(?:,?\s*or|/)\s*is it true|comparison|contrast|query|question"
+    r"|factual|procedural|causal|conditional)"
+    r"(?:\s+(?:query|question|format))?\s*(?:[)\]]\s*[:：]?|[*_]*[:：])[*_\s]*",
+    re.IGNORECASE,
+)
+_PREAMBLE = re.compile(
+    r"^[*_#\s]*(?:here (?:are|is)|(?:sure|certainly|of course|okay|ok)[,.!:]|below (?:are|is)|the following"
+    r"|(?:search )?(?:queries|questions|paraphrases)\b.*[:：]\s*[*_]*$"
+    r"|以下|下面|当然|好的|はい|다음|물론|вот\b|конечно|voici|bien sûr|إليك)",
+    re.IGNORECASE,
+)
+_REFUSAL = re.compile(
+    r"^(?:i'?m sorry|i am sorry|sorry,|i can(?:no|')t\b|i am unable|i'm unable|as an ai\b)", re.IGNORECASE
+)
+_JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"(?P<key>\s*:)?')
+_QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
+_CHINESE_DIGITS = "一二三四五六七八九"
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """The queries of an answer, in its order and at most as many as asked for, and what was wrong with it.
+
+    ``problems`` counts: ``too_few``, ``too_many``, ``duplicate``, ``empty``, ``over_long``, ``stray_line`` (text
+    within or after a list that belongs to no item), ``refusal``, ``broken_json`` (its whole strings are still read).
+    """
+
+    queries: tuple[str, ...]
+    problems: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def usable(self) -> bool:
+        """Whether all queries that were asked for are there."""
+        return "too_few" not in self.problems
+
+
+def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
+    """The queries in a raw answer to a prompt that asked for ``m`` of them."""
+    problems: Counter[str] = Counter()
+    text = strip_thinking(text)
+    found = _from_json(text, problems)
+    if found is None:
+        found = _from_lines(text, m, problems)
+    return select(found, m, longest=longest, problems=problems)
+
+
+def select(
+    queries: Iterable[str], m: int, *, longest: int = LONGEST_QUERY, problems: Counter[str] | None = None
+) -> Parsed:
+    """The first ``m`` usable ones of ``queries``, cleaned; what is not kept is counted."""
+    counts: Counter[str] = Counter() if problems is None else problems
+    kept: list[str] = []
+    seen: set[str] = set()
+    for raw in queries:
+        query = clean(raw)
+        if not any(character.isalnum() for character in query):
+            counts["empty"] += 1
+        elif len(query) > longest:
+            counts["over_long"] += 1
+        elif (key := comparison_key(query)) in seen:
+            counts["duplicate"] += 1
+        else:
+            seen.add(key)
+            kept.append(query)
+    if len(kept) > m:
+        counts["too_many"] += len(kept) - m
+    elif len(kept) < m:
+        counts["too_few"] += m - len(kept)
+    return Parsed(tuple(kept[:m]), dict(counts))
+
+
+def comparison_key(query: str) -> str:
+    """Equal for queries that differ only in case, spacing or punctuation."""
+    return " ".join(re.findall(r"\w+", query.casefold()))
+
+
+def strip_thinking(text: str) -> str:
+    """The answer without its thinking blocks, also where only the end mark or only the begin mark was written."""
+    text = _THINK.sub("", text)
+    return _THINK_CLOSE.sub("", text)
+
+
+def clean(query: str) -> str:
+    """One query without the marks around it: bold, quotes, a format label, surplus white space."""
+    query = " ".join(query.split()).strip()
+    before = None
+    while query != before:
+        before = query
+        query = _LABEL.sub("", query).strip()
+        for mark in ("***", "**", "__", "*", "_"):
+            if query.startswith(mark) and query.endswith(mark) and len(query) > 2 * len(mark):
+                query = query[len(mark) : -len(mark)].strip()
+                break
+        stripped = query.rstrip(",，;；") if query[:1] in tuple(pair[0] for pair in _QUOTES) else query
+        for pair in _QUOTES:
+            inner = stripped[1:-1]
+            if len(stripped) > 2 and stripped[0] + stripped[-1] == pair and not set(pair) & set(inner):
+                query = inner.strip()
+                break
+    return query
+
+
+def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
+    """The strings of a JSON answer, or None where the answer is not JSON."""
+    body = "\n".join(line for line in text.splitlines() if not _FENCE.match(line)).strip()
+    decoder = json.JSONDecoder()
+    starts = [match.start() for match in re.finditer(r"[\[{]", body)]
+    for start in starts[:20]:
+        try:
+            value, _ = decoder.raw_decode(body, start)
+        except ValueError:
+            continue
+        found = _strings(value)
+        if found is not None:
+            return found
+    if re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
+        problems["broken_json"] += 1
+        return [json.loads(match[0]) for match in _JSON_STRING.finditer(body) if not match["key"]]
+    return None
+
+
+def _strings(value: Any) -> list[str] | None:
+    """Queries in a decoded JSON value: a list of strings or of objects, or an object that holds such a list."""
+    if isinstance(value, list) and value:
+        items = [_text_of(item) for item in value]
+        return [item or "" for item in items] if any(item is not None for item in items) else None
+    if isinstance(value, dict):
+        for key in ("queries", "questions", "query_list", "paraphrases", "results", "items"):
+            if isinstance(value.get(key), list):
+                return _strings(value[key]) or []
+        if value and all(isinstance(item, str) for item in value.values()):
+            return list(value.values())
+        for item in value.values():
+            if isinstance(item, list) and (found := _strings(item)):
+                return found
+    return None
+
+
+def _text_of(item: Any) -> str | None:
+    if isinstance(item, str):
+        return item
+    if isinstance(item, dict):
+        for key in ("query", "question", "text"):
+            if isinstance(item.get(key), str):
+                return str(item[key])
+    return None
+
+
+def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
+    """The items of a list written line by line: numbered, else bulleted, else plain."""
+    lines = [line.strip() for line in text.splitlines() if not _FENCE.match(line)]
+    lines = [line for line in lines if line and line.strip("*_-=#—")]
+    if len(lines) == 1 and m > 1:
+        lines = _split_inline(lines[0])
+    if not lines:
+        return []
+    if _REFUSAL.match(lines[0].replace("’", "'")):
+        problems["refusal"] += 1
+        return []
+    marked = _numbered(lines)
+    if not any(number is not None for number, _ in marked):
+        bullets = [_BULLET.match(line) for line in lines]
+        if any(bullets):
+            marked = [(1, match["rest"]) if match else (None, line) for match, line in zip(bullets, lines, strict=True)]
+        else:
+            return [line for line in lines if not _is_preamble(line)]
+    return _items(marked, problems)
+
+
+def _split_inline(line: str) -> list[str]:
+    """One line "… 2. … 3. …" as one line per item, as long as the numbers count upwards."""
+    pieces: list[str] = []
+    start, expected = 0, 2
+    for match in _INLINE_NUMBER.finditer(line):
+        if int(match[1]) == expected:
+            pieces.append(line[start : match.start()])
+            start, expected = match.end(), expected + 1
+    return [*pieces, line[start:]]
+
+
+def _numbered(lines: list[str]) -> list[tuple[int | None, str]]:
+    """(number, rest) of each line that is an item of a counted list, (None, line) for the others.
+
+    A number counts only where it continues the list (or restarts it at 1), so "24: the last season" stays a query.
+    """
+    marked: list[tuple[int | None, str]] = []
+    previous = 0
+    for line in lines:
+        match = _NUMBER.match(line)
+        number = _value(match) if match else 0
+        if match and (number == 1 or previous <= number <= previous + 5) and number > 0:
+            marked.append((number, match["rest"]))
+            previous = number
+        else:
+            marked.append((None, line))
+    return marked
+
+
+def _value(match: re.Match[str]) -> int:
+    if match["circled"]:
+        return ord(match["circled"]) - ord("①") + 1
+    text = match["enclosed"] or match["open"]
+    if text.isdigit():
+        return int(text)
+    tens, found, ones = text.rpartition("十")
+    head = (_CHINESE_DIGITS.find(tens) + 1 or 1) * 10 if found else 0
+    return head + (_CHINESE_DIGITS.find(ones) + 1 if ones else 0)
+
+
+def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list[str]:
+    """The queries of a list. Lines before it are its preamble, unless the list goes on from an unnumbered "1."."""
+    first = next(index for index, (number, _) in enumerate(marked) if number is not None)
+    queries: list[str] = []
+    head = [line for _, line in marked[:first] if not _is_preamble(line)]
+    if head and (marked[first][0] == 2 or (marked[first][0] == 1 and _looks_like_query(head[-1]))):
+        queries.append(head.pop())
+    problems["stray_line"] += len(head)
+    for number, line in marked[first:]:
+        if number is None:
+            problems["stray_line"] += 1
+        else:
+            queries.append(line)
+    if not problems["stray_line"]:
+        del problems["stray_line"]
+    return queries
+
+
+def _looks_like_query(line: str) -> bool:
+    return line.rstrip("*\"' ").endswith(("?", "？", "؟"))
+
+
+def _is_preamble(line: str) -> bool:
+    return bool(_PREAMBLE.match(line)) or line.rstrip("*_ ").endswith((":", "："))

@@ -1,0 +1,172 @@
+"""Queries that exist already, as a query set: JSONL, CSV or TSV with a document per row, or a folder in BEIR layout.
+
+Rows are streamed. A row that cannot be used is rejected with its line and reason, counted, and kept in
+``failures.jsonl``; nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp.corpus import load_documents, load_manifest
+from cdp.errors import SHOWN_PROBLEMS, InputError
+from cdp.synthesis.ordered import put_in_order
+from cdp.synthesis.query_sets import store
+from cdp.synthesis.query_sets.reading import Row, read_pairs, read_path
+from cdp.synthesis.query_sets.store import QuerySet, known_language
+from cdp.workspace import Workspace, append_jsonl, now, slug
+
+BLOCK = 1000
+
+
+@dataclass(frozen=True)
+class ImportedQueries:
+    """The new set, and what was rejected: the number of rows (or queries) and the first 20 with line and reason."""
+
+    query_set: QuerySet
+    n_rejected: int
+    rejected: tuple[str, ...]
+
+
+def import_queries(
+    source: Path | Iterable[tuple[str, str | Iterable[str]]],
+    workspace: Workspace,
+    corpus_id: str,
+    name: str = "",
+    *,
+    kind: str = "human",
+    method: str = "imported",
+    language: str = "",
+    split: str = "",
+    encoding: str = "utf-8",
+) -> ImportedQueries:
+    """Store the queries of ``source`` (a file, a BEIR folder, or (document id, query or queries) pairs) as a set.
+
+    ``split`` chooses the qrels of a BEIR folder; all of them if empty. InputError where nothing could be used.
+    """
+    corpus = load_manifest(workspace, corpus_id)
+    ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
+    positions = {document_id: at for at, document_id in enumerate(ids)}
+    if isinstance(source, Path):
+        rows, label = read_path(source, split, encoding), name or source.name.split(".")[0]
+    else:
+        rows, label = read_pairs(source), name or "imported"
+    staging = workspace.queries / f".importing-{slug(label)}-{now().replace(':', '')}"
+    staged, failures = staging / "staged.jsonl", staging / store.FAILURES
+    rejected = _Rejections(failures)
+    try:
+        unknown = _stage(rows, positions, staged, rejected)
+        if not staged.exists():
+            many = rejected.n > 0 and unknown == rejected.n
+            raise InputError(
+                f"None of the {rejected.n} rows belongs to a document of {corpus.id}."
+                if many
+                else f"There is no query to import ({rejected.n} rows rejected).",
+                hint=" ".join(rejected.first[:3]) or "The file is empty.",
+                file=source if isinstance(source, Path) else None,
+            )
+        put_in_order(staged, merge=_Merge(rejected), destination=staging / store.QUERIES)
+        staged.unlink()
+        rejected.flush()
+        totals = store.count(staging / store.QUERIES)
+        query_set = QuerySet(
+            id=f"{slug(label)}-{totals.content_hash[:8]}",
+            name=label,
+            corpus_id=corpus.id,
+            corpus_hash=corpus.content_hash,
+            kind=kind,
+            method=method,
+            generator="import",
+            per_doc=totals.most_per_document,
+            language=language or known_language(corpus),
+            complete=True,
+            n_documents=totals.n_documents,
+            n_queries=totals.n_queries,
+            n_failures=rejected.n,
+            content_hash=totals.content_hash,
+        )
+        return ImportedQueries(_install(workspace, query_set, staging), rejected.n, tuple(rejected.first))
+    finally:
+        _remove(staging)
+
+
+def _install(workspace: Workspace, query_set: QuerySet, staging: Path) -> QuerySet:
+    """Move the finished set into its place; the same queries imported again under the same name are there already."""
+    folder = workspace.query_set(query_set.id)
+    if (folder / store.MANIFEST).exists():
+        present = store.load(workspace, query_set.id)
+        if present.corpus_id == query_set.corpus_id:
+            return present
+        raise InputError(f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Name it anew.")
+    staging.rename(folder)
+    return store.create(workspace, query_set)
+
+
+def _remove(staging: Path) -> None:
+    if staging.exists():
+        for path in staging.iterdir():
+            path.unlink()
+        staging.rmdir()
+
+
+class _Rejections:
+    """Counts, keeps the first 20 for people and writes all to a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.n = 0
+        self.first: list[str] = []
+        self._path = path
+        self._buffer: list[dict[str, Any]] = []
+
+    def add(self, reason: str, *, line: int | None = None, document_id: str = "") -> None:
+        self.n += 1
+        if len(self.first) < SHOWN_PROBLEMS:
+            self.first.append(f"Line {line}: {reason}." if line is not None else f"{document_id}: {reason}.")
+        self._buffer.append({"line": line, "document_id": document_id, "reason": reason})
+        if len(self._buffer) >= BLOCK:
+            self.flush()
+
+    def flush(self) -> None:
+        append_jsonl(self._path, self._buffer)
+        self._buffer = []
+
+
+def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, rejected: _Rejections) -> int:
+    """Write the usable rows, in the order of the source; returns how many named an unknown document."""
+    unknown = 0
+    block: list[dict[str, Any]] = []
+    for row in rows:
+        if not row.reason and row.document_id not in positions:
+            unknown += 1
+            rejected.add(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
+            continue
+        texts = [" ".join(query.split()) for query in row.queries]
+        kept = [text for text in texts if text]
+        if row.reason or not kept:
+            rejected.add(row.reason or "the query is empty", line=row.line, document_id=row.document_id)
+            continue
+        for _ in range(len(texts) - len(kept)):
+            rejected.add("a query is empty", line=row.line, document_id=row.document_id)
+        block.append({"document_id": row.document_id, "position": positions[row.document_id], "queries": kept})
+        if len(block) >= BLOCK:
+            append_jsonl(path, block)
+            block = []
+    append_jsonl(path, block)
+    return unknown
+
+
+class _Merge:
+    """All queries of one document in one line; a repeated query is counted as rejected."""
+
+    def __init__(self, rejected: _Rejections) -> None:
+        self._rejected = rejected
+
+    def __call__(self, lines: list[dict[str, Any]]) -> dict[str, Any]:
+        queries = [query for line in lines for query in line["queries"]]
+        distinct = list(dict.fromkeys(queries))
+        for _ in range(len(queries) - len(distinct)):
+            self._rejected.add("a query is repeated", document_id=lines[0]["document_id"])
+        return {**lines[0], "queries": distinct}

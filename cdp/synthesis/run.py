@@ -1,0 +1,264 @@
+"""A synthesis job: queries for every document of a corpus, appended as they come, resumable at any moment.
+
+Each document's line is appended to ``queries.jsonl`` as soon as its answer is there, in whatever order; when the run
+ends the file is put into the order of the corpus. A resumed run skips the documents that have a line and asks again
+about those that had failed; an answer that was already paid for comes from the cache.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+from cdp.config import SynthesisConfig
+from cdp.corpus import iter_documents, load_manifest
+from cdp.errors import ProviderError
+from cdp.records import Document
+from cdp.synthesis import query_sets
+from cdp.synthesis.cache import AnswerCache
+from cdp.synthesis.concurrency import map_unordered
+from cdp.synthesis.generate import Generation, generate_for, to_line
+from cdp.synthesis.generators import Cancelled, RequestError, Usage, make_generator
+from cdp.synthesis.generators import Generator as QuerySource
+from cdp.synthesis.methods import Method, get_method
+from cdp.synthesis.ordered import put_in_order, scan
+from cdp.synthesis.query_sets.store import known_language
+from cdp.worker import Job
+from cdp.workspace import append_jsonl, sha256_text, slug
+
+FLUSH_LINES = 256
+FLUSH_EVERY_S = 1.0
+"""Answers that cost nothing are written in blocks; those of an LLM at once."""
+
+FAILURES_IN_A_ROW = 20
+"""So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on."""
+
+METRIC_EVERY_S = 5.0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened to one document: ``generation``, or the ``error`` that kept it from one; neither if given up."""
+
+    position: int
+    document: Document
+    generation: Generation | None = None
+    error: RequestError | None = None
+
+
+class Run:
+    """One attempt at a synthesis job."""
+
+    def __init__(self, job: Job, *, api_key: str = "") -> None:
+        self.job = job
+        self.config = SynthesisConfig.from_dict(job.config)
+        self.method: Method = get_method(self.config.method)
+        self.corpus = load_manifest(job.workspace, self.config.corpus)
+        self.source: QuerySource = make_generator(self.config, api_key=api_key)
+        self.query_set_id = query_set_id(job.id, self.config)
+        self.folder = job.workspace.query_set(self.query_set_id)
+        self.total = min(self.config.limit or self.corpus.n_documents, self.corpus.n_documents)
+        self.usage = Usage()
+        self.n_failures = self.n_incomplete = 0
+        self._began = time.monotonic()
+        self._buffer: list[dict[str, Any]] = []
+        self._flushed = self._measured = self._began
+        self._failing = self._done = 0
+        self._any_success = False
+        self._first_failure = ""
+
+    def execute(self) -> dict[str, Any]:
+        """Do what is left to do; returns (and stores) the result. Raises ProviderError where no request can succeed."""
+        self._open()
+        written = bytearray(self.total)
+        for _, _, line in scan(self.folder / query_sets.QUERIES):
+            if line["position"] < self.total and not written[line["position"]]:
+                written[line["position"]] = 1
+                self._done += 1
+        self._report()
+        self._any_success = self._done > 0
+        workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
+        try:
+            with AnswerCache(self.job.workspace) as cache, closing(self._outcomes(cache, written, workers)) as outcomes:
+                for outcome in outcomes:
+                    if outcome.generation is None and outcome.error is None:
+                        continue
+                    if self._record(outcome):
+                        written[outcome.position] = 1
+                    self._done += 1
+                    self._report()
+        finally:
+            self._flush()
+            result = self._close(written)
+        if self.n_failures and not self._any_success:
+            raise ProviderError(f"No document got a query. {self._first_failure}")
+        return result
+
+    def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[Outcome, None, None]:
+        def one(item: tuple[int, Document]) -> Outcome:
+            return self._one(item, cache)
+
+        return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self.source.cancel)
+
+    def _tick(self) -> None:
+        """Nothing came for a while: still notice a stop, and still show life."""
+        if self.job.stop_requested():
+            self.source.cancel()
+        self._report()
+
+    def _open(self) -> None:
+        if (self.folder / query_sets.MANIFEST).exists():
+            return
+        config = self.config
+        query_sets.create(
+            self.job.workspace,
+            query_sets.QuerySet(
+                id=self.query_set_id,
+                name=query_set_name(config, self.corpus.name),
+                corpus_id=self.corpus.id,
+                corpus_hash=self.corpus.content_hash,
+                method=config.method,
+                generator=config.generator,
+                model=self.source.model,
+                per_doc=config.per_doc,
+                prompt_hash=self.method.prompt_hash,
+                language=known_language(self.corpus),
+                parameters={
+                    **self.source.parameters,
+                    "max_document_tokens": config.max_document_tokens,
+                    "limit": config.limit,
+                },
+                job_id=self.job.id,
+            ),
+        )
+
+    def _left(self, written: bytearray) -> Iterator[tuple[int, Document]]:
+        """The documents without a line, until the end or a request to stop."""
+        first = max(0, written.find(0))
+        documents = iter_documents(self.job.workspace, self.corpus.id, start=first, limit=self.total - first)
+        for position, document in enumerate(documents, start=first):
+            if self.job.stop_requested():
+                self.source.cancel()
+                return
+            if not written[position]:
+                yield position, document
+
+    def _one(self, item: tuple[int, Document], cache: AnswerCache) -> Outcome:
+        position, document = item
+        try:
+            generation = generate_for(
+                document,
+                self.method,
+                self.config.per_doc,
+                self.source,
+                max_document_tokens=self.config.max_document_tokens,
+                cache=cache,
+            )
+        except Cancelled:
+            return Outcome(position, document)
+        except RequestError as error:
+            return Outcome(position, document, error=error)
+        return Outcome(position, document, generation)
+
+    def _record(self, outcome: Outcome) -> bool:
+        """Write down what came out; True where the document now has queries."""
+        if outcome.error is not None:
+            self._fail(outcome, str(outcome.error))
+            self._failing = self._failing + 1 if outcome.error.exhausted or not self._any_success else 0
+            if self._failing >= FAILURES_IN_A_ROW:
+                raise ProviderError(
+                    f"{self._failing} documents in a row got no answer; the last time: {outcome.error.message}",
+                    hint=outcome.error.hint or "Resume the job when the endpoint works again: what is done stays done.",
+                )
+            return False
+        self._failing = 0
+        generation = outcome.generation
+        assert generation is not None
+        self.usage += generation.usage
+        if not generation.queries:
+            self._fail(outcome, "No query could be read from the answer.")
+            return False
+        if "too_few" in generation.problems:
+            self.n_incomplete += 1
+            self._fail(outcome, f"Only {len(generation.queries)} of {self.config.per_doc} queries.", lost=False)
+        self._any_success = True
+        self._buffer.append(to_line(outcome.document, outcome.position, generation))
+        waited = time.monotonic() - self._flushed
+        if self.source.is_llm or len(self._buffer) >= FLUSH_LINES or waited >= FLUSH_EVERY_S:
+            self._flush()
+        return True
+
+    def _fail(self, outcome: Outcome, reason: str, *, lost: bool = True) -> None:
+        self.n_failures += lost
+        self._first_failure = self._first_failure or reason
+        generation = outcome.generation
+        line: dict[str, Any] = {"document_id": outcome.document.id, "position": outcome.position, "reason": reason}
+        if generation is not None:
+            line |= {"kept": len(generation.queries), "problems": generation.problems, "raw": list(generation.raw)}
+        append_jsonl(self.folder / query_sets.FAILURES, [line])
+
+    def _flush(self) -> None:
+        append_jsonl(self.folder / query_sets.QUERIES, self._buffer)
+        self._buffer = []
+        self._flushed = time.monotonic()
+
+    def _report(self) -> None:
+        message = f"{self.n_failures} without queries" if self.n_failures else ""
+        self.job.progress("generating", self._done, self.total, "documents", message)
+        if time.monotonic() - self._measured >= METRIC_EVERY_S:
+            self._measured = time.monotonic()
+            self.job.metric(self._done, failures=self.n_failures, **self.usage.to_dict())
+
+    def _close(self, written: bytearray) -> dict[str, Any]:
+        """Put the files in order and write manifest and result. A failure of a later success is dropped."""
+        queries, failures = self.folder / query_sets.QUERIES, self.folder / query_sets.FAILURES
+        put_in_order(queries, merge=_last)
+        if failures.exists():
+            incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}
+            put_in_order(failures, merge=_last, keep=lambda at: not written[at] or at in incomplete)
+        failed = [line for _, _, line in scan(failures)]
+        n_failures = sum(not line.get("kept") for line in failed)
+        totals = query_sets.count(queries)
+        complete = totals.n_documents + n_failures == self.total
+        query_sets.update(
+            self.job.workspace,
+            self.query_set_id,
+            complete=complete,
+            n_documents=totals.n_documents,
+            n_queries=totals.n_queries,
+            n_failures=n_failures,
+            content_hash=totals.content_hash if complete else "",
+        )
+        result = {
+            "id": self.job.id,
+            "query_set": self.query_set_id,
+            "corpus": self.corpus.id,
+            "n_documents": totals.n_documents,
+            "n_queries": totals.n_queries,
+            "failures": n_failures,
+            "incomplete": len(failed) - n_failures,
+            "complete": complete,
+            "usage": self.usage.to_dict(),
+            "model": self.source.model,
+            "seconds": round(time.monotonic() - self._began, 3),
+            "attempt": self.job.attempt,
+        }
+        self.job.result("synthesis", result)
+        return result
+
+
+def query_set_id(job_id: str, config: SynthesisConfig) -> str:
+    """The id of the set that a job writes: the same in every attempt, known before the job starts."""
+    name = config.name or f"{config.corpus}-{config.method}-{config.per_doc}"
+    return f"{slug(name)}-{sha256_text(job_id)[:8]}"
+
+
+def query_set_name(config: SynthesisConfig, corpus_name: str) -> str:
+    return config.name or f"{corpus_name} · {config.method} × {config.per_doc}"
+
+
+def _last(lines: list[dict[str, Any]]) -> dict[str, Any]:
+    return lines[-1]

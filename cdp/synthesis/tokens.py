@@ -1,0 +1,58 @@
+"""Counting tokens without a tokenizer, and cutting long documents at the end of a sentence.
+
+Which tokenizer an endpoint uses is not known to its clients, so lengths are estimated from the script: one token per
+four characters of an alphabet, one per character of Chinese, Japanese and Korean, two per three of other scripts.
+For English prose that is within about 15% of the tokenizers in use, mostly above.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_WIDE_SCRIPTS = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
+_WIDE = re.compile(rf"[{_WIDE_SCRIPTS}]")
+_OTHER = re.compile(rf"[^\x00-\u024f{_WIDE_SCRIPTS}]")
+_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？；]+[」』”）]*|[؟۔।]+|\n+")
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a language model would see in ``text``; never below one for text that is not empty."""
+    if not text:
+        return 0
+    wide, other = len(_WIDE.findall(text)), len(_OTHER.findall(text))
+    return max(1, round(wide + other / 1.5 + (len(text) - wide - other) / 4))
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A text no longer than allowed. ``kept`` of ``length`` characters are left; equal where nothing was cut."""
+
+    text: str
+    kept: int
+    length: int
+
+    @property
+    def was_cut(self) -> bool:
+        return self.kept < self.length
+
+
+def cut(text: str, max_tokens: int) -> Cut:
+    """``text`` shortened to ``max_tokens`` at the last sentence end before the limit.
+
+    Where no sentence ends in the second half of what fits, it is cut at a space, and without spaces at the limit.
+    """
+    if len(text) <= max_tokens // 2 or estimate_tokens(text) <= max_tokens:
+        return Cut(text, len(text), len(text))
+    low, high = 0, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        if estimate_tokens(text[:middle]) <= max_tokens:
+            low = middle
+        else:
+            high = middle - 1
+    fitting = text[:low]
+    ends = [match.end() for match in _SENTENCE_END.finditer(text[: low + 1]) if low // 2 <= match.end() <= low]
+    at = ends[-1] if ends else fitting.rfind(" ")
+    kept = fitting[: at if at > low // 2 else low].rstrip()
+    return Cut(kept, len(kept), len(text))

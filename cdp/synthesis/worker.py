@@ -1,0 +1,23 @@
+"""The worker of synthesis jobs: ``python -m cdp.synthesis.worker <job folder>``.
+
+An API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``; it is never in the job's files.
+"""
+
+from __future__ import annotations
+
+from cdp import worker
+from cdp.synthesis.run import Run
+from cdp.worker import Job
+
+
+def main(job: Job) -> None:
+    result = Run(job).execute()
+    print(
+        f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
+        f"{result['seconds']:.1f} s: {result['query_set']}",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    worker.run(main)

@@ -1,0 +1,328 @@
+"""A synthesis job over a corpus: order, resume, faults, stop, cost, and what it leaves on disk."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from cdp.errors import NotFoundError, ProviderError
+from cdp.synthesis import query_sets
+from cdp.synthesis.run import Run, query_set_id
+from cdp.worker import Job
+from cdp.workspace import Workspace, read_json
+from tests.support import REPOSITORY
+from tests.synthesis.conftest import CorpusMaker, JobMaker
+from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
+
+
+def settings(server: ChatServer, corpus_id: str, **more: object) -> dict[str, object]:
+    base = {"generator": "openai", "model": MODEL, "base_url": server.url, "per_doc": 3, "concurrency": 4}
+    return {"corpus": corpus_id, **base, **more}
+
+
+def lines_of(job: Job, result: dict[str, object]) -> list[dict[str, object]]:
+    return list(query_sets.iter_lines(job.workspace, str(result["query_set"])))
+
+
+def documents_of(job: Job, result: dict[str, object]) -> list[str]:
+    return [str(line["document_id"]) for line in lines_of(job, result)]
+
+
+def start_worker(job: Job) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "cdp.synthesis.worker", str(job.folder)],
+        cwd=REPOSITORY,
+        env={**os.environ, "CDP_API_KEY": KEY},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def test_the_template_generator_over_a_corpus(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    corpus = make_corpus(10)
+    job = make_job(corpus=corpus.id, method="diverse", per_doc=4, generator="template")
+    result = Run(job).execute()
+    assert documents_of(job, result) == [f"d{i}" for i in range(10)]
+    assert all(len(line["queries"]) == 4 for line in lines_of(job, result))
+    manifest = query_sets.load(job.workspace, result["query_set"])
+    assert manifest.complete
+    assert (manifest.n_documents, manifest.n_queries, manifest.n_failures) == (10, 40, 0)
+    assert (manifest.method, manifest.generator, manifest.model) == ("diverse", "template", "template")
+    assert (manifest.corpus_id, manifest.corpus_hash) == (corpus.id, corpus.content_hash)
+    assert manifest.job_id == job.id
+    assert len(manifest.prompt_hash) == 64
+    assert len(manifest.content_hash) == 16
+    assert read_json(job.results / "synthesis.json") == result
+    assert result["query_set"] == query_set_id(job.id, Run(job).config)
+
+
+def test_answers_out_of_order_end_in_corpus_order(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    corpus = make_corpus(24)
+
+    def slow_for_some(prompt: str, m: int) -> str:
+        time.sleep(0.15 if "number 0." in prompt or "number 5." in prompt else 0.0)
+        return numbered(prompt, m)
+
+    server.answer = slow_for_some
+    job = make_job(**settings(server, corpus.id))
+    result = Run(job, api_key=KEY).execute()
+    assert documents_of(job, result) == [f"d{i}" for i in range(24)]
+    assert result["usage"]["requests"] == 24
+    assert server.most_at_once <= 4
+
+
+def test_faults_lose_no_document_and_no_success_is_asked_for_twice(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    server.rates = {"429": 0.1, "500": 0.05, "malformed": 0.05}
+    server.retry_after = "0.02"
+    corpus = make_corpus(60)
+    job = make_job(**settings(server, corpus.id, concurrency=8))
+    run = Run(job, api_key=KEY)
+    run.source._backoff = lambda requests: 0.01  # type: ignore[attr-defined]
+    result = run.execute()
+    assert result["n_documents"] + result["failures"] == 60
+    assert result["complete"]
+    assert sum(server.answered.values()) == 60 + server.faults["malformed"]
+    assert sum(server.asked.values()) == sum(server.answered.values()) + server.faults["429"] + server.faults["500"]
+    assert all(server.faults[fault] for fault in ("429", "500", "malformed"))
+
+
+def test_hopeless_answers_are_kept_with_their_raw_text(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    refuse = "I'm sorry, but I cannot do that."
+
+    def answer(prompt: str, m: int) -> str:
+        if "number 1." in prompt:
+            return refuse
+        return "just one query" if "number 2." in prompt else numbered(prompt, m)
+
+    server.answer = answer
+    job = make_job(**settings(server, make_corpus(4).id))
+    result = Run(job, api_key=KEY).execute()
+    assert (result["n_documents"], result["failures"], result["incomplete"]) == (3, 1, 1)
+    failures = {line["document_id"]: line for line in query_sets.iter_failures(job.workspace, result["query_set"])}
+    assert set(failures) == {"d1", "d2"}
+    assert failures["d1"]["raw"] == [refuse, refuse]
+    assert failures["d1"]["problems"]["refusal"] == 1
+    assert failures["d2"]["kept"] == 1
+    assert documents_of(job, result) == ["d0", "d2", "d3"]
+
+
+def test_a_stopped_run_goes_on_where_it_was(server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    corpus = make_corpus(30)
+    job = make_job(**settings(server, corpus.id))
+
+    def stop_after_six(prompt: str, m: int) -> str:
+        if len(server.bodies) == 6:
+            (job.folder / "stop.request").touch()
+        return numbered(prompt, m)
+
+    server.answer = stop_after_six
+    first = Run(job, api_key=KEY).execute()
+    assert not first["complete"]
+    assert 6 <= first["n_documents"] < 30
+    assert not query_sets.load(job.workspace, first["query_set"]).complete
+    (job.folder / "stop.request").unlink()
+    second = Run(Job(job.folder), api_key=KEY).execute()
+    assert second["query_set"] == first["query_set"]
+    assert second["complete"]
+    assert documents_of(job, second) == [f"d{i}" for i in range(30)]
+    assert set(server.answered.values()) == {1}
+
+
+def test_a_stop_is_heard_while_waiting_for_the_endpoint(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    server.script, server.retry_after = ["429"] * 50, "300"
+    job = make_job(**settings(server, make_corpus(5).id))
+    threading.Timer(0.2, (job.folder / "stop.request").touch).start()
+    result = Run(job, api_key=KEY).execute()
+    assert (result["n_documents"], result["failures"], result["complete"]) == (0, 0, False)
+
+
+def test_failed_documents_are_asked_for_again_on_resume(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    server.script = ["400", "", ""]
+    job = make_job(**settings(server, make_corpus(3).id, concurrency=1))
+    first = Run(job, api_key=KEY).execute()
+    assert (first["n_documents"], first["failures"]) == (2, 1)
+    second = Run(job, api_key=KEY).execute()
+    assert (second["n_documents"], second["failures"]) == (3, 0)
+    assert documents_of(job, second) == ["d0", "d1", "d2"]
+    assert list(query_sets.iter_failures(job.workspace, second["query_set"])) == []
+    assert len(server.bodies) == 4
+
+
+def test_a_second_job_with_the_same_settings_pays_nothing(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    corpus = make_corpus(8)
+    first_job, second_job = (
+        make_job(**settings(server, corpus.id)),
+        make_job(**settings(server, corpus.id, name="again")),
+    )
+    first = Run(first_job, api_key=KEY).execute()
+    second = Run(second_job, api_key=KEY).execute()
+    assert second["usage"] == {"input_tokens": 0, "output_tokens": 0, "requests": 0}
+    assert len(server.bodies) == 8
+    same = [query_sets.load(first_job.workspace, result["query_set"]).content_hash for result in (first, second)]
+    assert same[0] == same[1]
+
+
+def test_equal_documents_are_paid_for_once(server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    server.latency = 0.05
+    corpus = make_corpus(rows=[(f"d{i}", "", "The same text in all of them.") for i in range(6)])
+    job = make_job(**settings(server, corpus.id, concurrency=6))
+    result = Run(job, api_key=KEY).execute()
+    assert result["n_documents"] == 6
+    assert len(server.bodies) == 1
+
+
+@pytest.mark.parametrize("wrong", ["key", "model", "host"])
+def test_what_no_retry_can_mend_stops_the_run_at_once(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, wrong: str
+) -> None:
+    config = settings(server, make_corpus(40).id)
+    if wrong == "model":
+        config["model"] = "no-such-model"
+    if wrong == "host":
+        config["base_url"] = "http://127.0.0.1:9/v1"
+    job = make_job(**config)
+    with pytest.raises(ProviderError):
+        Run(job, api_key="sk-wrong" if wrong == "key" else KEY).execute()
+    assert len(server.bodies) <= 8
+    assert not read_json(job.results / "synthesis.json")["complete"]
+
+
+def test_an_endpoint_that_goes_down_stops_the_run(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    server.script = [""] * 5 + ["500"] * 1000
+    job = make_job(**settings(server, make_corpus(100).id, retries=0))
+    with pytest.raises(ProviderError, match="20 documents in a row"):
+        Run(job, api_key=KEY).execute()
+    assert len(server.bodies) < 60
+    server.script = []
+    result = Run(job, api_key=KEY).execute()
+    assert (result["n_documents"], result["failures"]) == (100, 0)
+    assert set(server.answered.values()) == {1}
+
+
+def test_a_corpus_without_recordings_fails_with_the_reason(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    job = make_job(corpus=make_corpus(3).id, generator="recorded")
+    with pytest.raises(ProviderError, match="only the demo collection"):
+        Run(job).execute()
+
+
+def test_unknown_names_are_refused(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    with pytest.raises(NotFoundError, match="method"):
+        Run(make_job(corpus=make_corpus(1).id, method="nope"))
+    with pytest.raises(NotFoundError, match="corpus"):
+        Run(make_job(corpus="nope"))
+
+
+def test_limit_takes_the_first_documents(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    job = make_job(corpus=make_corpus(10).id, limit=4)
+    result = Run(job).execute()
+    assert documents_of(job, result) == ["d0", "d1", "d2", "d3"]
+    assert result["complete"]
+
+
+def test_torn_and_repeated_lines_of_a_killed_run_are_mended(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    job = make_job(corpus=make_corpus(5).id)
+    result = Run(job).execute()
+    path = job.workspace.query_set(result["query_set"]) / "queries.jsonl"
+    whole = path.read_bytes()
+    kept = whole.splitlines(keepends=True)
+    path.write_bytes(kept[3] + kept[1] + kept[4][:25])
+    again = Run(job).execute()
+    assert path.read_bytes() == whole
+    assert again["complete"]
+
+
+@pytest.mark.slow
+def test_killed_at_any_moment_and_resumed_it_ends_with_the_same_set(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    server.latency = 0.02
+    corpus = make_corpus(150)
+    job = make_job(**settings(server, corpus.id, concurrency=8))
+    kills = 0
+    for target in (10, 60, 110):
+        worker = start_worker(job)
+        while len(server.bodies) < target and worker.poll() is None:
+            time.sleep(0.005)
+        worker.send_signal(signal.SIGKILL)
+        worker.communicate()
+        kills += 1
+    worker = start_worker(job)
+    output, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 0, output
+    result = read_json(job.results / "synthesis.json")
+    assert result["complete"]
+    assert documents_of(job, result) == [f"d{i}" for i in range(150)]
+    paid_again = sum(server.answered.values()) - 150
+    assert 0 <= paid_again <= 8 * kills, "only what was on its way when the process was killed may be asked for again"
+
+
+@pytest.mark.slow
+def test_the_key_is_nowhere_in_what_a_job_leaves_or_shows(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, tmp_path: Path
+) -> None:
+    server.latency = 0.05
+    server.script = ["malformed", "500", "429"]
+    good = make_job(**settings(server, make_corpus(40).id))
+    worker = start_worker(good)
+    while not server.bodies:
+        time.sleep(0.01)
+    seen = Path(f"/proc/{worker.pid}/cmdline").read_bytes().decode()
+    output, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 0, output
+    refused = make_job(**settings(server, make_corpus(41, name="other").id, model="no-such-model"))
+    failed = start_worker(refused)
+    complaint, _ = failed.communicate(timeout=60)
+    assert failed.returncode == 1
+    assert "no-such-model" in complaint
+    assert json.loads((refused.folder / "failure.json").read_text())["kind"] == "network"
+    for text in (seen, output, complaint):
+        assert KEY not in text
+    files = [path for path in good.workspace.root.rglob("*") if path.is_file()]
+    assert len(files) > 8
+    assert [path for path in files if KEY.encode() in path.read_bytes()] == []
+
+
+@pytest.mark.slow
+def test_a_refused_key_is_not_in_the_traceback_either(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job = make_job(**settings(server, make_corpus(5).id))
+    wrong = "sk-wrong-key-555"
+    done = subprocess.run(
+        [sys.executable, "-m", "cdp.synthesis.worker", str(job.folder)],
+        cwd=REPOSITORY, env={**os.environ, "OPENAI_API_KEY": wrong}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert wrong not in done.stdout + done.stderr
+    assert "refused the API key" in done.stderr
+
+
+def test_a_workspace_is_only_touched_in_its_own_places(
+    workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    job = make_job(corpus=make_corpus(2).id)
+    Run(job).execute()
+    assert {path.name for path in workspace.root.iterdir()} <= {"corpora", "jobs", "queries", "llm_cache"}

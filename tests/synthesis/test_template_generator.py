@@ -1,0 +1,121 @@
+"""The template generator: distinct, repeatable, in the formats, and in the document's language."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from cdp.records import Document
+from cdp.synthesis import METHODS, generate_for
+from cdp.synthesis.generators.phrases import clauses, is_english, key_phrases, sentences
+from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.parsing import comparison_key
+
+HONEY = Document(
+    "honey",
+    "Honey is a sweet substance made by bees from the nectar of flowers. Worker bees collect nectar and store it in "
+    "wax cells called honeycomb. They fan the cells with their wings because the water must evaporate. Honey rarely "
+    "spoils because it contains little water and is acidic. When honey is cooled, it crystallises. In 1922 "
+    "archaeologists found pots of honey in an Egyptian tomb.",
+    "Honey",
+)
+RUSSIAN = Document("r", "Байкал самое глубокое озеро мира. Озеро содержит пятую часть пресной воды планеты.", "Байкал")
+CHINESE = Document(
+    "z", "长城是中国古代的军事防御工程。长城修筑的历史可上溯到西周时期，明朝是最后一个大修长城的朝代。", "长城"
+)
+JAPANESE = Document(
+    "j", "東大寺は奈良県奈良市にある寺院である。大仏の高さは約15メートルで、世界遺産に登録されている。", "東大寺"
+)
+
+
+def queries(document: Document, method: str, m: int, seed: int = 0) -> tuple[str, ...]:
+    return generate_for(document, METHODS[method], m, TemplateGenerator(seed)).queries
+
+
+@pytest.mark.parametrize("method", ["diverse", "paraphrase"])
+@pytest.mark.parametrize("m", range(1, 21))
+def test_any_number_from_1_to_20_gives_that_many_distinct_queries(method: str, m: int) -> None:
+    made = queries(HONEY, method, m)
+    assert len({comparison_key(query) for query in made}) == m
+
+
+@pytest.mark.parametrize("method", ["diverse", "paraphrase"])
+def test_fewer_queries_are_the_first_of_more(method: str) -> None:
+    twenty = queries(HONEY, method, 20)
+    assert all(queries(HONEY, method, m) == twenty[:m] for m in range(1, 20))
+
+
+def test_the_same_seed_repeats_and_another_differs() -> None:
+    assert queries(HONEY, "diverse", 10, seed=1) == queries(HONEY, "diverse", 10, seed=1)
+    assert queries(HONEY, "diverse", 10, seed=1) != queries(HONEY, "diverse", 10, seed=2)
+
+
+def test_eight_diverse_queries_have_eight_formats() -> None:
+    made = queries(HONEY, "diverse", 8)
+    starts = [query.split()[0] for query in made]
+    assert {"What", "How", "Why"} <= set(starts)
+    assert sum(not query.endswith("?") for query in made) >= 2
+    assert sum(2 <= len(query.split()) <= 5 and not query.endswith("?") for query in made) >= 1
+    assert any(re.match(r"Is it true|Which", query) for query in made)
+    assert any(re.search(r"compared with|differ from", query) for query in made)
+
+
+def test_diverse_queries_draw_on_most_sentences() -> None:
+    made = " ".join(queries(HONEY, "diverse", 8)).lower()
+    touched = sum(any(word in made for word in group) for group in (
+        ("substance", "nectar"), ("worker", "cells"), ("wings", "evaporate"),
+        ("spoil", "acidic"), ("cooled",), ("egyptian", "tomb"),
+    ))  # fmt: skip
+    assert touched >= 4
+
+
+def test_paraphrases_ask_about_one_thing() -> None:
+    made = queries(HONEY, "paraphrase", 10)
+    assert all("honey" in query.lower() for query in made)
+    content = [set(re.findall(r"[a-z]{5,}", query.lower())) for query in made]
+    assert set.intersection(*content) >= {"honey"}
+    assert not any("nectar" in query.lower() for query in made)
+
+
+@pytest.mark.parametrize("document", [RUSSIAN, CHINESE, JAPANESE], ids=["ru", "zh", "ja"])
+@pytest.mark.parametrize("method", ["diverse", "paraphrase"])
+def test_other_languages_get_no_english_words(document: Document, method: str) -> None:
+    made = queries(document, method, 3)
+    assert len(made) == 3
+    assert not any(re.search(r"[A-Za-z]", query) for query in made)
+    assert all(word in document.content for query in made for word in query.split())
+
+
+def test_a_document_with_too_little_says_so() -> None:
+    generation = generate_for(Document("x", "Ja."), METHODS["diverse"], 20, TemplateGenerator())
+    assert generation.problems["too_few"] == 20 - len(generation.queries)
+    assert 1 <= len(generation.queries) < 20
+
+
+@pytest.mark.parametrize(
+    "text", ["", " ", "!!!", "1 2 3", "a", "\u200b", "ok " * 5000, "🙂🙂", "The.", "It is. They are."]
+)
+def test_odd_documents_do_not_break_it(text: str) -> None:
+    for method in ("diverse", "paraphrase"):
+        generation = generate_for(Document("x", text), METHODS[method], 20, TemplateGenerator())
+        assert len(generation.queries) + generation.problems.get("too_few", 0) == 20
+
+
+def test_clauses_become_questions() -> None:
+    found = {clause.index: clause for clause in clauses(HONEY.text, "honey")}
+    assert found[0].inverted == ("is honey", "a sweet substance made by bees from the nectar of flowers")
+    assert found[1].inverted[0] == "do worker bees collect"
+    assert found[3].inverted == ("does honey rarely spoil", "because it contains little water and is acidic")
+    assert found[5].inverted[0] == "did archaeologists find"
+
+
+def test_sentences_and_phrases() -> None:
+    assert len(sentences(HONEY.text)) == 6
+    assert sentences("Dr. Smith met J. Doe in St. Louis today. They talked for hours.") == [
+        "Dr. Smith met J. Doe in St. Louis today.",
+        "They talked for hours.",
+    ]
+    assert "worker bees" in [phrase.lower() for phrase in key_phrases(HONEY.text)[:4]]
+    assert is_english(HONEY.text)
+    assert not is_english("Der Honig ist ein von Bienen erzeugtes Lebensmittel aus dem Nektar der Blüten.")
