@@ -27,9 +27,11 @@ _BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a
 _ABBREVIATION = re.compile(r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca))\.$")
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 _YEAR_OPENING = re.compile(r"^(?:In|By|Since|During|Around|Until|From) (?:the )?\d{3,4}s?,?\s(?=[A-Za-z])")
+_SECOND_VERBS = frozenset(BASE_FORM) - PLAIN_FORMS
+_PERSONAL = frozenset({"it", "they", "he", "she", "we", "you", "i"})
 _WORD = re.compile(r"[^\W_]+(?:['’\-–.,][^\W_]+)*")
 _TRAILING = re.compile(
-    r"[,;:(]|\s[—–-]\s|(?<=.{12})\sthat\s"
+    r",\s|[;:(]|\s[—–-]\s|(?<=.{12})\sthat\s"
     r"|\s(?:which|who|whose|but|while|whereas|although|though|so that|and then|and so|even though)\s"
 )
 
@@ -50,7 +52,9 @@ def sentences(text: str) -> list[str]:
     found: list[str] = []
     for piece in _BOUNDARY.split(text):
         piece = " ".join(piece.split())
-        if found and _ABBREVIATION.search(found[-1]):
+        initial = re.search(r"\b[A-Z]\.$", found[-1]) if found else None
+        begins = piece.split()[0].lower() in FUNCTION_WORDS if piece else False
+        if found and _ABBREVIATION.search(found[-1]) and not (initial and begins):
             found[-1] = f"{found[-1]} {piece}"
         elif piece:
             found.append(piece)
@@ -144,18 +148,35 @@ def _clause(sentence: str, index: int, topic: str, proper: set[str]) -> Clause |
         token, before = tokens[position].lower(), tokens[position - 1].lower()
         if before.endswith((",", ";", ":", "—")) or token in CONJUNCTIONS:
             return None
-        plural = before.endswith("s") or "and" in (word.lower() for word in tokens[:position])
+        plural = (before.endswith("s") and not before.endswith(("'s", "’s"))) or "and" in (
+            word.lower() for word in tokens[:position]
+        )
         lexical = token in BASE_FORM and before not in DETERMINERS | PREPOSITIONS and before not in AUXILIARIES
         if token in PLAIN_FORMS and not plural:
             lexical = False
-        if token in AUXILIARIES or lexical:
+        helps = token in AUXILIARIES or _is_perfect(token, tokens[position + 1].lower())
+        if helps or lexical:
             adverb = before if (position > 1 and before in ADVERBS) or before.endswith("ly") else ""
             subject = _subject(tokens[: position - 1] if adverb else tokens[:position], topic, proper)
-            rest = shorten(" ".join(tokens[position + 1 :]))
+            rest = shorten(" ".join(_until_next_verb(tokens[position + 1 :])))
             if subject is None or not rest:
                 return None
-            return Clause(subject, token, rest, index, token in AUXILIARIES, sentence, adverb)
+            return Clause(subject, token, rest, index, helps, sentence, adverb)
     return None
+
+
+def _until_next_verb(tokens: list[str]) -> list[str]:
+    """The rest of a clause without a second predicate: "turns the cap [and spreads the cloth]"."""
+    for at in range(1, len(tokens) - 1):
+        word = tokens[at + 1].lower()
+        if tokens[at] == "and" and (word in AUXILIARIES or word in _SECOND_VERBS or word.endswith("ed")):
+            return tokens[:at]
+    return tokens
+
+
+def _is_perfect(token: str, following: str) -> bool:
+    """Whether has, have or had helps a participle, as in "had built"."""
+    return token in ("has", "have", "had") and (following in BASE_FORM or following.endswith(("ed", "en", "been")))
 
 
 def _subject(tokens: list[str], topic: str, proper: set[str]) -> str | None:
@@ -168,8 +189,11 @@ def _subject(tokens: list[str], topic: str, proper: set[str]) -> str | None:
         return None
     if len(tokens) > 7 or (first.endswith("ing") and len(tokens) > 4):
         return None
-    named = tokens[0] in proper or any(token[:1].isupper() for token in tokens[1:])
-    if not named and not tokens[0].isupper() and tokens[0][:1].isalpha():
+    if any(token.lower() in _PERSONAL for token in tokens):
+        return None
+    named = tokens[0].endswith(("'s", "’s")) or tokens[0] in proper or any(token[:1].isupper() for token in tokens[1:])
+    plain = first in DETERMINERS or not (named or tokens[0].isupper())
+    if plain and tokens[0][:1].isalpha():
         tokens = [tokens[0][0].lower() + tokens[0][1:], *tokens[1:]]
     return " ".join(tokens)
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from cdp.records import Document
-from cdp.synthesis.generators.english import FUNCTION_WORDS
+from cdp.synthesis.generators.english import FUNCTION_WORDS, PREPOSITIONS
 from cdp.synthesis.generators.phrases import Clause, clauses, is_plural, key_phrases, sentences, shorten, words
 
 FORMATS = ("what", "how", "why", "when", "keyword", "statement", "verify", "comparison")
@@ -197,7 +197,10 @@ def _before(clause: Clause, match: re.Match[str] | None) -> str:
     """The clause's rest up to the words that already give the answer; all of it where no question would be left."""
     if match is None:
         return clause.rest
-    kept = clause.rest[: max(0, match.start() - 1)].strip(" ,")
+    parts = clause.rest[: max(0, match.start() - 1)].strip(" ,").split()
+    while parts and parts[-1].lower() in PREPOSITIONS:
+        parts.pop()
+    kept = " ".join(parts)
     return clause.rest if clause.auxiliary and not kept else kept
 
 
