@@ -141,16 +141,15 @@ def _clause(sentence: str, index: int, topic: str, proper: set[str]) -> Clause |
     body = _ASIDE.sub("", sentence).strip(" \"'“”‘’").rstrip(".!?…")
     body = _YEAR_OPENING.sub("", body)
     opening, comma, after = body.partition(", ")
-    if comma and opening.split()[0].lower() in PREPOSITIONS | {"when", "if", "because", "while", "today", "however"}:
+    if comma and opening.split()[0].lower() in PREPOSITIONS | CONJUNCTIONS | {"today", "however"}:
         body = after
     tokens = body.split()
     for position in range(1, min(len(tokens) - 1, 9)):
         token, before = tokens[position].lower(), tokens[position - 1].lower()
         if before.endswith((",", ";", ":", "—")) or token in CONJUNCTIONS:
             return None
-        plural = (before.endswith("s") and not before.endswith(("'s", "’s"))) or "and" in (
-            word.lower() for word in tokens[:position]
-        )
+        joined = "and" in (word.lower() for word in tokens[:position])
+        plural = joined or (before.endswith("s") and not before.endswith(("'s", "’s")))
         lexical = token in BASE_FORM and before not in DETERMINERS | PREPOSITIONS and before not in AUXILIARIES
         if token in PLAIN_FORMS and not plural:
             lexical = False

@@ -33,11 +33,32 @@ class Candidate:
     score: float
 
 
+@dataclass(frozen=True)
+class Material:
+    """What the queries of one document are built from."""
+
+    topic: str
+    clauses: list[Clause]
+    phrases: list[str]
+    sentences: list[str]
+
+    @classmethod
+    def of(cls, document: Document) -> Material:
+        phrases = key_phrases(f"{document.title}\n{document.text}")
+        topic = _topic(document, phrases)
+        return cls(topic, clauses(document.text, topic), phrases, sentences(document.text))
+
+    def where(self, phrase: str) -> int:
+        """The first sentence that holds the phrase."""
+        lowered = phrase.lower()
+        return next((i for i, sentence in enumerate(self.sentences) if lowered in sentence.lower()), 0)
+
+
 def diverse(document: Document, rng: random.Random) -> list[str]:
     """Queries in the eight formats by turns, each after the sentence that is least used so far."""
-    topic, found, phrases = _material(document)
+    material = Material.of(document)
     pools = {
-        name: sorted(build(document, topic, found, phrases), key=lambda candidate: -candidate.score)[:MOST]
+        name: sorted(build(material), key=lambda candidate: -candidate.score)[:MOST]
         for name, build in _BUILDERS.items()
     }
     order = ["what", *rng.sample(FORMATS[1:], len(FORMATS) - 1)]
@@ -56,12 +77,6 @@ def diverse(document: Document, rng: random.Random) -> list[str]:
     return queries
 
 
-def _material(document: Document) -> tuple[str, list[Clause], list[str]]:
-    phrases = key_phrases(f"{document.title}\n{document.text}")
-    topic = _topic(document, phrases)
-    return topic, clauses(document.text, topic), phrases
-
-
 def _topic(document: Document, phrases: list[str]) -> str:
     """What the document is about: its title where that is a name and not a sentence, else its best key phrase."""
     title = re.sub(r"\s*\([^)]*\)", "", document.title.replace("_", " ")).strip(" .?!")
@@ -72,70 +87,72 @@ def _topic(document: Document, phrases: list[str]) -> str:
     return phrases[0] if phrases else title
 
 
-def _what(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for clause in found:
+def _what(material: Material) -> Iterator[Candidate]:
+    for clause in material.clauses:
         head, rest = clause.inverted
         if clause.auxiliary and clause.verb in ("is", "are", "was", "were"):
             if _is_definition(clause):
                 yield Candidate(f"What {head}?", clause.index, 4)
         elif not clause.auxiliary and rest.split()[0].lower() not in FUNCTION_WORDS - {"a", "an", "the"}:
             yield Candidate(f"What {head}?", clause.index, 3)
-    for rank, phrase in enumerate(phrases[:12]):
-        if phrase.lower() not in topic.lower() and topic.lower() not in phrase.lower():
-            text = f"What {_be(phrase)} {phrase} in the context of {topic}?"
-            yield Candidate(text, _where(document, phrase), 1 - rank / 20)
+    for rank, phrase in enumerate(material.phrases[:12]):
+        if phrase.lower() not in material.topic.lower() and material.topic.lower() not in phrase.lower():
+            text = f"What {_be(phrase)} {phrase} in the context of {material.topic}?"
+            yield Candidate(text, material.where(phrase), 1 - rank / 20)
 
 
-def _how(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for clause in found:
+def _how(material: Material) -> Iterator[Candidate]:
+    for clause in material.clauses:
         head, rest = clause.inverted
         if clause.auxiliary and clause.verb in ("is", "are", "was", "were") and not _PASSIVE.match(rest):
             continue
         means = _MEANS.search(f" {rest} ")
         yield Candidate(f"How {head} {_before(clause, means)}?", clause.index, 4 if means else 2)
-    for rank, phrase in enumerate(phrases[:12]):
-        if phrase.lower() not in topic.lower():
-            text = f"How {_be(phrase)} {phrase} connected with {topic}?"
-            yield Candidate(text, _where(document, phrase), 0.8 - rank / 20)
+    for rank, phrase in enumerate(material.phrases[:12]):
+        if phrase.lower() not in material.topic.lower():
+            text = f"How {_be(phrase)} {phrase} connected with {material.topic}?"
+            yield Candidate(text, material.where(phrase), 0.8 - rank / 20)
 
 
-def _why(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for clause in found:
+def _why(material: Material) -> Iterator[Candidate]:
+    for clause in material.clauses:
         if _is_definition(clause):
             continue
         head, rest = clause.inverted
         reason = _REASON.search(f" {rest} ") or None
         score = 4 if reason else 3 if _REASON.search(clause.sentence) else 1.5
         yield Candidate(f"Why {head} {_before(clause, reason)}?", clause.index, score)
-    for rank, phrase in enumerate(phrases[:12]):
-        if phrase.lower() not in topic.lower():
+    for rank, phrase in enumerate(material.phrases[:12]):
+        if phrase.lower() not in material.topic.lower():
             verb = "do" if is_plural(phrase) else "does"
-            text = f"Why {verb} {phrase} matter for {topic}?"
-            yield Candidate(text, _where(document, phrase), 0.7 - rank / 20)
+            text = f"Why {verb} {phrase} matter for {material.topic}?"
+            yield Candidate(text, material.where(phrase), 0.7 - rank / 20)
 
 
-def _when(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for clause in found:
+def _when(material: Material) -> Iterator[Candidate]:
+    for clause in material.clauses:
         if _is_definition(clause):
             continue
         head, rest = clause.inverted
         condition = _CONDITION.search(f" {rest} ")
         score = 4 if condition else 2.5 if _CONDITION.search(clause.sentence) else 0.9
         yield Candidate(f"When {head} {_before(clause, condition)}?", clause.index, score)
-    for index, sentence in enumerate(sentences(document.text)):
+    for index, sentence in enumerate(material.sentences):
         opening = re.match(r"(If|When|Once|After|Before)\s([^,]{8,80}),\s", sentence)
         if opening:
             yield Candidate(f"What happens {opening[1].lower()} {opening[2]}?", index, 5)
-    for rank, phrase in enumerate(phrases[:12]):
-        if phrase.lower() not in topic.lower():
+    for rank, phrase in enumerate(material.phrases[:12]):
+        if phrase.lower() not in material.topic.lower():
             verb = "do" if is_plural(phrase) else "does"
-            yield Candidate(f"When {verb} {phrase} play a part in {topic}?", _where(document, phrase), 0.5 - rank / 20)
+            yield Candidate(
+                f"When {verb} {phrase} play a part in {material.topic}?", material.where(phrase), 0.5 - rank / 20
+            )
 
 
-def _keyword(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for rank, phrase in enumerate(phrases[:20]):
-        score, index = 2 - rank / 20, _where(document, phrase)
-        both = [word for word in f"{topic} {phrase}".split() if word.lower() not in FUNCTION_WORDS]
+def _keyword(material: Material) -> Iterator[Candidate]:
+    for rank, phrase in enumerate(material.phrases[:20]):
+        score, index = 2 - rank / 20, material.where(phrase)
+        both = [word for word in f"{material.topic} {phrase}".split() if word.lower() not in FUNCTION_WORDS]
         merged = list({word.lower(): word.lower() if not word.isupper() else word for word in both}.values())
         if len(phrase.split()) < 3 and 2 <= len(merged) <= 5:
             yield Candidate(" ".join(merged), index, score + 0.5)
@@ -143,34 +160,34 @@ def _keyword(document: Document, topic: str, found: list[Clause], phrases: list[
             yield Candidate(phrase.lower(), index, score)
 
 
-def _statement(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for clause in found:
+def _statement(material: Material) -> Iterator[Candidate]:
+    for clause in material.clauses:
         yield Candidate(clause.declarative, clause.index, 3 if 3 <= len(clause.rest.split()) <= 10 else 2)
-    for index, sentence in enumerate(sentences(document.text)):
+    for index, sentence in enumerate(material.sentences):
         text = shorten(sentence, 12)
         if len(text.split()) >= 4:
             yield Candidate(text, index, 0.5)
 
 
-def _verify(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    for clause in found:
+def _verify(material: Material) -> Iterator[Candidate]:
+    for clause in material.clauses:
         yield Candidate(f"Is it true that {clause.declarative}?", clause.index, 2)
-    for rank, phrase in enumerate(phrases[:12]):
-        if phrase.lower() not in topic.lower():
-            text = f"Which facts connect {phrase} with {topic}?"
-            yield Candidate(text, _where(document, phrase), 0.5 - rank / 20)
+    for rank, phrase in enumerate(material.phrases[:12]):
+        if phrase.lower() not in material.topic.lower():
+            text = f"Which facts connect {phrase} with {material.topic}?"
+            yield Candidate(text, material.where(phrase), 0.5 - rank / 20)
 
 
-def _comparison(document: Document, topic: str, found: list[Clause], phrases: list[str]) -> Iterator[Candidate]:
-    heads = [(clause.subject, clause.index) for clause in found if len(clause.subject.split()) <= 4]
+def _comparison(material: Material) -> Iterator[Candidate]:
+    heads = [(clause.subject, clause.index) for clause in material.clauses if len(clause.subject.split()) <= 4]
     for (one, _), (two, index) in pairwise(heads):
         if not _overlap(one, two):
             verb = "do" if is_plural(one) else "does"
             yield Candidate(f"How {verb} {one} differ from {two}?", index, 2)
-    for rank, (first, second) in enumerate(pairwise(phrases[:15])):
+    for rank, (first, second) in enumerate(pairwise(material.phrases[:15])):
         if not _overlap(first, second):
             text = f"{first} compared with {second}"
-            yield Candidate(text, _where(document, second), 1 - rank / 20)
+            yield Candidate(text, material.where(second), 1 - rank / 20)
 
 
 _BUILDERS = {
@@ -206,12 +223,6 @@ def _before(clause: Clause, match: re.Match[str] | None) -> str:
 
 def _be(phrase: str) -> str:
     return "are" if is_plural(phrase) else "is"
-
-
-def _where(document: Document, phrase: str) -> int:
-    """The first sentence that holds the phrase."""
-    lowered = phrase.lower()
-    return next((i for i, sentence in enumerate(sentences(document.text)) if lowered in sentence.lower()), 0)
 
 
 def _overlap(one: str, two: str) -> bool:
@@ -259,7 +270,8 @@ _ABOUT = (
 
 def paraphrases(document: Document, rng: random.Random) -> list[str]:
     """The document's main question in up to 20 wordings: what the topic is, why or how its first clause holds."""
-    topic, found, _ = _material(document)
+    material = Material.of(document)
+    topic, found = material.topic, material.clauses
     if not topic and not found:
         return []
     main = _main_clause(found, topic)
