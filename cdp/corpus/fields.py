@@ -46,11 +46,11 @@ def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> Fie
             )
     text = chosen["text"]
     if text is None:
-        raise InputError(
-            f"None of the fields found ({listed or 'none'}) is known to hold the text of a document.",
-            hint="Say which one does with text_field, and likewise id_field and title_field.",
-            file=file,
-        )
+        hint = "Say which one does with text_field, and likewise id_field and title_field."
+        if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
+            hint += " If the file has no header row, set header to no."
+        problem = f"None of the fields found ({listed or 'none'}) is known to hold the text of a document."
+        raise InputError(problem, hint=hint, file=file)
     taken = {name for name in chosen.values() if name is not None}
     queries = _guess("queries", [name for name in found if name not in taken])
     return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)

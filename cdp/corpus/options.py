@@ -62,7 +62,7 @@ class ReadOptions(Config):
     )
     max_uncompressed_mb: int = option(
         8192,
-        "Most that a zip or gz may unpack to; a bigger one is refused as a possible decompression bomb.",
+        "Most that a zip, gz or Parquet file may unpack to; a bigger one is refused as a possible decompression bomb.",
         unit="MB",
         minimum=1,
         maximum=1_048_576,

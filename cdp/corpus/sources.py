@@ -20,7 +20,7 @@ DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplem
 
 
 class Budget:
-    """Bytes that the compressed files of one import may still unpack to, counted as they really come out."""
+    """Bytes that the compressed files (gz, zip, Parquet) of one import may unpack to, counted as they come out."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -30,7 +30,7 @@ class Budget:
         self.spent += n
         if self.spent > self.limit:
             raise InputError(
-                f"The archive unpacks to more than {self.limit / 1e6:,.0f} MB and was not read further.",
+                f"It unpacks to more than {self.limit / 1e6:,.0f} MB and was not read further.",
                 hint="If it really is that big, raise max_uncompressed_mb, or unpack it and give the folder's path.",
             )
 
@@ -46,8 +46,8 @@ class Source:
 
     @classmethod
     def of_file(cls, path: Path, name: str, budget: Budget) -> Source:
-        """A file on disk; only a ``.gz`` one spends from ``budget``."""
-        compressed = path.suffix.lower() == ".gz"
+        """A file on disk; only formats that compress spend from ``budget``."""
+        compressed = path.suffix.lower() in (".gz", ".parquet", ".pq")
         return cls(name, lambda: open(path, "rb"), budget if compressed else None, path)
 
     @property

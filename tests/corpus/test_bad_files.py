@@ -7,6 +7,8 @@ import os
 import zipfile
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from cdp.corpus import ReadOptions, read_documents
@@ -115,7 +117,7 @@ def test_an_encrypted_member_is_reported(tmp_path: Path) -> None:
         assert [(r.file, r.reason) for r in result.rejected] == [("secret.txt", "it is encrypted")]
 
 
-@pytest.mark.parametrize("name", ["bomb.zip", "bomb.txt.gz", "bomb.jsonl.gz"])
+@pytest.mark.parametrize("name", ["bomb.zip", "bomb.txt.gz", "bomb.jsonl.gz", "bomb.parquet"])
 def test_a_decompression_bomb_is_stopped(tmp_path: Path, name: str) -> None:
     row = b'{"_id": "x", "text": "' + b" " * 1000 + b'y"}\n'
     data = row * 3000
@@ -124,6 +126,8 @@ def test_a_decompression_bomb_is_stopped(tmp_path: Path, name: str) -> None:
         with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
             for i in range(5):
                 archive.writestr(f"{i}.jsonl", data[: len(data) // 5])
+    elif name.endswith(".parquet"):
+        pq.write_table(pa.table({"id": range(3000), "text": ["y" * 1000] * 3000}), path)
     else:
         path.write_bytes(gzip.compress(data))
     assert path.stat().st_size < 40_000

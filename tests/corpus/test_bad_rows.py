@@ -102,7 +102,7 @@ def test_if_no_row_survives_the_first_reason_is_told(tmp_path: Path) -> None:
     with pytest.raises(InputError) as caught:
         read_documents(jsonl(tmp_path / "d.jsonl", ["", "not JSON", "neither"]))
     assert "2 rows were rejected (2 broken JSON)" in str(caught.value)
-    assert "d.jsonl, line 2: Expecting value at column 1" in str(caught.value)
+    assert "the first, d.jsonl, line 2: Expecting value at column 1. Check" in str(caught.value)
 
 
 def test_more_bad_rows_than_are_looked_at_for_fields_may_come_first(tmp_path: Path) -> None:
@@ -125,6 +125,7 @@ def test_a_line_of_a_hundred_megabytes_is_not_held_in_memory(tmp_path: Path) -> 
         assert f"{MAX_LINE_CHARACTERS:,}" in result.rejected[0].reason
 
 
+@pytest.mark.slow
 def test_a_document_too_long_to_use_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "book.txt").write_text("word\n" * (MAX_DOCUMENT_CHARACTERS // 5 + 1), encoding="utf-8")
     with pytest.raises(InputError, match="set split to paragraphs"):

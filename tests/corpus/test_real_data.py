@@ -28,6 +28,7 @@ def test_multiquery_documents_come_with_their_queries(workspace: Workspace) -> N
 
 
 @pytest.mark.shared
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "n"), [("scifact", 5183), ("hotpotqa_sample", 7704)])
 def test_beir_folders(name: str, n: int) -> None:
     with read_documents(shared(f"data/{name}")) as result:

@@ -28,6 +28,8 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
                 unread = dict.fromkeys(name for name in names if name not in wanted)
                 number = 0
                 for batch in file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False):
+                    if source.budget is not None:
+                        source.budget.spend(batch.nbytes)
                     for values in batch.to_pylist():
                         number += 1
                         yield Row(number, {**unread, **values} if number == 1 else values)
