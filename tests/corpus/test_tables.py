@@ -96,9 +96,9 @@ def test_tables_without_header(tmp_path: Path, line: str, expected: tuple[str, s
 
 
 def test_columns_without_names_are_chosen_by_number(tmp_path: Path) -> None:
-    path = write(tmp_path / "d.tsv", "7\thttp://x\tTitle\tbody\n8\thttp://y\tHead\tmore\n")
+    path = write(tmp_path / "d.tsv", "7\thttp://x\tOne\tsome words\n8\thttp://y\tTwo\tmore\n")
     options = {"header": False, "id_field": "1", "title_field": "3", "text_field": "4"}
-    assert read(path, **options) == [("7", "Title", "body"), ("8", "Head", "more")]
+    assert read(path, **options) == [("7", "One", "some words"), ("8", "Two", "more")]
     with pytest.raises(InputError, match=r"'1', '2', '3', '4'"):
         read_documents(path, ReadOptions(header=False))
     with pytest.raises(InputError, match=r"'7', 'http://x'.*no header row, set header to no"):
