@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,9 +19,12 @@ from cdp.jobs.queue import Queue
 from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
 from cdp.jobs.status import Status
 from cdp.locks import is_held, try_lock, wait_for_lock
-from cdp.workspace import Workspace, new_id, now, write_json
+from cdp.workspace import Workspace, new_id, now, read_json_or_none, write_json
 
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
+
+LEAVE_WITHIN_S = 10.0
+"""How long a supervisor may take to leave once the end of its job is recorded."""
 
 
 def submit(
@@ -40,15 +44,20 @@ def submit(
     """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
 
     ``env_secrets`` reach the worker as environment variables and are written nowhere; only their names are, so that a
-    resume knows what to ask for. ``grace_s`` is how long a stop may take before it becomes a kill (default
-    ``$CDP_STOP_GRACE_S`` or 30). ``after`` names jobs that it waits for; it fails if one of them fails. ConfigError if
-    the machine cannot give the device, WorkspaceError if the job's folder cannot be written or no process started.
+    resume knows what to ask for. ``after`` names jobs that it builds on: it keeps its place in the queue but starts
+    only when they have finished (or were stopped, with what they had), and fails if one of them fails. ``grace_s`` is
+    how long a stop may take before it becomes a kill (default ``$CDP_STOP_GRACE_S`` or 30).
+
+    ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
+    the job's folder cannot be written or no process can be started.
     """
     device = device or DeviceRequest.cpu()
     if launcher not in LAUNCHERS:
         raise ConfigError(f"There is no launcher called {launcher!r}.", hint=f"There is: {', '.join(LAUNCHERS)}.")
     device.check(list_gpus() if device.count else [])
     cpu_slots()
+    for other in after:
+        load_spec(workspace, other)
     queue = Queue(workspace)
     sequence = queue.next_sequence()
     job_id, folder = _new_folder(workspace, kind, name)
@@ -71,8 +80,7 @@ def submit(
             after=tuple(after),
         )
         Status.queued(folder)
-        if not after:
-            queue.add(sequence, job_id, device)
+        queue.add(sequence, job_id, device, after)
         write_json(folder / "spec.json", spec.to_dict())
         _start_supervisor(workspace, folder, lock, env_secrets or {})
     except BaseException:
@@ -105,8 +113,7 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
         (folder / "stop.request").unlink(missing_ok=True)
         status = Status.queued(folder)
         queue.remove(job_id)
-        if not spec.after:
-            queue.add(queue.next_sequence(), job_id, spec.device)
+        queue.add(queue.next_sequence(), job_id, spec.device, spec.after)
         try:
             _start_supervisor(workspace, folder, lock, env_secrets or {})
         except WorkspaceError:
@@ -124,7 +131,7 @@ def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
     """
     load_spec(workspace, job_id)
     folder = workspace.job(job_id)
-    if not is_held(folder / "alive.lock") and not is_held(folder / "worker.lock"):
+    if _has_ended(folder) or not (is_held(folder / "alive.lock") or is_held(folder / "worker.lock")):
         return False
     write_json(folder / "stop.request", {"time": now(), "now": at_once})
     return True
@@ -189,23 +196,29 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path]:
     raise WorkspaceError(f"No free name for a job was found in {workspace.jobs}.")
 
 
+def _has_ended(folder: Path) -> bool:
+    status = read_json_or_none(folder / "status.json")
+    return isinstance(status, dict) and status.get("phase") == "ended"
+
+
 def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
-    """The held ``alive.lock`` of a job that is not active."""
-    lock = None if is_held(folder / "worker.lock") else _lock_despite_probes(folder / "alive.lock")
-    if lock is None:
-        raise ConfigError(
-            f"Job {job_id} is still active and cannot be {what}.", hint="Stop it first and wait until it has ended."
-        )
-    return lock
+    """The held ``alive.lock`` of a job that is not active.
 
-
-def _lock_despite_probes(path: Path) -> int | None:
-    """``try_lock``, but not fooled by someone who at this instant asks whether the lock is held."""
-    for _ in range(50):
-        lock = try_lock(path)
-        if lock is not None or is_held(path):
+    A supervisor that has recorded the end needs a moment to leave, and whoever asks whether the lock is held has it
+    for an instant: both are waited for.
+    """
+    deadline = time.monotonic() + (LEAVE_WITHIN_S if _has_ended(folder) else 0.0)
+    path = folder / "alive.lock"
+    while True:
+        lock = None if is_held(folder / "worker.lock") else try_lock(path)
+        if lock is not None:
             return lock
-    return None
+        if time.monotonic() > deadline and (is_held(path) or is_held(folder / "worker.lock")):
+            raise ConfigError(
+                f"Job {job_id} is still active and cannot be {what}.",
+                hint="Stop it first and wait until it has ended.",
+            )
+        time.sleep(0.01)
 
 
 def _start_supervisor(workspace: Workspace, folder: Path, lock: int, secrets: Mapping[str, str]) -> None:

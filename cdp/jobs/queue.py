@@ -24,12 +24,17 @@ CPU = "cpu"
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A job's place in the queue. ``granted`` names its devices once it runs."""
+    """A job's place in the queue. ``granted`` names its devices once it runs.
+
+    ``ready`` is False while a job that this one builds on has not ended: until then it keeps its place and blocks
+    nobody.
+    """
 
     sequence: int
     job_id: str
     request: DeviceRequest
     granted: tuple[str, ...] = ()
+    ready: bool = True
 
 
 def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
@@ -43,7 +48,7 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
     taken = {device for t in tickets for device in t.granted}
     free_gpus = [gpu for gpu in gpus if gpu not in taken]
     for ticket in sorted(tickets, key=lambda t: t.sequence):
-        if ticket.granted:
+        if ticket.granted or not ticket.ready:
             continue
         request = ticket.request
         if request.lane == "cpu":
@@ -85,10 +90,14 @@ class Queue:
             write_bytes(counter, f"{number}\n".encode())
         return number
 
-    def add(self, sequence: int, job_id: str, request: DeviceRequest) -> None:
-        """Put a job at the end of its lane; ``sequence`` comes from ``next_sequence``."""
+    def add(self, sequence: int, job_id: str, request: DeviceRequest, after: Sequence[str] = ()) -> None:
+        """Put a job at the end of its lane; ``sequence`` comes from ``next_sequence``.
+
+        Its turn does not come before the jobs in ``after`` have ended.
+        """
+        content = {"request": request.to_dict(), "after": list(after)}
         with self._exclusive():
-            write_json(self._path(sequence, "waiting", request.lane, job_id), {"request": request.to_dict()})
+            write_json(self._path(sequence, "waiting", request.lane, job_id), content)
 
     def remove(self, job_id: str) -> None:
         """Give back what the job holds, or its place in the queue. Nothing happens if it has neither."""
@@ -109,7 +118,8 @@ class Queue:
                 content = read_json_or_none(name.path) or {}
                 request = DeviceRequest.from_dict(content.get("request", {}))
                 granted = tuple(content.get("granted", ())) if name.state == "running" else ()
-                tickets.append(Ticket(name.sequence, name.job_id, request, granted))
+                ready = not any(self.pending(other) for other in content.get("after", ()))
+                tickets.append(Ticket(name.sequence, name.job_id, request, granted, ready))
                 if name.job_id == job_id and name.state == "waiting":
                     mine, wanted = name, request
             if mine is None:
@@ -138,6 +148,12 @@ class Queue:
         with suppress(OSError):
             return self.folder.stat().st_mtime_ns
         return 0
+
+    def pending(self, job_id: str) -> bool:
+        """Whether a job has yet to end. One that was cut off or deleted never will."""
+        status = read_json_or_none(self.workspace.jobs / job_id / "status.json")
+        ended = isinstance(status, dict) and status.get("phase") == "ended"
+        return not ended and self._alive(job_id)
 
     def _alive(self, job_id: str) -> bool:
         folder = self.workspace.jobs / job_id

@@ -21,7 +21,7 @@ class JobSpec:
     ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
     needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
     orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
-    ``after`` names jobs that have to end well before this one takes its place in the queue.
+    ``after`` names jobs that have to end well before this one's turn can come.
     """
 
     id: str

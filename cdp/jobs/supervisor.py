@@ -23,9 +23,8 @@ from cdp.jobs.failures import classify, log_tail
 from cdp.jobs.launchers import command, environment
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import JobSpec, read_spec
-from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
-from cdp.locks import is_held, wait_for_lock
+from cdp.locks import wait_for_lock
 from cdp.worker import failure_of, release_reserve
 from cdp.workspace import Workspace, read_json_or_none
 
@@ -56,7 +55,7 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         try:
-            devices = self._wait_for_turn() if self._wait_for_others() else None
+            devices = self._wait_for_turn()
             if devices is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
                 return
@@ -79,30 +78,6 @@ class Supervisor:
     def _stop_requested(self) -> bool:
         return self.asked_to_end or (self.folder / "stop.request").exists()
 
-    def _wait_for_others(self) -> bool:
-        """Wait for the jobs named in ``after``, then join the queue; False if it was stopped meanwhile.
-
-        A stopped job is as good as a finished one: what it had is saved. ConfigError if one failed or is gone.
-        """
-        for job_id in self.spec.after:
-            while (found := self._state_of(job_id)).active:
-                if self._stop_requested():
-                    return False
-                time.sleep(QUEUE_POLL_S)
-            if found not in (State.FINISHED, State.STOPPED):
-                raise ConfigError(
-                    f"The job {job_id}, which this one waited for, ended as {found}.",
-                    hint="Resume that job, then this one.",
-                )
-        if self.spec.after:
-            self.queue.add(self.queue.next_sequence(), self.spec.id, self.spec.device)
-        return True
-
-    def _state_of(self, job_id: str) -> State:
-        folder = self.workspace.job(job_id)
-        held = is_held(folder / "alive.lock")  # asked before the files: see view._view
-        return derive(JobFiles.read(folder), held, time.monotonic()).state
-
     def _wait_for_turn(self) -> tuple[str, ...] | None:
         """The devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
         slots = cpu_slots()
@@ -110,11 +85,14 @@ class Supervisor:
         room = slots if self.spec.device.lane == "cpu" else max(1, len(gpus))
         seen, asked = -1, 0.0
         while not self._stop_requested():
+            if not self._foundations_laid():
+                time.sleep(QUEUE_POLL_S)
+                continue
             changed, moment = self.queue.changed(), time.monotonic()
             place = self.queue.positions().get(self.spec.id, 1) if changed != seen or moment - asked > 2.0 else 0
             # Only those near the front need the queue's lock at each change; the rest look now and then, in case
             # that one ahead of them was killed and left its ticket behind.
-            if place and (place <= room or moment - asked > 2.0 + 0.1 * place):
+            if place and (place <= room + 8 or moment - asked > 2.0 + 0.1 * place):
                 asked = moment
                 devices = self.queue.try_take(self.spec.id, slots=slots, gpus=gpus)
                 if devices is not None:
@@ -122,6 +100,23 @@ class Supervisor:
             seen = changed
             time.sleep(QUEUE_POLL_S)
         return None
+
+    def _foundations_laid(self) -> bool:
+        """Whether the jobs that this one builds on have all ended; ConfigError once one of them did not end well.
+
+        A stopped job is as good as a finished one: what it had is saved.
+        """
+        for job_id in self.spec.after:
+            if self.queue.pending(job_id):
+                return False
+            status = read_json_or_none(self.workspace.job(job_id) / "status.json")
+            outcome = status.get("outcome") if isinstance(status, dict) else None
+            if outcome not in ("finished", "stopped"):
+                how = "failed" if outcome == "failed" else "was cut off or deleted"
+                raise ConfigError(
+                    f"It builds on the job {job_id}, which {how}.", hint="Resume that job, then this one."
+                )
+        return True
 
     def _run_worker(self, devices: tuple[str, ...]) -> None:
         self.status.set_reserve()
@@ -192,7 +187,8 @@ class Supervisor:
         reported = read_json_or_none(self.folder / "failure.json")
         if not isinstance(reported, dict) or reported.get("attempt") != self.status.attempt:
             reported = None
-        if said is not None:
+        if said == "finished" or (said == "stopped" and reported is None):
+            # A rank that failed takes the others with it, and those believe that they were asked to stop.
             self.status.ended(said, message=self._stopped_message() if said == "stopped" else "", **facts)
         elif reported is None and self._stop_requested():
             message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if forced else ""

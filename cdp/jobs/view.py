@@ -124,7 +124,7 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         kind=spec.kind,
         name=spec.name,
         state=state.state,
-        message=state.message or _waits_for(spec, state.state, positions) or str(beat.get("message", "")),
+        message=state.message or _waits_for(workspace, spec, state.state) or str(beat.get("message", "")),
         phase=str(beat.get("phase", "")),
         done=int(beat.get("done", 0)),
         total=int(beat.get("total", 0)),
@@ -151,11 +151,13 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
     )
 
 
-def _waits_for(spec: JobSpec, state: State, positions: Callable[[], dict[str, int]]) -> str:
-    """What a queued job says that has not joined the queue yet."""
-    if state is not State.QUEUED or not spec.after or spec.id in positions():
+def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:
+    """What a queued job says while a job that it builds on has not ended."""
+    if state is not State.QUEUED or not spec.after:
         return ""
-    return f"Starts after {' and '.join(spec.after)}."
+    queue = Queue(workspace)
+    pending = [job_id for job_id in spec.after if queue.pending(job_id)]
+    return f"Starts after {' and '.join(pending)}." if pending else ""
 
 
 def _damaged(folder: Path, error: WorkspaceError) -> JobView:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cdp import jobs
-from cdp.workspace import Workspace, read_json
+from cdp.workspace import Workspace, read_json, read_json_or_none
 
 PATIENCE_S = 60.0
 """How long a test waits for something that must happen before it calls it a failure; not a measure of speed."""
@@ -52,9 +52,14 @@ def until_state(workspace: Workspace, job_id: str, *wanted: str, patience_s: flo
         raise AssertionError(f"{error} (was: {', '.join(seen)}; {jobs.read_log(workspace, job_id)[-2000:]})") from None
 
 
+def saved_step(workspace: Workspace, job_id: str) -> int:
+    """The step of the counting worker's checkpoint; 0 before the first."""
+    return int((read_json_or_none(workspace.job(job_id) / "checkpoints" / "last.json") or {}).get("step", 0))
+
+
 def until_step(workspace: Workspace, job_id: str, step: int) -> None:
-    """Wait until the counting worker has done so many steps."""
-    until(lambda: jobs.view(workspace, job_id, with_size=False).done >= step, f"{job_id} to reach step {step}")
+    """Wait until the counting worker has saved so many steps."""
+    until(lambda: saved_step(workspace, job_id) >= step, f"{job_id} to reach step {step}")
 
 
 def status(workspace: Workspace, job_id: str) -> dict[str, Any]:

@@ -19,7 +19,7 @@ def submit(
 
 def test_it_starts_after_the_other_has_finished(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDP_CPU_SLOTS", "2")
-    first = submit(workspace, "first", steps=100)
+    first = submit(workspace, "first", steps=20)
     second = submit(workspace, "second", after=[first], steps=1)
     assert jobs.view(workspace, second).message == f"Starts after {first}."
     ended = until_state(workspace, second, "finished", "failed")

@@ -1,0 +1,87 @@
+"""GPUs as nvidia-smi names them, and the command lines that put a worker on them."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdp.errors import ConfigError
+from cdp.jobs.devices import DeviceRequest, list_gpus
+from cdp.jobs.launchers import command, environment
+from cdp.jobs.queue import CPU
+from cdp.jobs.spec import JobSpec
+
+ROWS = "GPU-aaaa, NVIDIA Fake, 81920, 0\nGPU-bbbb, NVIDIA Fake, 81920, 1\n"
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program called nvidia-smi that knows two GPUs."""
+    program = tmp_path / "bin" / "nvidia-smi"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\nprintf '{ROWS}'\n".replace("\n\n", "\n"))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:/usr/bin:/bin")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_gpus_are_listed_and_narrowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert [(gpu.uuid, gpu.memory_mb) for gpu in list_gpus()] == [("GPU-aaaa", 81920), ("GPU-bbbb", 81920)]
+    for visible, expected in (
+        ("1", ["GPU-bbbb"]),
+        ("GPU-aaaa", ["GPU-aaaa"]),
+        ("", []),
+        ("0,1", ["GPU-aaaa", "GPU-bbbb"]),
+    ):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", visible)
+        assert [gpu.uuid for gpu in list_gpus()] == expected
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_requests_are_checked() -> None:
+    gpus = list_gpus()
+    DeviceRequest.gpus(2).check(gpus)
+    DeviceRequest.named(["GPU-bbbb"]).check(gpus)
+    DeviceRequest.cpu().check([])
+    for request in (DeviceRequest.gpus(3), DeviceRequest.named(["GPU-zz"]), DeviceRequest.named(["GPU-aaaa"] * 2)):
+        with pytest.raises(ConfigError):
+            request.check(gpus)
+    assert DeviceRequest.from_dict(DeviceRequest.named(["GPU-bbbb"]).to_dict()) == DeviceRequest.named(["GPU-bbbb"])
+
+
+def test_no_nvidia_smi_means_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert list_gpus() == []
+
+
+def spec(launcher: str, device: DeviceRequest) -> JobSpec:
+    return JobSpec("j", "train", "j", "cdp.x", {}, "", 1, launcher=launcher, device=device)
+
+
+def test_command_lines(tmp_path: Path) -> None:
+    plain = command(spec("python", DeviceRequest.cpu()), tmp_path, (CPU,))
+    assert plain == [sys.executable, "-m", "cdp.x", str(tmp_path)]
+
+    on_cpu = command(spec("accelerate", DeviceRequest.cpu()), tmp_path, (CPU,))
+    assert "--cpu" in on_cpu
+    assert on_cpu[on_cpu.index("--num_processes") + 1] == "1"
+
+    two = command(spec("accelerate", DeviceRequest.gpus(2)), tmp_path, ("GPU-a", "GPU-b"))
+    assert "--multi_gpu" in two
+    assert two[two.index("--num_processes") + 1] == "2"
+    assert "MULTI_GPU" in (tmp_path / "accelerate.yaml").read_text()
+    assert two[-3:] == ["-m", "cdp.x", str(tmp_path)]
+
+    pair = command(spec("accelerate", DeviceRequest.cpu(processes=2)), tmp_path, (CPU,))
+    assert pair[pair.index("--nproc_per_node") + 1] == "2"
+
+
+def test_the_worker_sees_its_devices_only() -> None:
+    gpu = environment(spec("python", DeviceRequest.gpus(1)), ("GPU-b",), 3, {"A": "1", "CUDA_VISIBLE_DEVICES": "0"})
+    assert (gpu["CUDA_VISIBLE_DEVICES"], gpu["CDP_ATTEMPT"], gpu["A"]) == ("GPU-b", "3", "1")
+    cpu = environment(spec("python", DeviceRequest.cpu()), (CPU,), 1, {})
+    assert cpu["CUDA_VISIBLE_DEVICES"] == ""
+    assert "ACCELERATE_USE_CPU" not in gpu

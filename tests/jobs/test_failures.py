@@ -1,0 +1,115 @@
+"""Each way to fail gets its kind, a sentence, a hint and the end of the log."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+import pytest
+
+from cdp import jobs
+from cdp.jobs.failures import classify, last_words, log_tail
+from cdp.worker import failure_of
+from cdp.workspace import Workspace
+from tests.jobs.support import start, status, until_state
+
+KINDS = {
+    "data": "data",
+    "configuration": "configuration",
+    "network": "network",
+    "library network": "network",
+    "cuda": "cuda_out_of_memory",
+    "host memory": "host_out_of_memory",
+    "disk": "disk",
+    "bug": "bug",
+    "exit code": "bug",
+    "segfault": "bug",
+    "kill": "host_out_of_memory",
+}
+
+
+@pytest.mark.slow
+def test_workers_that_fail(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDP_CPU_SLOTS", "3")
+    ids = {how: start(workspace, "fail", how=how) for how in KINDS}
+    for how, job_id in ids.items():
+        job = until_state(workspace, job_id, "failed", "finished", "stopped", "lost")
+        assert job.state == "failed", how
+        assert job.failure is not None
+        assert job.failure["kind"] == KINDS[how], (how, job.failure)
+        assert job.failure["message"], how
+        assert job.failure["hint"] or how == "configuration"
+        assert f"about to fail: {how}" in "\n".join(job.failure["log_tail"])
+    assert status(workspace, ids["exit code"])["exit_code"] == 3
+    assert "over there" in (jobs.view(workspace, ids["exit code"]).failure or {})["message"]
+    assert status(workspace, ids["segfault"])["signal"] == signal.SIGSEGV
+    assert "line 7" in (jobs.view(workspace, ids["data"]).failure or {})["message"]
+
+
+@pytest.mark.slow
+def test_a_module_that_is_not_there(workspace: Workspace) -> None:
+    job = until_state(workspace, start(workspace, "no_such_worker"), "failed", "finished")
+    assert job.failure is not None
+    assert job.failure["kind"] == "configuration"
+    assert "no_such_worker" in job.failure["message"]
+
+
+LOGS = [
+    ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "cuda_out_of_memory"),
+    ("RuntimeError: [enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory", "host_out_of_memory"),
+    ("subprocess.CalledProcessError: Command died with <Signals.SIGKILL: 9>.", "host_out_of_memory"),
+    ("Signal 9 (SIGKILL) received by PID 4711", "host_out_of_memory"),
+    ("OSError: [Errno 28] No space left on device: 'model.safetensors'", "disk"),
+    ("urllib3.exceptions.MaxRetryError: Max retries exceeded with url", "network"),
+    ("ModuleNotFoundError: No module named 'nowhere'", "configuration"),
+    ("ZeroDivisionError: division by zero", "bug"),
+]
+
+
+@pytest.mark.parametrize(("line", "kind"), LOGS)
+def test_the_log_tells_where_the_worker_could_not(line: str, kind: str) -> None:
+    tail = ["Traceback (most recent call last):", '  File "x.py", line 3, in main', line]
+    failure = classify(exit_code=1, signal_number=None, reported=None, tail=tail)
+    assert failure["kind"] == kind
+    assert failure["message"] in line
+    assert failure["log_tail"] == tail
+
+
+def test_the_workers_own_word_counts_first() -> None:
+    said = {"kind": "data", "message": "bad line", "hint": "mend it", "attempt": 1}
+    failure = classify(exit_code=None, signal_number=9, reported=said, tail=["CUDA out of memory"])
+    assert (failure["kind"], failure["message"], failure["hint"]) == ("data", "bad line", "mend it")
+
+
+def test_a_kill_by_the_kernel_is_told_from_any_other() -> None:
+    by_kernel = classify(exit_code=None, signal_number=9, reported=None, tail=[], killed_for_memory=True)
+    other = classify(exit_code=None, signal_number=9, reported=None, tail=[])
+    assert "ran out of memory" in by_kernel["message"]
+    assert "most often" in other["message"]
+
+
+def test_the_launchers_noise_is_not_the_message() -> None:
+    tail = [
+        "ValueError: batch_size must be at least 2",
+        "Traceback (most recent call last):",
+        '  File "launch.py", line 1, in simple_launcher',
+        "subprocess.CalledProcessError: Command '[...]' returned non-zero exit status 1.",
+    ]
+    assert last_words(tail) == "ValueError: batch_size must be at least 2"
+
+
+def test_a_silent_end_has_a_message_all_the_same() -> None:
+    failure = classify(exit_code=7, signal_number=None, reported=None, tail=[])
+    assert "exit code 7" in failure["message"]
+
+
+def test_a_progress_bar_is_reduced_to_its_last_state(tmp_path: Path) -> None:
+    path = tmp_path / "log"
+    path.write_bytes(b"start\n" + b"".join(b"\r%d%%" % n for n in range(101)) + b"\nend\n\n")
+    assert log_tail(path) == ["start", "100%", "end"]
+
+
+def test_causes_are_followed() -> None:
+    error = RuntimeError("could not save")
+    error.__cause__ = OSError(28, "No space left on device")
+    assert failure_of(error)["kind"] == "disk"

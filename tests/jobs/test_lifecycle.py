@@ -1,0 +1,141 @@
+"""From submit to the result: what is written, what is shown, and what is not."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from cdp import jobs
+from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.jobs.spec import read_spec
+from cdp.workspace import Workspace, read_json, write_json
+from tests.jobs.support import start, status, until_state
+
+
+def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=5, name="Überraschung")
+    seen: list[jobs.JobView] = []
+    job = jobs.wait(workspace, job_id, seen.append, every_s=0.02)
+    assert (job.state, job.fraction, job.failure, job.attempt) == ("finished", 1.0, None, 1)
+    assert seen[0].state == "queued"
+    assert (job.name, job.done, job.total, job.unit, job.has_model) == ("Überraschung", 5, 5, "steps", True)
+    assert job.created <= job.started <= job.ended
+    assert read_json(workspace.job(job_id) / "results" / "count.json") == {"id": job_id, "counted": 5}
+    assert [m["step"] for m in jobs.read_metrics(workspace, job_id)] == [1, 2, 3, 4, 5]
+    assert "attempt 1 starts" in jobs.read_log(workspace, job_id)
+    recorded = status(workspace, job_id)
+    assert (recorded["phase"], recorded["outcome"], recorded["exit_code"]) == ("ended", "finished", 0)
+    whole = jobs.view(workspace, job_id)
+    assert whole.size is not None
+    assert whole.size > 500
+    assert json.loads(json.dumps(whole.to_dict()))["state"] == "finished"
+    assert not (workspace.job(job_id) / "reserve").exists()
+    assert not list((workspace.root / "queue").glob("*.json")), "its ticket is given back"
+
+
+def test_secrets_reach_the_worker_and_no_file(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEST_API_KEY", raising=False)
+    value = "sk-very-secret-0123456789"
+    job_id = start(workspace, steps=1, secret="TEST_API_KEY", env_secrets={"TEST_API_KEY": value})
+    until_state(workspace, job_id, "finished")
+    assert "secret seen" in jobs.read_log(workspace, job_id)
+    assert read_spec(workspace.job(job_id)).secrets == ("TEST_API_KEY",)
+    for path in workspace.root.rglob("*"):
+        if path.is_file():
+            assert value.encode() not in path.read_bytes(), path
+    with pytest.raises(ConfigError, match="TEST_API_KEY"):
+        jobs.resume(workspace, job_id)
+
+
+def test_a_relative_path_means_the_same_at_every_attempt(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read_spec(workspace.job(start(workspace, steps=1))).cwd == os.fspath(tmp_path)
+
+
+def test_jobs_are_found_by_id_by_its_beginning_and_by_name(workspace: Workspace) -> None:
+    first = start(workspace, steps=1, name="same")
+    second = start(workspace, steps=1, name="same")
+    for job_id in (first, second):
+        until_state(workspace, job_id, "finished")
+    assert jobs.resolve_job(workspace, first) == first
+    assert jobs.resolve_job(workspace, "same") == second, "of one name, the newest"
+    unique = next(first[:n] for n in range(1, len(first)) if not second.startswith(first[:n]))
+    assert jobs.resolve_job(workspace, unique) == first
+    with pytest.raises(NotFoundError, match="Several"):
+        jobs.resolve_job(workspace, "test-")
+    with pytest.raises(NotFoundError, match="nothing"):
+        jobs.resolve_job(workspace, "nothing")
+    for bad in ("../escape", "", "/"):
+        with pytest.raises(NotFoundError):
+            jobs.resolve_job(workspace, bad)
+
+
+def test_an_ended_job_can_be_deleted_and_an_active_one_cannot(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=100_000)
+    until_state(workspace, job_id, "running")
+    for forbidden in (jobs.delete, jobs.resume):
+        with pytest.raises(ConfigError, match="still active"):
+            forbidden(workspace, job_id)
+    jobs.stop(workspace, job_id)
+    until_state(workspace, job_id, "stopped")
+    assert not jobs.stop(workspace, job_id), "there is nothing to stop any more"
+    jobs.delete(workspace, job_id)
+    assert jobs.list_jobs(workspace) == []
+    assert list(workspace.jobs.iterdir()) == []
+    with pytest.raises(NotFoundError):
+        jobs.view(workspace, job_id)
+
+
+def test_a_damaged_specification_is_shown_not_hidden(workspace: Workspace) -> None:
+    folder = workspace.job("train-broken")
+    folder.mkdir(parents=True)
+    (folder / "spec.json").write_text('{"id": "train-br')
+    (job,) = jobs.list_jobs(workspace)
+    assert (job.id, job.state) == ("train-broken", "failed")
+    assert job.failure is not None
+    assert "spec.json" in job.failure["message"]
+    with pytest.raises(WorkspaceError, match=r"spec\.json"):
+        jobs.view(workspace, "train-broken")
+
+
+def test_what_cannot_be_given_is_refused_at_once(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(ConfigError, match="offers 0"):
+        start(workspace, device=jobs.DeviceRequest.gpus(2))
+    with pytest.raises(ConfigError, match="GPU-x"):
+        start(workspace, device=jobs.DeviceRequest.named(["GPU-x"]))
+    with pytest.raises(ConfigError, match="launcher"):
+        start(workspace, launcher="ssh")
+    monkeypatch.setenv("CDP_CPU_SLOTS", "many")
+    with pytest.raises(ConfigError, match="CDP_CPU_SLOTS"):
+        start(workspace)
+    assert jobs.list_jobs(workspace) == []
+
+
+def test_a_workspace_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with pytest.raises(WorkspaceError, match="file"):
+        start(Workspace(tmp_path / "file"))
+
+
+@pytest.mark.slow
+def test_a_clone_has_everything_to_submit_again(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=1, name="first")
+    spec = jobs.clone(workspace, job_id)
+    again = jobs.submit(
+        workspace, kind=spec.kind, name="second", module=spec.module, config={**spec.config, "steps": 2},
+        launcher=spec.launcher, device=spec.device, inputs=spec.inputs,
+    )  # fmt: skip
+    assert until_state(workspace, again, "finished").done == 2
+    until_state(workspace, job_id, "finished")
+
+
+def test_a_folder_without_a_specification_is_no_job(workspace: Workspace) -> None:
+    workspace.job("half-made").mkdir(parents=True)
+    write_json(workspace.job("half-made") / "status.json", {"phase": "queued"})
+    assert jobs.list_jobs(workspace) == []

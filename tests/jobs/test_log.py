@@ -1,0 +1,36 @@
+"""Reading a worker's log: its end, what is new, and what contains a text."""
+
+from __future__ import annotations
+
+from cdp import jobs
+from cdp.workspace import Workspace
+from tests.jobs.support import start, until_state
+
+
+def with_log(workspace: Workspace, content: bytes) -> str:
+    job_id = start(workspace, steps=1)
+    until_state(workspace, job_id, "finished")
+    (workspace.job(job_id) / "worker.log").write_bytes(content)
+    return job_id
+
+
+def test_log(workspace: Workspace) -> None:
+    lines = [f"line {n} ä".encode() for n in range(1000)]
+    job_id = with_log(workspace, b"\n".join(lines) + b"\n")
+    tail = jobs.read_log(workspace, job_id, tail_bytes=100)
+    assert tail.startswith("line 9")
+    assert tail.endswith("line 999 ä\n")
+    assert jobs.read_log(workspace, job_id).count("\n") == 1000
+
+    _, offset = jobs.follow_log(workspace, job_id)
+    with open(workspace.job(job_id) / "worker.log", "ab") as file:
+        file.write(b"fresh\n")
+    new, after = jobs.follow_log(workspace, job_id, offset=offset)
+    assert (new, after) == ("fresh\n", offset + 6)
+    assert jobs.follow_log(workspace, job_id, offset=after) == ("", after)
+
+    found, count = jobs.search_log(workspace, job_id, "LINE 99", limit=5)
+    assert count == 11
+    assert found[-1] == (1000, "line 999 ä")
+    assert len(found) == 5
+    assert jobs.search_log(workspace, job_id, "(")[1] == 0, "plain text, not a pattern"

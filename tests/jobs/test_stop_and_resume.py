@@ -1,0 +1,91 @@
+"""A stop saves what there is; a resume goes on from it, as a new attempt of the same job."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pytest
+
+from cdp import jobs
+from cdp.workspace import Workspace, read_jsonl
+from tests.jobs.support import saved_step, start, status, until, until_state, until_step
+
+
+def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=60, step_s=0.01)
+    until_step(workspace, job_id, 2)
+    assert jobs.stop(workspace, job_id)
+    stopped = until_state(workspace, job_id, "stopped", "finished")
+    assert stopped.state == "stopped"
+    assert "saved" in stopped.message
+    saved = saved_step(workspace, job_id)
+    assert 2 <= saved < 60
+
+    assert jobs.resume(workspace, job_id) == 2
+    job = until_state(workspace, job_id, "finished", "stopped", "failed")
+    assert (job.state, job.attempt, job.done) == ("finished", 2, 60)
+    began = list(read_jsonl(workspace.job(job_id) / "began.jsonl"))
+    assert [(b["attempt"], b["from"]) for b in began] == [(1, 0), (2, saved)]
+    assert [m["step"] for m in jobs.read_metrics(workspace, job_id)] == list(range(1, 61)), "each step once"
+    (earlier,) = job.history
+    assert (earlier["attempt"], earlier["outcome"]) == (1, "stopped")
+    assert "--- attempt 2 ---" in jobs.read_log(workspace, job_id)
+
+
+def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=1)
+    until_state(workspace, job_id, "finished")
+    lines = [(1, 1), (2, 1), (3, 1), (4, 1), (3, 2), (4, 2), (5, 2)]
+    with open(workspace.job(job_id) / "metrics.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(f'{{"step": {step}, "attempt": {attempt}}}\n' for step, attempt in lines)
+        file.write('{"step": 6, "att')
+    shown = [(m["step"], m["attempt"]) for m in jobs.read_metrics(workspace, job_id)]
+    assert shown == [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2)]
+
+
+def test_a_stop_at_once_does_not_wait(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=3600)
+    until_step(workspace, job_id, 1)
+    assert jobs.stop(workspace, job_id)
+    until_state(workspace, job_id, "stopping")
+    jobs.stop(workspace, job_id, at_once=True)
+    assert until_state(workspace, job_id, "stopped", "failed").state == "stopped"
+
+
+@pytest.mark.slow
+def test_a_finished_job_asked_to_stop_too_late_stays_finished(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=2)
+    until_state(workspace, job_id, "finished")
+    assert not jobs.stop(workspace, job_id)
+    assert jobs.view(workspace, job_id).state == "finished"
+    assert not (workspace.job(job_id) / "stop.request").exists()
+
+
+@pytest.mark.slow
+def test_a_polite_end_of_the_supervisor_is_a_stop(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=100_000)
+    until_step(workspace, job_id, 2)
+    os.kill(status(workspace, job_id)["supervisor_pid"], signal.SIGTERM)
+    stopped = until_state(workspace, job_id, "stopped", "failed", "lost")
+    assert stopped.state == "stopped"
+    assert "signal from outside" in stopped.message
+
+
+@pytest.mark.slow
+def test_a_silent_worker_is_stalled_and_can_be_stopped(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=100, silent_after=3, grace_s=0.5)
+    stalled = until_state(workspace, job_id, "stalled")
+    assert "No sign of life" in stalled.message
+    jobs.stop(workspace, job_id)
+    stopped = until_state(workspace, job_id, "stopped")
+    assert "did not stop within 0.5 seconds" in stopped.message
+
+
+@pytest.mark.slow
+def test_an_ended_supervisor_is_collected(workspace: Workspace) -> None:
+    """A page that submits many jobs must not gather zombies."""
+    job_id = start(workspace, steps=1)
+    until_state(workspace, job_id, "finished")
+    pid = status(workspace, job_id)["supervisor_pid"]
+    until(lambda: not os.path.exists(f"/proc/{pid}"), "the supervisor to be collected")
