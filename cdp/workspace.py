@@ -11,8 +11,6 @@ import json
 import os
 import re
 import secrets
-import tempfile
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -119,22 +117,29 @@ def now() -> str:
 
 def write_bytes(path: Path, data: bytes) -> None:
     """Write a file so that a reader sees the old or the new content, never a part: temp, fsync, rename."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
-        with os.fdopen(handle, "wb") as file:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "xb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        Path(temporary).unlink(missing_ok=True)
+        _remove(temporary)
         raise WorkspaceError(
             f"{path} could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
         ) from error
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        _remove(temporary)
         raise
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:
+        pass
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -223,11 +228,3 @@ def folder_size(path: Path) -> int:
             except OSError:
                 continue
     return total
-
-
-def age_seconds(path: Path) -> float | None:
-    """Seconds since ``path`` last changed, never negative; None if it is not there."""
-    try:
-        return max(0.0, time.time() - path.stat().st_mtime)
-    except OSError:
-        return None

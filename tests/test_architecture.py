@@ -18,7 +18,7 @@ LAYERS: dict[str, set[str]] = {
     "corpus": BASE,
     "complexity": BASE,
     "synthesis": BASE | {"corpus", "complexity"},
-    "metrics": BASE | {"corpus", "complexity"},
+    "metrics": BASE | {"corpus", "complexity", "training"},
     "training": BASE | {"corpus", "complexity", "evaluation"},
     "evaluation": BASE | {"corpus", "complexity", "training"},
     "principle": BASE | {"corpus", "complexity"},
