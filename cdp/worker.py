@@ -138,10 +138,11 @@ class Job:
             self._heard_stop = True
         return self._heard_stop
 
-    def _hold_lock(self) -> None:
-        """Hold ``worker.lock`` until the process ends; the descriptor stays open on purpose."""
-        if self.is_main:
-            wait_for_lock(self.folder / "worker.lock", "The job's folder", wait_s=5.0)
+    def _hold_lock(self) -> int | None:
+        """Take ``worker.lock`` on rank 0; closing the descriptor, or the end of the process, gives it back."""
+        if not self.is_main:
+            return None
+        return wait_for_lock(self.folder / "worker.lock", "The job's folder", wait_s=5.0)
 
     def _watch_supervisor(self) -> None:
         """Without its supervisor nobody would see the worker end: it takes that as a request to stop.
@@ -258,8 +259,9 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         raise SystemExit(2)
     job = Job(Path(arguments[0]).resolve())
     signal.signal(signal.SIGTERM, lambda *_: job._stop.set())
+    lock: int | None = None
     try:
-        job._hold_lock()
+        lock = job._hold_lock()
         job._watch_supervisor()
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
         main(job)
@@ -270,6 +272,9 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         sys.stderr.flush()
         _report_failure(job, error)
         raise SystemExit(1) from None
+    finally:
+        if lock is not None:
+            os.close(lock)
 
 
 def _report_failure(job: Job, error: Exception) -> None:

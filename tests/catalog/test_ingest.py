@@ -1,0 +1,144 @@
+"""The catalogue follows the files: once, again, after changes, and with files that cannot be used."""
+
+from __future__ import annotations
+
+import os
+import shutil
+
+import pytest
+
+from cdp import catalog
+from cdp.workspace import Workspace, write_json
+from tests.catalog.support import add_evaluation, add_job
+
+
+def everything(workspace: Workspace) -> dict[str, list[object]]:
+    """All rows of all tables, sorted: equal catalogues give equal values."""
+    tables = ("corpora", "query_sets", "jobs", "trainings", "evaluations", "scores", "metrics", "retrievers")
+    return {table: sorted(catalog.query(workspace, f"SELECT * FROM {table}").rows, key=repr) for table in tables}
+
+
+def filled(workspace: Workspace) -> None:
+    write_json(workspace.corpus("c-1") / "manifest.json", {"id": "c-1", "name": "C", "n_documents": 7, "hash": "x"})
+    query_set = {"id": "q-1", "name": "Q", "corpus_id": "c-1", "method": "diverse", "generator": "template",
+                 "per_doc": 5, "n_documents": 7, "n_queries": 35, "created": "2026-01-01"}  # fmt: skip
+    write_json(workspace.query_set("q-1") / "manifest.json", query_set)
+    add_job(workspace, "train-1", "train")
+    training = {"id": "train-1", "retriever": "static-minilm", "query_set": "q-1", "weighting": "cw", "pairs": 35,
+                "steps": 3, "seconds": 2, "loss_first": 1.0, "loss_last": 0.5, "model_hash": "m1"}  # fmt: skip
+    write_json(workspace.job("train-1") / "results" / "training.json", training)
+    add_job(workspace, "metrics-1", "metrics")
+    measures = [{"name": "dist_sim", "value": 0.7, "n_documents": 7, "interval": [0.6, 0.8]},
+                {"name": "paraphrase_ratio", "value": None, "interval": None}]  # fmt: skip
+    write_json(workspace.job("metrics-1") / "results" / "metrics.json", {"query_set": "q-1", "measures": measures})
+    add_evaluation(workspace, "evaluate-1", "static-minilm")
+    add_evaluation(workspace, "evaluate-2", "train-1")
+
+
+def test_every_kind_of_file_becomes_rows(workspace: Workspace) -> None:
+    filled(workspace)
+    report = catalog.ingest(workspace)
+    assert (report.added, report.updated, report.removed, report.problems) == (10, 0, 0, [])
+    counts = {table: len(rows) for table, rows in everything(workspace).items()}
+    assert counts == {"corpora": 1, "query_sets": 1, "jobs": 4, "trainings": 1, "evaluations": 2, "scores": 80,
+                      "metrics": 2, "retrievers": 2}  # fmt: skip
+    low, high = catalog.query(workspace, "SELECT low, high FROM metrics WHERE measure = 'dist_sim'").rows[0]
+    assert (low, high) == (0.6, 0.8)
+    assert catalog.trainings(workspace)[0]["result"]["model_hash"] == "m1"
+    assert {row["id"]: row["n_evaluations"] for row in catalog.retrievers(workspace)} == {
+        "static-minilm": 1, "train-1": 1,
+    }  # fmt: skip
+    assert [row["measure"] for row in catalog.query_set_metrics(workspace, "q-1")] == ["dist_sim", "paraphrase_ratio"]
+    assert catalog.query_set_metrics(workspace, "other") == []
+
+
+def test_again_changes_nothing_and_a_rebuild_gives_the_same(workspace: Workspace) -> None:
+    filled(workspace)
+    catalog.ingest(workspace)
+    first = everything(workspace)
+    again = catalog.ingest(workspace)
+    assert (again.added, again.updated, again.removed, again.unchanged) == (0, 0, 0, 10)
+    assert everything(workspace) == first
+    report = catalog.rebuild(workspace)
+    assert report.added == 10
+    assert everything(workspace) == first
+    assert "rebuilt" in catalog.notes(workspace)[0][1]
+
+
+def test_changes_replace_and_deletions_remove(workspace: Workspace) -> None:
+    filled(workspace)
+    catalog.ingest(workspace)
+    add_evaluation(workspace, "evaluate-1", "static-minilm", values={"q1": 0.25, "q2": 0.75})
+    shutil.rmtree(workspace.job("evaluate-2"))
+    report = catalog.ingest(workspace)
+    assert (report.added, report.updated, report.removed) == (0, 2, 2)
+    (row,) = catalog.evaluations(workspace)
+    assert row["ndcg@10"] == 0.5
+    assert catalog.query(workspace, "SELECT count(*) FROM scores").rows == [(4,)]
+
+
+def test_a_change_within_the_same_instant_is_seen(workspace: Workspace) -> None:
+    """Neither time nor size differs, only what is inside."""
+    add_evaluation(workspace, "evaluate-1", "a", values={"q1": 0.25})
+    path = workspace.job("evaluate-1") / "results" / "evaluation.json"
+    before = path.stat()
+    catalog.ingest(workspace)
+    add_evaluation(workspace, "evaluate-1", "a", values={"q1": 0.75})
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_size == before.st_size
+    assert catalog.evaluations(workspace)[0]["ndcg@10"] == 0.75
+
+
+BROKEN = {
+    "no JSON": ('{"id": "evaluate', "not valid JSON"),
+    "a list": ("[1, 2]", "JSON object"),
+    "fields missing": ('{"schema": 1}', "not as expected"),
+    "not UTF-8": (b'{"id": "\xff"}', "JSON"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_a_file_that_cannot_be_used_is_reported_and_stops_nothing(workspace: Workspace, name: str) -> None:
+    add_evaluation(workspace, "evaluate-1", "a")
+    add_job(workspace, "evaluate-2")
+    content, words = BROKEN[name]
+    path = workspace.job("evaluate-2") / "results" / "evaluation.json"
+    path.parent.mkdir()
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    report = catalog.ingest(workspace)
+    assert len(report.problems) == 1
+    assert "evaluate-2" in report.problems[0]
+    assert words in report.problems[0]
+    assert len(catalog.evaluations(workspace)) == 1
+    add_evaluation(workspace, "evaluate-2", "b")
+    assert catalog.ingest(workspace).problems == []
+    assert len(catalog.evaluations(workspace)) == 2
+
+
+def test_scores_that_do_not_fit_their_queries_are_refused(workspace: Workspace) -> None:
+    add_evaluation(workspace, "evaluate-1", "a", per_query={"query_ids": ["q1", "q2"], "ndcg@10": [0.5]})
+    add_evaluation(workspace, "evaluate-2", "a", measures={"ndcg@10": float("nan")})
+    problems = catalog.ingest(workspace).problems
+    assert "2 query ids but 1 values" in problems[0]
+    assert "not a number" in problems[1]
+    assert catalog.evaluations(workspace) == []
+
+
+def test_an_empty_workspace_has_an_empty_catalogue(workspace: Workspace) -> None:
+    assert catalog.ingest(workspace).to_dict() == {
+        "added": 0, "updated": 0, "removed": 0, "unchanged": 0, "problems": [], "note": "",
+    }  # fmt: skip
+    assert catalog.evaluations(workspace) == []
+
+
+@pytest.mark.slow
+def test_many_results_and_scores(workspace: Workspace) -> None:
+    """Beyond one batch: 1,200 evaluations with 250 queries each and two measures."""
+    values = {f"query-{n}": n / 250 for n in range(250)}
+    for n in range(1200):
+        add_evaluation(workspace, f"evaluate-{n:04d}", f"r{n % 20}", f"b{n % 5}", values)
+    assert catalog.ingest(workspace).added == 2400
+    assert catalog.query(workspace, "SELECT count(*), sum(value) FROM scores WHERE measure = 'ndcg@10'").rows == [
+        (300_000, pytest.approx(1200 * sum(values.values())))
+    ]
+    assert len(catalog.evaluations(workspace)) == 1200
