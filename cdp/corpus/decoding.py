@@ -35,6 +35,9 @@ _FREQUENT = {
 }
 """Per encoding, characters that make up most non-ASCII characters of texts really written in it."""
 
+_OTHER_SCRIPTS = ("cp1251", "koi8_r", "cp1256")
+"""One byte per letter of a script that is not mixed with Latin letters within a word."""
+
 
 def likely_encoding(data: bytes) -> str:
     """The most plausible encoding of bytes that are not UTF-8; ``latin-1``, which fits any bytes, as last resort."""
@@ -51,11 +54,22 @@ def likely_encoding(data: bytes) -> str:
             text = decoder.decode(data)
         except UnicodeDecodeError:
             continue
+        if encoding in _OTHER_SCRIPTS and _within_latin_words(text):
+            continue
         foreign = [c for c in text if not c.isascii()]
         share = sum(c in frequent for c in foreign) / max(1, len(foreign))
         if share > best_share:
             best, best_share = encoding, share
     return best
+
+
+def _within_latin_words(text: str) -> bool:
+    """Whether most letters beyond ASCII stand next to an ASCII letter, as accents do and Cyrillic or Arabic do not."""
+    places = [i for i, c in enumerate(text) if not c.isascii() and c.isalpha()]
+    touching = sum(
+        any(c.isascii() and c.isalpha() for c in text[max(0, i - 1) : i] + text[i + 1 : i + 2]) for i in places
+    )
+    return touching > len(places) / 2
 
 
 class _Utf8(io.RawIOBase):

@@ -1,0 +1,116 @@
+"""The commands as such: help, exit codes, JSON, and each of the five steps on the demo collection."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cdp import cli
+from cdp.cli.options import commands
+from cdp.workspace import Workspace
+from tests.cli.support import answer, run
+from tests.support import REPOSITORY
+
+
+def test_every_command_has_a_help_and_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in commands():
+        with pytest.raises(SystemExit) as ended:
+            cli.main([*name.split(), "--help"])
+        assert ended.value.code == 0
+        assert "--json" in capsys.readouterr().out, name
+
+
+def test_no_command_shows_the_help(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main([]) == 2
+    assert "corpus" in capsys.readouterr().out
+    assert cli.main(["corpus"]) == 2
+    assert "add" in capsys.readouterr().out
+
+
+def test_empty_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (
+        ["corpus", "list"],
+        ["queries", "list"],
+        ["jobs", "list"],
+        ["results", "list"],
+        ["benchmark", "list"],
+    ):
+        assert cli.main(words) == 0
+        assert capsys.readouterr().out.strip().lower().startswith("no "), words
+        assert cli.main([*words, "--json"]) == 0
+        assert capsys.readouterr().out.strip() == "[]", words
+    assert not workspace.corpora.exists()
+
+
+@pytest.mark.slow
+def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
+    assert len(answer("demo")) == 4
+    assert answer("demo") == []
+
+    preview = answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
+    assert {name: len(m["queries"]) for name, m in preview["methods"].items()} == {"diverse": 8, "paraphrase": 8}
+    assert preview["methods"]["diverse"]["self_bleu"] < preview["methods"]["paraphrase"]["self_bleu"]
+
+    generated = answer("queries", "generate", "--corpus", "demo", "--per-doc", "3", "--wait")
+    assert generated["state"] == "finished"
+    made = next(q for q in answer("queries", "list") if q["generator"] == "template")
+    assert (made["n_documents"], made["n_queries"]) == (96, 288)
+
+    quick = answer("metrics", "demo diverse", "--human", "demo paraphrase", "--quick")
+    assert {"self_bleu", "len_sim", "cw"} <= {value["name"] for value in quick["measures"]}
+
+    advice = answer("cw", "recommend", "--benchmark", "demo")
+    assert advice["level"] == "test"
+    assert advice["interval"][0] < advice["mean_cw"] < advice["interval"][1]
+
+    trained = answer("train", "demo diverse", "--weighting", "cw", "--wait")
+    assert trained["state"] == "finished"
+    for retriever in ("static-minilm", trained["id"]):
+        evaluated = answer("evaluate", retriever, "--benchmark", "demo", "--wait")
+        assert evaluated["state"] == "finished"
+        assert 20 < evaluated["ndcg@10"] < 100
+    rows = answer("results", "compare", "--baseline", "static-minilm")["rows"]
+    assert {row["retriever_id"] for row in rows} == {"static-minilm", trained["id"]}
+    table = run("results", "compare", "--baseline", "static-minilm", "--format", "csv").stdout.splitlines()
+    assert len(table) == 3
+    assert table[0].startswith("benchmark,split,protocol,retriever,")
+
+
+@pytest.mark.slow
+def test_a_failed_job_is_exit_code_1_and_says_why(workspace: Workspace, tmp_path: Path) -> None:
+    answer("demo")
+    benchmark = tmp_path / "copy"
+    shutil.copytree(REPOSITORY / "data" / "demo", benchmark)
+    job = answer("evaluate", "static-minilm", "--benchmark", str(benchmark))["id"]
+    shutil.rmtree(benchmark)
+    done = run("jobs", "wait", job, code=1)
+    assert "failed" in done.stdout
+    assert "copy" in done.stdout
+
+
+@pytest.mark.slow
+def test_ctrl_c_leaves_the_job_running_and_says_so(workspace: Workspace) -> None:
+    answer("demo")
+    command = [sys.executable, "-m", "cdp", "train", "demo diverse", "--set", "epochs=1000", "--wait"]
+    waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    try:
+        while not (jobs := answer("jobs", "list")) or jobs[0]["state"] != "running":
+            assert waiting.poll() is None
+            time.sleep(0.2)
+        os.kill(waiting.pid, signal.SIGINT)
+        _, said = waiting.communicate(timeout=60)
+    finally:
+        waiting.kill()
+    job = jobs[0]["id"]
+    assert "goes on in the background" in said
+    assert answer("jobs", "show", job)["state"] in ("running", "queued")
+    run("jobs", "stop", job)
+    run("jobs", "wait", job, code=1)
+    assert answer("jobs", "show", job)["state"] == "stopped"
