@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from cdp.complexity import tokenizers
+from cdp.complexity.stopwords import WITHOUT_LIST
 
 Words = Callable[[Iterable[str]], Iterator[list[str]]]
 
@@ -71,11 +72,12 @@ def language_of(code: str) -> Language:
         if code in WITHOUT_SPACES
         else "; not one of the paper's languages"
     )
+    listed = "Stopwords ISO, as installed"
     return Language(
         code,
-        WITHOUT_SPACES.get(code, code),
+        WITHOUT_SPACES.get(code) or WITHOUT_LIST.get(code) or code,
         "runs of letters, digits and combining marks" + caution,
-        "Stopwords ISO, as installed",
+        "none is known, so every word counts and CW is too high" if code in WITHOUT_LIST else listed,
         tokenizers.marked_words,
         as_in_paper=False,
     )

@@ -18,6 +18,9 @@ QUESTION_WORDS_KEPT = "question-words-kept"
 
 SHIPPED = SHIPPED_DATA / "stopwords"
 
+WITHOUT_LIST = {"ka": "Georgian", "ne": "Nepali", "sr": "Serbian", "ta": "Tamil", "te": "Telugu"}
+"""Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count."""
+
 
 def normalise(word: str) -> str:
     """The form in which words are compared: NFC, lower case."""
@@ -70,6 +73,8 @@ def _standard(language: str) -> frozenset[str]:
     shipped = SHIPPED / f"{language}.txt"
     if shipped.is_file():
         return _read(shipped)
+    if language in WITHOUT_LIST:
+        return frozenset()
     import stopwordsiso
 
     if not stopwordsiso.has_lang(language):

@@ -34,10 +34,13 @@ def dist_sim(synthetic: Queries, human: Queries, encoder: Encoder) -> float:
     return float(np.mean(document_dist_sims(aligned(synthetic, human), encoder)))
 
 
-def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encoder) -> NDArray[np.float64]:
-    """Dist-Sim of each document from its (synthetic, human) queries, both not empty: shape (n_documents,).
+def document_dist_sims(
+    pairs: Sequence[tuple[Sequence[str], Sequence[str]]], encoder: Encoder, depths: Sequence[int | None] = (None,)
+) -> NDArray[np.float64]:
+    """Dist-Sim of each document from its (synthetic, human) queries, both not empty: shape (n_documents, n_depths).
 
-    The mean cosine over all pairs is the dot product of the two sides' mean unit vectors.
+    A depth M takes the first M synthetic queries, None all. The mean cosine over all pairs is the dot product of the
+    two sides' mean unit vectors, so each distinct query is encoded once and no pair is formed.
     """
     rows: dict[str, int] = {}
     for synthetic, human in pairs:
@@ -48,7 +51,11 @@ def document_dist_sims(pairs: Sequence[tuple[Sequence[str], Sequence[str]]], enc
     def mean_direction(texts: Sequence[str]) -> NDArray[np.float64]:
         return unit[[rows[text] for text in texts]].mean(axis=0)
 
-    return np.array([mean_direction(s) @ mean_direction(h) for s, h in pairs])
+    values = [
+        [mean_direction(synthetic[:depth]) @ direction for depth in depths]
+        for synthetic, direction in ((synthetic, mean_direction(human)) for synthetic, human in pairs)
+    ]
+    return np.array(values).reshape(len(pairs), len(depths))
 
 
 def unit_vectors(embeddings: ArrayLike, n: int) -> NDArray[np.float64]:

@@ -10,7 +10,6 @@ from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from cdp.metrics.sampling import CorpusPool
 from cdp.metrics.self_bleu import SMOOTHING, bleu_against_others
 from cdp.metrics.tokens import TOKENIZER, tokens, word_count
 from cdp.metrics.values import CORPUS, MetricValue, aggregate, mean_over_queries
-from cdp.workspace import Workspace, read_jsonl
+from cdp.workspace import Workspace, read_json_or_none, read_jsonl
 
 DEPTHS = (1, 2, 3, 5, 10, 20)
 """The M at which nested values are given besides the full number of queries; the paper's."""
@@ -58,11 +57,24 @@ class QuerySetMeasures:
 
 def read_queries(workspace: Workspace, query_set: str) -> Iterator[DocumentQueries]:
     """(document id, queries) of each document of a query set, streamed; NotFoundError if there is no such set."""
-    folder = workspace.queries / Path(query_set).name
-    if not (folder / "manifest.json").is_file():
+    query_set_manifest(workspace, query_set)
+    lines = read_jsonl(workspace.query_set(query_set) / "queries.jsonl")
+    return ((record["document_id"], record["queries"]) for record in lines)
+
+
+def query_set_manifest(workspace: Workspace, query_set: str) -> dict[str, Any]:
+    """The manifest of a query set; NotFoundError if there is no such set."""
+    manifest = read_json_or_none(workspace.query_set(query_set) / "manifest.json")
+    if not isinstance(manifest, dict):
         known = sorted(path.parent.name for path in workspace.queries.glob("*/manifest.json"))
         raise NotFoundError("query set", query_set, known=known)
-    return ((record["document_id"], record["queries"]) for record in read_jsonl(folder / "queries.jsonl"))
+    return manifest
+
+
+def depths_of(queries: Sequence[Sequence[str]]) -> list[int]:
+    """The M at which nested values are given: those of ``DEPTHS`` below the largest number of queries, and that."""
+    most = max(map(len, queries), default=0)
+    return [*(depth for depth in DEPTHS if depth < most), most]
 
 
 def measure_query_set(

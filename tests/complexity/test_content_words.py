@@ -140,6 +140,8 @@ def test_the_table_says_how_each_language_is_counted() -> None:
     assert "not one of the paper's" in language_of("de").tokenizer
     assert "far too low" in language_of("th").tokenizer
     assert not language_of("de").as_in_paper
+    assert "every word counts" in language_of("ta").stopwords
+    assert content_words("இது ஒரு சொல்", "ta") == {"இது", "ஒரு", "சொல்"}
 
 
 def test_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:

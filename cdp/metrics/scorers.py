@@ -1,0 +1,235 @@
+"""The models behind the model-based measures: what scores a pair of queries, and what embeds queries.
+
+torch and sentence-transformers are imported inside the functions. A model that is neither on this machine nor to be
+had from the hub is known to be missing within seconds, not after minutes of retries.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.embedded import minilm_folder
+from cdp.errors import ModelError
+from cdp.metrics.dist_sim import unit_vectors
+from cdp.metrics.measure import Measure
+from cdp.metrics.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
+from cdp.workspace import Workspace
+
+CROSS_ENCODER = "cross-encoder/quora-distilroberta-base"
+"""The paper does not name its cross-encoder; this one was trained to tell duplicate questions, score 0 to 1."""
+
+BI_ENCODER = "bi-encoder"
+STAND_IN_MODEL = "minilm"
+
+CALIBRATED_THRESHOLD = 0.60
+"""Cosine of two all-MiniLM-L6-v2 embeddings above which a pair counts as paraphrases."""
+
+HUB_TIMEOUT_S = 8.0
+LONGEST_PAIR = 512
+"""Tokens of a pair that a cross-encoder reads at most; the rest is cut off."""
+
+
+@dataclass(frozen=True)
+class PairScorer:
+    """Scores pairs of queries.
+
+    ``score`` maps n pairs to float64 of shape (n,). ``by_length`` says that pairs should come sorted by length (a
+    cross-encoder pads each batch to its longest); otherwise pairs of the same document should come together. ``note``
+    says why this scorer stands in for another.
+    """
+
+    measure: Measure
+    model: str
+    threshold: float
+    by_length: bool
+    score: Callable[[Sequence[Pair]], NDArray[np.float64]]
+    note: str = ""
+
+
+def load_scorer(
+    choice: str,
+    workspace: Workspace,
+    *,
+    threshold: float | None = None,
+    batch_size: int = 128,
+    device: str | None = None,
+) -> PairScorer:
+    """The scorer of a choice: ``auto``, ``bi-encoder``, or a cross-encoder's name or folder.
+
+    ``auto`` is the default cross-encoder if it can be loaded and the bi-encoder stand-in if not, and then says why.
+    ``threshold`` None means 0.5 for a cross-encoder and the calibrated cosine for the stand-in. ModelError if a model
+    that was asked for by name cannot be loaded or does not score pairs.
+    """
+    if choice == BI_ENCODER:
+        return _bi_encoder(workspace, threshold, batch_size, device)
+    try:
+        name = CROSS_ENCODER if choice == "auto" else choice
+        return _cross_encoder(name, THRESHOLD if threshold is None else threshold, batch_size, device)
+    except ModelError as error:
+        if choice != "auto":
+            raise
+        return _bi_encoder(workspace, None, batch_size, device, note=error.message)
+
+
+def load_encoder(
+    name: str, workspace: Workspace, *, batch_size: int = 128, device: str | None = None
+) -> Callable[[list[str]], NDArray[np.float64]]:
+    """An encoder of queries: ``minilm``, a training job's id, or any sentence-transformers model's folder or name.
+
+    A query prompt that the model brings along is used. The result maps n texts to unit vectors, float64 of shape
+    (n, dim). ModelError if the model is not there or cannot be loaded.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    source, local = _find_encoder(name, workspace)
+    with _loading(name):
+        model = SentenceTransformer(source, device=device, local_files_only=local)
+    prompt = model.prompts.get("query", "")
+
+    def encode(texts: list[str]) -> NDArray[np.float64]:
+        if not texts:
+            return np.zeros((0, 1))
+        clean = [_encodable(text) for text in texts]
+        return unit_vectors(
+            model.encode(clean, prompt=prompt, batch_size=batch_size, show_progress_bar=False), len(texts)
+        )
+
+    return encode
+
+
+def _find_encoder(name: str, workspace: Workspace) -> tuple[str, bool]:
+    """Where an encoder is, and whether that is on this machine."""
+    if name == STAND_IN_MODEL:
+        return str(minilm_folder()), True
+    trained = workspace.jobs / Path(name).name / "model"
+    for folder in (Path(name).expanduser(), trained):
+        if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
+            return str(folder), True
+    return name, _is_local(name)
+
+
+def _bi_encoder(
+    workspace: Workspace, threshold: float | None, batch_size: int, device: str | None, note: str = ""
+) -> PairScorer:
+    """The cosine of two embeddings in place of a cross-encoder's score.
+
+    Its threshold was chosen on one half of the demo collection's documents and of XQuAD's and FairytaleQA's, between
+    recorded paraphrases and different questions of one document (``benchmarks/calibrate_paraphrase.py``).
+    """
+    encode = load_encoder(STAND_IN_MODEL, workspace, batch_size=batch_size, device=device)
+
+    def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        rows: dict[str, int] = {}
+        for pair in pairs:
+            for text in pair:
+                rows.setdefault(text, len(rows))
+        vectors = encode(list(rows))
+        left, right = ([rows[pair[side]] for pair in pairs] for side in (0, 1))
+        return np.einsum("ij,ij->i", vectors[left], vectors[right]) if len(pairs) else np.zeros(0)
+
+    return PairScorer(
+        STAND_IN, STAND_IN_MODEL, CALIBRATED_THRESHOLD if threshold is None else threshold, False, score, note
+    )
+
+
+def _cross_encoder(name: str, threshold: float, batch_size: int, device: str | None) -> PairScorer:
+    folder = Path(name).expanduser()
+    local = folder.is_dir() or _is_local(name)
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
+    with _loading(name):
+        model = CrossEncoder(
+            str(folder) if folder.is_dir() else name,
+            device=device,
+            local_files_only=local,
+            model_kwargs={"dtype": "float16" if on_gpu else "float32"},
+        )
+    if model.num_labels != 1:
+        raise ModelError(
+            f"The model {name} gives {model.num_labels} scores per pair; CE needs one that says how alike two are.",
+            hint=f"Use {CROSS_ENCODER}, or {BI_ENCODER}.",
+        )
+    model.max_seq_length = min(model.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
+
+    def score(pairs: Sequence[Pair]) -> NDArray[np.float64]:
+        scores = model.predict(
+            [(_encodable(a), _encodable(b)) for a, b in pairs],
+            batch_size=batch_size,
+            show_progress_bar=False,
+            activation_fn=torch.nn.Sigmoid(),
+        )
+        return checked_scores(scores, len(pairs))
+
+    return PairScorer(MEASURE, name, threshold, True, score)
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates, which a tokenizer refuses, as question marks."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+@contextmanager
+def _loading(name: str) -> Iterator[None]:
+    """What goes wrong while a model is loaded, as a ModelError; running out of memory stays what it is."""
+    try:
+        yield
+    except (OSError, ValueError, ImportError, KeyError, RuntimeError, TypeError) as error:
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"The model {name} cannot be loaded: {reason}") from error
+
+
+def _is_local(name: str) -> bool:
+    """Whether a hub model is in the local cache; ModelError if it is not and the hub cannot give it."""
+    from huggingface_hub import try_to_load_from_cache
+    from huggingface_hub.errors import HFValidationError
+
+    try:
+        cached = isinstance(try_to_load_from_cache(name, "config.json"), str)
+    except HFValidationError as error:
+        raise ModelError(f"{name!r} is neither a folder nor the name of a model.") from error
+    if not cached:
+        _ask_hub(name)
+    return cached
+
+
+def _ask_hub(name: str) -> None:
+    """Whether the hub has the model, asked once and within ``HUB_TIMEOUT_S``; ModelError if not."""
+    answer: list[Any] = []
+
+    def ask() -> None:
+        from huggingface_hub import HfApi
+
+        try:
+            answer.append(HfApi().model_info(name, timeout=HUB_TIMEOUT_S))
+        except Exception as error:
+            answer.append(error)
+
+    offline = os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on")
+    if not offline:
+        thread = threading.Thread(target=ask, daemon=True, name="hub-question")
+        thread.start()
+        thread.join(HUB_TIMEOUT_S)
+    if answer and not isinstance(answer[0], Exception):
+        return
+    kind = type(answer[0]).__name__ if answer else ""
+    if kind == "RepositoryNotFoundError":
+        raise ModelError(f"The model hub has no model {name}.", hint="Check the name, or give a folder.")
+    if kind == "GatedRepoError":
+        raise ModelError(f"The model {name} is gated.", hint="Accept its terms on the hub and log in.")
+    raise ModelError(
+        f"The model {name} is not on this machine and the model hub cannot be reached.",
+        hint="Connect to the network or give a folder.",
+    )
