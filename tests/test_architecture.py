@@ -22,21 +22,22 @@ LAYERS: dict[str, set[str]] = {
     "training": BASE | {"corpus", "complexity", "evaluation"},
     "evaluation": BASE | {"corpus", "complexity", "training"},
     "principle": BASE | {"corpus", "complexity"},
+    "studies": BASE | {"corpus", "complexity", "synthesis", "training", "evaluation", "principle"},
     "jobs": BASE,
     "catalog": BASE,
 }
 ROOMS = set(LAYERS)
 LAYERS["services"] = BASE | ROOMS
-LAYERS["charts"] = BASE | {"services", "principle"}
+LAYERS["charts"] = BASE | {"services", "principle", "studies"}
 LAYERS["ui"] = BASE | {"services", "charts"}
-LAYERS["cli"] = BASE | {"services"}
+LAYERS["cli"] = BASE | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
 
 HEAVY = {"torch", "transformers", "sentence_transformers"}
 ALLOWED: dict[str, set[str]] = {
     "streamlit": {"app", "pages", "ui"},
     "duckdb": {"catalog"},
-    **{name: {"metrics", "training", "evaluation", "synthesis"} for name in HEAVY},
+    **{name: {"metrics", "training", "evaluation", "synthesis", "studies"} for name in HEAVY},
 }
 
 

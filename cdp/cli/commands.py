@@ -11,15 +11,22 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from cdp import __version__
 from cdp.cli import text as show
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, say, started
+from cdp.cli.principle import (  # noqa: F401 - handlers by name
+    principle,
+    published_list,
+    published_show,
+    study_list,
+    study_plan,
+    study_report,
+    study_run,
+)
 from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.workspace import Workspace
-
-DONE, FAILED, BAD_INPUT = 0, 1, 2
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 
@@ -39,12 +46,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
-
-
-def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
-    """Print the answer: as JSON if asked for, else as text."""
-    print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2) if arguments.json else text)
-    return DONE
 
 
 # corpus, benchmark
@@ -157,7 +158,7 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
         found = complexity.profile_query_set(workspace, a.query_set, language=a.language)
     if a.action == "profile":
         return say(a, {"name": found.name, **show.plain(found.profile)}, show.cw_profile(found))
-    answer = found.recommend(domain=a.domain)
+    answer = found.recommend(domain=a.domain, budget=a.budget, n_documents=a.documents)
     return say(a, {"name": found.name, **show.plain(answer)}, show.recommendation(found.name, answer))
 
 
@@ -211,23 +212,6 @@ def results_compare(workspace: Workspace, a: argparse.Namespace) -> int:
     return DONE
 
 
-# principle
-
-
-def principle(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import published
-
-    if a.action == "correlation":
-        rows = published.correlation_table()
-        columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p"]
-        return say(a, rows, show.table(rows, columns, "", digits=4))
-    if a.action == "rates":
-        rates = published.positive_rates()
-        return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
-    found = published.threshold()
-    return say(a, found, show.facts(found))
-
-
 # jobs
 
 
@@ -261,27 +245,17 @@ def jobs_stop(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, job.to_dict(), f"{job.id}: {job.state}")
 
 
+def jobs_wait(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    a.wait = True
+    return started(workspace, a, jobs.show(workspace, a.id).id)
+
+
 def jobs_resume(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
     return started(workspace, a, jobs.resume(workspace, a.id).id)
-
-
-def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
-    """Say what was started; with ``--wait`` follow it to its end. Ctrl-C leaves the job running and says so."""
-    from cdp.services import jobs
-
-    if not a.wait:
-        job = jobs.show(workspace, job_id)
-        return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
-    try:
-        job = jobs.wait(workspace, job_id, show.Progress())
-    except KeyboardInterrupt:
-        print(f"\n{job_id} goes on in the background: jobs show {job_id}, jobs stop {job_id}", file=sys.stderr)
-        return DONE
-    outcome = jobs.outcome(workspace, job.id)
-    say(a, {"id": job.id, "state": str(job.state), **outcome}, show.ended(job, outcome))
-    return DONE if job.state == "finished" else FAILED
 
 
 # catalog, demo, doctor

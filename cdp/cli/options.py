@@ -39,6 +39,17 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         ("--split", {"default": "", "help": "the benchmark's split"}),
         ("--language", {"default": "", "help": "language of the queries, as en, fr, zh"}),
     ]
+    evidence: list[Option] = [
+        (
+            "--datasets",
+            {"default": "multi-hop", "choices": ("multi-hop", "all"), "help": "the four multi-hop sets, or all 31"},
+        ),
+        (
+            "--implied",
+            {"action": "store_true", "help": "with the lower HotpotQA scores that RetroMAE's BEIR averages imply"},
+        ),
+    ]
+    plan: Option = ("file", {"help": "a plan in YAML, or the name of a ready-made one"})
     one_id: Option = ("id", {"help": "its id, name or the beginning of its id"})
     return {
         "corpus add": (
@@ -125,6 +136,8 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                         "help": "do they differ from the training queries?",
                     },
                 ),
+                ("--budget", {"type": int, "default": None, "help": "queries that may be written in all"}),
+                ("--documents", {"type": int, "default": None, "help": "documents that there are"}),
             ],
         ),
         "train": (
@@ -169,12 +182,38 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--format", {"default": "table", "choices": ("table", "csv", "json")}),
             ],
         ),
-        "principle correlation": ("principle", "CW against the published gains, per condition", []),
-        "principle rates": ("principle", "on how many conditions each dataset gained", []),
-        "principle threshold": ("principle", "the CW at which the published gains cross zero", []),
+        "principle correlation": ("principle", "CW against the published gains, per condition", evidence),
+        "principle rates": ("principle", "on how many conditions each dataset gained", evidence),
+        "principle threshold": ("principle", "the CW at which the published gains cross zero", evidence),
+        "published list": ("published_list", "the paper's tables and figures", []),
+        "published show": (
+            "published_show",
+            "one published table, as printed, with notes where numbers disagree",
+            [
+                ("table", {"help": "its name, as multihop_scaling"}),
+                ("--format", {"default": "table", "choices": ("table", "csv")}),
+            ],
+        ),
+        "study list": ("study_list", "the ready-made plans, and the studies of this workspace", []),
+        "study plan": ("study_plan", "what a study would run, cost and take, without starting it", [plan, SET]),
+        "study run": (
+            "study_run",
+            "run a study as a job; jobs resume goes on with it",
+            [plan, SET, WAIT],
+        ),
+        "study report": (
+            "study_report",
+            "what a study found, finished or not",
+            [
+                one_id,
+                ("--format", {"default": "markdown", "choices": ("markdown", "html"), "help": "html has figures"}),
+                ("--out", {"default": "", "help": "write it to this file"}),
+            ],
+        ),
         "jobs list": ("jobs_list", "all jobs, the newest first", []),
         "jobs show": ("jobs_show", "one job", [one_id]),
         "jobs logs": ("jobs_logs", "a job's log", [one_id, ("-f", {"dest": "follow", "action": "store_true"})]),
+        "jobs wait": ("jobs_wait", "follow a job to its end; Ctrl-C leaves it running", [one_id]),
         "jobs stop": ("jobs_stop", "ask a job to save what it has and end", [one_id]),
         "jobs resume": ("jobs_resume", "go on with a job from its last checkpoint", [one_id, WAIT]),
         "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
@@ -190,7 +229,9 @@ GROUPS = {
     "queries": "training queries",
     "cw": "content words",
     "results": "evaluations",
-    "principle": "the published evidence",
+    "principle": "statistics of the published evidence",
+    "published": "the paper's tables and figures",
+    "study": "the paper's experiment on one's own data",
     "jobs": "background jobs",
     "catalog": "the DuckDB catalogue",
 }

@@ -154,6 +154,9 @@ def recommendation(name: str, r: Any) -> str:
     sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
     lines = [
         f"{r.level.upper()}{sure}: {r.advice}",
+        r.suggestion.text,
+        r.weighting.text,
+        "",
         f"{name}: {r.n_queries:,} queries, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
     ]
@@ -162,6 +165,15 @@ def recommendation(name: str, r: Any) -> str:
         for e in r.expected:
             other = "than 1 query per document" if e.comparison == "qdoc_minus_one" else "than paraphrases"
             lines.append(f"  {e.per_doc:2} diverse queries {other}: {e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f})")
+    if r.splits:
+        lines += ["", "The same number of queries on fewer documents, against one query each:"]
+        for s in r.splits:
+            if s.per_doc > 1:
+                where = f"{s.documents:,} documents" if s.documents else f"{s.documents_share:.0%} of the documents"
+                lines.append(
+                    f"  {s.per_doc:2} each on {where}: {s.points:+.1f} ({s.low:+.1f} to {s.high:+.1f}), "
+                    f"{s.llm_cost:.0%} of the requests"
+                )
     lines += ["", *(f"- {caveat}" for caveat in r.caveats)]
     return "\n".join(lines)
 

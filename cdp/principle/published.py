@@ -1,8 +1,10 @@
-"""The paper's figures, as shipped in ``data/published``, and the 56 differences that the principle rests on."""
+"""The paper's figures as shipped in ``data/published``: every row as printed, and the notes on what disagrees."""
 
 from __future__ import annotations
 
 import csv
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -11,71 +13,64 @@ from cdp.workspace import SHIPPED_DATA
 
 FOLDER = SHIPPED_DATA / "published"
 
-PARAPHRASE = "diverse_minus_paraphrase"
-SCALING = "qdoc_minus_one"
+Row = dict[str, Any]
 
-COMPARISONS = {
-    PARAPHRASE: "diverse minus paraphrase, at the same Q/Doc",
-    SCALING: "diverse at this Q/Doc minus one query per document",
-}
+WHOLE = ("queries_per_doc", "n_docs", "n_queries", "n_datasets", "cw_min", "cw_max")
+REAL = ("value", "cw", "percent", "r")
+FLAGS = ("is_average", "bold", "underlined", "dagger", "significant_printed")
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
-    """How much more NDCG@10 (in points, 0 to 100) one condition reached than its control, on one dataset."""
+@lru_cache(maxsize=16)
+def read(name: str) -> tuple[Row, ...]:
+    """The rows of ``<name>.csv``. Columns of counts are int or None, of values float or None, of marks bool."""
+    with open(FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
+        return tuple(_typed(row) for row in csv.DictReader(file))
 
-    retriever: str
-    comparison: str
-    per_doc: int
-    dataset: str
-    cw: float
-    points: float
+
+def _typed(row: Mapping[str, str]) -> Row:
+    found: Row = dict(row)
+    for column, text in row.items():
+        if column in WHOLE:
+            found[column] = int(text) if text else None
+        elif column in REAL:
+            found[column] = float(text) if text else None
+        elif column in FLAGS:
+            found[column] = text == "true"
+    return found
+
+
+def results() -> tuple[Row, ...]:
+    """Every NDCG@10 of the paper: ``table``, the condition, ``dataset`` (empty for averages), ``value`` in percent."""
+    return read("results")
+
+
+def datasets() -> tuple[Row, ...]:
+    """The 32 rows on evaluation datasets (HotpotQA twice): ``group``, ``dataset``, ``cw``, ``n_queries`` …"""
+    return read("datasets")
+
+
+@dataclass(frozen=True)
+class Note:
+    """A conflict, a wrong mark or a gap in the printed figures. ``where`` holds one pattern per set of rows."""
+
+    id: int
+    kind: str
+    note: str
+    printed: str
+    computed: str
+    where: tuple[Mapping[str, Any], ...]
+
+    def concerns(self, row: Mapping[str, Any]) -> bool:
+        """Whether the note is about this row: every field of one of its patterns fits."""
+        return any(all(_fits(row.get(field), wanted) for field, wanted in p.items()) for p in self.where)
+
+
+def _fits(value: Any, wanted: Any) -> bool:
+    return value in wanted if isinstance(wanted, list) else value == wanted
 
 
 @lru_cache(maxsize=1)
-def results() -> tuple[dict[str, Any], ...]:
-    """Every row of ``results.csv``; ``value`` is a float, ``queries_per_doc`` and ``n_docs`` int or None."""
-    with open(FOLDER / "results.csv", encoding="utf-8", newline="") as file:
-        return tuple(
-            {
-                **row,
-                "value": float(row["value"]),
-                "queries_per_doc": int(row["queries_per_doc"]) if row["queries_per_doc"] else None,
-                "n_docs": int(row["n_docs"]) if row["n_docs"] else None,
-                "is_average": row["is_average"] == "true",
-            }
-            for row in csv.DictReader(file)
-        )
-
-
-@lru_cache(maxsize=1)
-def datasets() -> tuple[dict[str, Any], ...]:
-    """Every row of ``datasets.csv``: group, dataset, cw (mean content words per query), n_queries, n_docs."""
-    with open(FOLDER / "datasets.csv", encoding="utf-8", newline="") as file:
-        return tuple(
-            {**row, "cw": float(row["cw"]), "n_queries": int(row["n_queries"]), "n_docs": int(row["n_docs"])}
-            for row in csv.DictReader(file)
-        )
-
-
-@lru_cache(maxsize=1)
-def differences() -> tuple[Difference, ...]:
-    """The 14 conditions of the multi-hop tables on their 4 datasets, from the two-decimal NDCG@10 values."""
-    cw = {row["dataset"]: row["cw"] for row in datasets() if row["group"] == "Multi-hop"}
-    scores: dict[tuple[str, str, str, int, str], float] = {}
-    for row in results():
-        if row["table"] in ("tab:multihop_diversity", "tab:multihop_scaling") and not row["is_average"]:
-            key = (row["table"], row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
-            scores[key] = row["value"]
-    found = []
-    for (table, retriever, method, per_doc, dataset), value in scores.items():
-        if method != "Ours-diverse":
-            continue
-        if table == "tab:multihop_diversity":
-            comparison, control = PARAPHRASE, (table, retriever, "Ours-paraphrase", per_doc, dataset)
-        elif per_doc > 1:
-            comparison, control = SCALING, (table, retriever, method, 1, dataset)
-        else:
-            continue
-        found.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
-    return tuple(sorted(found, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))
+def notes() -> tuple[Note, ...]:
+    """All notes, in order of their numbers."""
+    values = json.loads((FOLDER / "notes.json").read_text(encoding="utf-8"))
+    return tuple(Note(**{**value, "where": tuple(value["where"])}) for value in values)

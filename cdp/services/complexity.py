@@ -20,7 +20,10 @@ from cdp.services import corpora
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
 
-TRAINING_CAVEAT = "These are synthetic training queries. The rule is about the queries of your task: give some of those for an answer."
+TRAINING_CAVEAT = (
+    "These are synthetic training queries. The rule is about the queries of your task: give some of those for an "
+    "answer."
+)
 
 
 @dataclass(frozen=True)
@@ -43,9 +46,13 @@ class Profiled:
         pairs = [(self.texts[i], int(self.cw[i])) for i in order]
         return pairs[:n], pairs[::-1][:n]
 
-    def recommend(self, *, domain: str = "ood") -> Recommendation:
-        """What to do for these as target queries."""
-        found = principle.recommend(self.cw, language=self.language, domain=domain)
+    def recommend(
+        self, *, domain: str = "ood", budget: int | None = None, n_documents: int | None = None
+    ) -> Recommendation:
+        """What to do for these as target queries; with a budget of queries also on how many documents."""
+        found = principle.recommend(
+            self.cw, language=self.language, domain=domain, budget=budget, n_documents=n_documents
+        )
         return replace(found, caveats=(TRAINING_CAVEAT, *found.caveats)) if self.for_training else found
 
 

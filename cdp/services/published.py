@@ -1,27 +1,211 @@
-"""The published evidence, for pages and the command line."""
+"""The published evidence: tables as printed, statistics computed, own results beside."""
 
 from __future__ import annotations
 
+import csv
+import io
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cdp import catalog, jobs
+from cdp.errors import CdpError
 from cdp.principle import (
+    ALL,
     COMPARISONS,
+    DATASET_CHOICES,
+    MULTI_HOP,
     Correlation,
     Difference,
+    Line,
     PositiveRate,
     Threshold,
     correlation_table,
+    dataset_means,
     differences,
+    line,
+    other_differences,
     positive_rates,
     threshold,
+    weighting_differences,
+    why_no_threshold,
 )
+from cdp.principle.published import Note, Row, notes, read
+from cdp.principle.tables import (
+    COLUMNS,
+    MARKS_HELP,
+    TABLES,
+    PublishedTable,
+    TableInfo,
+    best_per_doc,
+    printed,
+    short_name,
+    table,
+    wide,
+)
+from cdp.synthesis import query_sets
+from cdp.workspace import Workspace
 
 __all__ = [
+    "ALL",
+    "COLUMNS",
     "COMPARISONS",
+    "DATASET_CHOICES",
+    "MARKS_HELP",
+    "MULTI_HOP",
+    "TABLES",
     "Correlation",
     "Difference",
+    "Line",
+    "Note",
+    "OwnScore",
     "PositiveRate",
+    "PublishedTable",
+    "TableInfo",
     "Threshold",
+    "best_per_doc",
     "correlation_table",
+    "dataset_means",
     "differences",
+    "line",
+    "notes",
+    "other_differences",
+    "own_scores",
     "positive_rates",
+    "printed",
+    "printed_correlations",
+    "short_name",
+    "table",
+    "tables",
     "threshold",
+    "to_csv",
+    "weighting_differences",
+    "why_no_threshold",
+    "wide",
 ]
+
+METHOD_OF = {
+    "diverse": "Ours-diverse",
+    "paraphrase": "Ours-paraphrase",
+    "inpars_gbq": "InPars-GBQ",
+    "sap": "SAP",
+    "drama": "DRAMA",
+    "dragon_s_paper": "DRAGON-S",
+    "human": "Supervised",
+}
+"""Our name of a method → the paper's."""
+
+WEIGHTING_OF = {"none": "none", "cw": "CW", "ri": "RI", "ri-cw": "RIxCW"}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnScore:
+    """An own evaluation under a published condition: NDCG@10 in percent, and what it was measured on."""
+
+    ndcg: float
+    benchmark: str
+    split: str
+    n_queries: int
+    retriever: str
+    n_documents_trained: int | None
+    evaluation_id: str
+
+
+def tables() -> list[dict[str, Any]]:
+    """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
+    found = []
+    for name, info in TABLES.items():
+        rows = table(name)
+        found.append(
+            {
+                "name": short_name(name),
+                "title": info.title,
+                "kind": info.kind,
+                "numbers": len(rows.rows),
+                "notes": len(rows.related),
+                "about": info.about,
+            }
+        )
+    return found
+
+
+def printed_correlations() -> dict[tuple[str, str, int], Row]:
+    """The printed r and p of the 14 conditions, to show beside ours: {(retriever, comparison, Q/Doc): row}."""
+    return {(row["retriever"], row["comparison"], row["queries_per_doc"]): row for row in read("correlation_printed")}
+
+
+def to_csv(found: PublishedTable) -> str:
+    """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
+    columns = [*found.columns, "mark", "notes"]
+    out = io.StringIO()
+    writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
+    writer.writeheader()
+    for row in found.rows:
+        writer.writerow({**row, "notes": " ".join(map(str, row["notes"]))})
+    return out.getvalue()
+
+
+def own_scores(workspace: Workspace, rows: Sequence[Row]) -> dict[int, OwnScore]:
+    """{position in ``rows``: the newest own evaluation under the same condition}.
+
+    The same condition: retriever, method, Q/Doc, weighting and dataset. A benchmark counts as the dataset if its name
+    begins with the dataset's (``hotpotqa_sample``); what it is stands beside the score, as it is not the same data.
+    """
+    own: dict[tuple[Any, ...], OwnScore] = {}
+    for row in catalog.evaluations(workspace):
+        condition = _condition(workspace, row)
+        if condition is not None:
+            name, documents = condition[:-1], condition[-1]
+            score = OwnScore(
+                ndcg=100 * row["ndcg@10"],
+                benchmark=row["benchmark"],
+                split=row["split"],
+                n_queries=row["n_queries"],
+                retriever=row["retriever_name"],
+                n_documents_trained=documents,
+                evaluation_id=row["id"],
+            )
+            own.setdefault((*name, row["benchmark"]), score)
+    found: dict[int, OwnScore] = {}
+    if not own:
+        return found
+    for i, row in enumerate(rows):
+        if row.get("metric") != "NDCG@10" or not row.get("dataset"):
+            continue
+        wanted = (row["retriever"].lower(), row["method"], row["queries_per_doc"], row["weighting"])
+        for key, score in own.items():
+            if key[:-1] == wanted and _is_dataset(key[-1], row["dataset"]):
+                found[i] = score
+                break
+    return found
+
+
+def _is_dataset(benchmark: str, dataset: str) -> bool:
+    ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
+    return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())
+
+
+def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | None:
+    """(retriever, the paper's method, Q/Doc, weighting, documents trained on) of an evaluation, if known."""
+    if row["ndcg@10"] is None:
+        return None
+    if row["retriever_kind"] == "preset":
+        return row["retriever_id"].lower(), "Pretrained", None, "none", None
+    if row["retriever_kind"] != "job":
+        return None
+    try:
+        config = jobs.load_spec(workspace, row["retriever_id"]).config
+        made_of = query_sets.load(workspace, config["query_set"])
+    except (CdpError, KeyError):
+        return None
+    method = METHOD_OF.get("human" if made_of.kind == "human" else made_of.method)
+    weighting = WEIGHTING_OF.get(config.get("weighting", "none"))
+    per_doc = config.get("per_doc") or made_of.per_doc
+    documents = min(config.get("max_documents") or made_of.n_documents, made_of.n_documents)
+    return str(config.get("retriever", "")).lower(), method, per_doc, weighting, documents
+
+
+def as_rows(records: Sequence[Any]) -> list[dict[str, Any]]:
+    """Correlations, rates … as mappings, for tables and CSV."""
+    return [asdict(record) for record in records]

@@ -6,8 +6,18 @@ import csv
 
 import pytest
 
-from cdp.errors import InputError
-from cdp.principle import Difference, correlation_table, differences, positive_rates, threshold
+from cdp.errors import ConfigError, InputError
+from cdp.principle import (
+    ALL,
+    Difference,
+    correlation_table,
+    differences,
+    line,
+    other_differences,
+    positive_rates,
+    threshold,
+    weighting_differences,
+)
 from tests.support import shared
 
 
@@ -70,3 +80,82 @@ def test_equal_cw_gives_no_threshold() -> None:
     ]
     with pytest.raises(InputError, match="different CW"):
         threshold(same)
+
+
+def test_with_the_implied_scores_eight_conditions_stay_significant() -> None:
+    printed, implied = correlation_table(), correlation_table(differences(implied=True))
+    assert sum(c.p < 0.05 for c in printed) == 12
+    assert sum(c.p < 0.05 for c in implied) == 8
+    assert threshold(differences(implied=True)).crossing == pytest.approx(8.04, abs=0.005)
+
+
+def test_another_generator_turns_the_relation_round() -> None:
+    r = {c.retriever: (c.r, c.p) for c in correlation_table(other_differences())}
+    assert r["Contriever, Mistral-7B queries"] == pytest.approx((-0.91, 0.085), abs=0.005)
+    assert r["Qwen3-Embedding-0.6B"] == pytest.approx((0.74, 0.26), abs=0.005)
+
+
+def test_all_31_datasets_tell_a_weaker_story() -> None:
+    found = correlation_table(differences(ALL))
+    assert len(found) == 8
+    assert {c.n_datasets for c in found} == {31}
+    assert max(c.r for c in found) < 0.5
+    assert threshold(differences(ALL)).n_datasets == 31
+    assert len(weighting_differences()) == 31
+    with pytest.raises(ConfigError, match="choice of datasets"):
+        differences("some")
+
+
+def test_the_gains_equal_the_printed_ones() -> None:
+    with open(shared("paper/cdp_correlation.csv"), encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    ours = {(d.retriever, d.comparison, d.per_doc, d.dataset): d.points for d in differences()}
+    names = {"diverse_minus_paraphrase": "diverse_minus_paraphrase", "qdoc_M_minus_qdoc_1": "qdoc_minus_one"}
+    for row in rows:
+        for dataset in ("novelhopqa", "hotpotqa", "musique", "2wikimultihopqa"):
+            points = ours[row["model"], names[row["comparison"]], int(row["M"]), dataset]
+            assert points == pytest.approx(float(row[f"delta_{dataset}"]), abs=0.051)
+
+
+def test_intervals_hold_the_estimate_and_leave_one_out_needs_four() -> None:
+    for c in correlation_table():
+        assert c.interval is not None
+        assert c.without_one is not None
+        assert c.interval[0] <= c.r <= c.interval[1]
+        assert -1 <= c.without_one[0] <= c.without_one[1] <= 1
+    three = [d for d in differences() if d.dataset != "musique"]
+    assert all(c.interval is None and c.without_one is None and c.n_datasets == 3 for c in correlation_table(three))
+    found = threshold()
+    for low, high in (found.by_condition, found.by_dataset, found.without_one_dataset):
+        assert low < found.crossing < high
+
+
+def test_a_known_line_is_found_again() -> None:
+    data = [
+        Difference(retriever, "qdoc_minus_one", m, name, cw, 2.0 * (cw - 9.0) + noise)
+        for retriever in ("a", "b")
+        for m, noise in ((2, 0.1), (5, -0.1))
+        for name, cw in (("u", 6.0), ("v", 8.0), ("w", 10.0), ("x", 13.0))
+    ]
+    found = threshold(data)
+    assert (found.slope, found.crossing) == pytest.approx((2.0, 9.0))
+    assert found.by_dataset == pytest.approx((9.0, 9.0))
+    assert found.n_conditions == 4
+    at = line(data, [9.0, 11.0])
+    assert at.points == pytest.approx([0.0, 4.0], abs=1e-9)
+    assert at.high - at.low == pytest.approx([0.0, 0.0], abs=1e-9)
+
+
+def test_the_band_is_narrowest_in_the_middle() -> None:
+    found = line(differences(), [6.34, 8.8, 11.64])
+    width = found.high - found.low
+    assert width[1] < width[0]
+    assert width[1] < width[2]
+    assert found.n_datasets == 4
+
+
+def test_equal_differences_have_no_threshold() -> None:
+    flat = [Difference("any", "qdoc_minus_one", 5, name, cw, 1.0) for name, cw in (("a", 5.0), ("b", 7.0), ("c", 9.0))]
+    assert correlation_table(flat) == []
+    with pytest.raises(InputError, match="do not depend on CW"):
+        threshold(flat)

@@ -1,0 +1,36 @@
+"""How every command answers: as text or JSON, at once or by following the job that it started."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from typing import Any
+
+from cdp.cli import text as show
+from cdp.workspace import Workspace
+
+DONE, FAILED, BAD_INPUT = 0, 1, 2
+
+
+def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
+    """Print the answer: as JSON if asked for, else as text."""
+    print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2) if arguments.json else text)
+    return DONE
+
+
+def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
+    """Say what was started; with ``--wait`` follow it to its end. Ctrl-C leaves the job running and says so."""
+    from cdp.services import jobs
+
+    if not a.wait:
+        job = jobs.show(workspace, job_id)
+        return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
+    try:
+        job = jobs.wait(workspace, job_id, show.Progress())
+    except KeyboardInterrupt:
+        print(f"\n{job_id} goes on in the background: jobs show {job_id}, jobs stop {job_id}", file=sys.stderr)
+        return DONE
+    outcome = jobs.outcome(workspace, job.id)
+    say(a, {"id": job.id, "state": str(job.state), **outcome}, show.ended(job, outcome))
+    return DONE if job.state == "finished" else FAILED

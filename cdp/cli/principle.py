@@ -1,0 +1,118 @@
+"""Commands on the principle: the published evidence, and studies of one's own."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from cdp.cli import text as show
+from cdp.cli.answers import DONE, say, started
+from cdp.workspace import Workspace, write_bytes
+
+
+def principle(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``principle correlation | rates | threshold``: computed from the published scores."""
+    from cdp.services import published
+
+    data = published.differences(a.datasets, implied=a.implied)
+    if a.action == "correlation":
+        rows = published.correlation_table(data)
+        columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
+        return say(a, rows, show.table(rows, columns, "", digits=4))
+    if a.action == "rates":
+        rates = published.positive_rates(data)
+        return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
+    found = published.threshold(data)
+    return say(a, found, show.facts(found))
+
+
+def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``published list``: the paper's tables and figures."""
+    from cdp.services import published
+
+    found = published.tables()
+    return say(a, found, show.table(found, ["name", "kind", "title", "numbers", "notes", "about"], ""))
+
+
+def published_show(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``published show TABLE``: its numbers as printed, with marks and notes."""
+    from cdp.services import published
+
+    found = published.table(a.table)
+    if a.format == "csv":
+        print(published.to_csv(found), end="")
+        return DONE
+    if found.is_scores and not a.json:
+        columns, rows = published.wide(found)
+    else:
+        columns, rows = list(found.columns), [dict(row) for row in found.rows]
+    lines = [f"{found.info.title}. {found.info.about}", "", show.table(rows, columns, "")]
+    if found.is_scores:
+        lines += ["", published.MARKS_HELP]
+    for number, note in found.related.items():
+        texts = (("printed", note.printed), ("computed", note.computed))
+        beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
+        where = "all rows" if number in found.on_all else str(number)
+        lines.append(f"[{where}] {note.note}" + (f" ({beside})" if beside else ""))
+    about = {"name": found.info.name, "title": found.info.title}
+    value = {**about, "rows": found.rows, "notes": list(found.related.values())}
+    return say(a, value, "\n".join(lines))
+
+
+def study_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``study list``: the ready-made plans and the studies of this workspace."""
+    from cdp.services import studies
+
+    plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in studies.ready_made()]
+    jobs = studies.every(workspace)
+    text = [
+        "Ready-made plans:",
+        show.table(plans, ["name", "what"], "none"),
+        "",
+        "Studies:",
+        show.table(jobs, ["id", "state", "phase", "done", "total", "created"], "No study yet: study run PLAN"),
+    ]
+    return say(a, {"plans": plans, "studies": [job.to_dict() for job in jobs]}, "\n".join(text))
+
+
+def study_plan(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``study plan FILE``: what a study would run, what it costs and how long it takes."""
+    from cdp.services import studies
+
+    found = studies.plan(workspace, studies.read_plan(a.file, a.set))
+    return say(a, found.to_dict(), studies.plan_text(found))
+
+
+def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``study run FILE``: start it as a job."""
+    from cdp.services import studies
+
+    config = studies.read_plan(a.file, a.set)
+    if not a.json:
+        print(studies.plan_text(studies.plan(workspace, config)), file=sys.stderr)
+    begun = studies.run(workspace, config)
+    for job_id in begun.generations:
+        print(f"also queued: {job_id}", file=sys.stderr)
+    done = started(workspace, a, begun.job_id)
+    if a.wait and not a.json:
+        print(f"\n{studies.to_markdown(studies.report(workspace, begun.job_id))}")
+    return done
+
+
+def study_report(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``study report ID``: what was found, as text, Markdown, HTML with figures, or JSON."""
+    from cdp.services import studies
+
+    found = studies.report(workspace, a.id)
+    if a.format == "html":
+        from cdp.charts.study_report import html
+
+        text = html(found)
+    else:
+        text = studies.to_markdown(found)
+    if a.out:
+        target = Path(a.out).expanduser()
+        write_bytes(target, text.encode("utf-8"))
+        return say(a, {"id": found.id, "file": str(target)}, f"written: {target}")
+    return say(a, found.to_dict(), text)

@@ -1,0 +1,196 @@
+"""The paper's tables and figures: what each shows, its rows as printed with marks, and the notes on them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdp.errors import NotFoundError
+from cdp.principle.published import Note, Row, notes, read
+
+MARKS = {"bold": "●", "underlined": "○", "dagger": "†"}
+MARKS_HELP = "● bold in the paper (best), ○ underlined (second best), † extended by the authors."
+
+COLUMNS = {
+    "retriever": "Retriever",
+    "generator": "Queries by",
+    "method": "Method",
+    "train_data": "Trained on",
+    "n_docs": "Documents",
+    "queries_per_doc": "Q/Doc",
+    "weighting": "Weighting",
+    "query_source": "Query source",
+    "reasoning_query": "Reasoning query",
+    "learning_rate": "Learning rate",
+    "checkpoint": "Checkpoint",
+    "llm_cost_pct": "LLM cost (%)",
+    "comparison": "Comparison",
+    "aspect": "Aspect",
+    "metric": "Measure",
+    "direction": "Better",
+    "group": "Group",
+    "eval_domain": "Domain",
+    "dataset": "Dataset",
+}
+"""Columns that tell the rows of a table apart, in the order in which they are shown, with their titles."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableInfo:
+    """One table or figure: ``name`` is the paper's label, ``file`` the CSV that holds it, ``about`` what it shows."""
+
+    name: str
+    title: str
+    about: str
+    file: str = "results"
+
+    @property
+    def kind(self) -> str:
+        return "figure" if self.name.startswith("fig:") else "table"
+
+
+TABLES: Mapping[str, TableInfo] = {
+    info.name: info
+    for info in (
+        TableInfo("tab:main_results", "Main results", "Every method on the four groups of datasets, averages."),
+        TableInfo("tab:multihop_full", "Multi-hop, every method", "The same methods on each multi-hop dataset."),
+        TableInfo("tab:multihop_diversity", "Diverse and paraphrase", "Both kinds at equal Q/Doc, multi-hop."),
+        TableInfo("tab:multihop_scaling", "Q/Doc scaling, multi-hop", "Diverse queries, 1 to 20 per document."),
+        TableInfo("tab:query_scaling", "Q/Doc scaling, averages", "Diverse queries, 1 to 20 per document, by group."),
+        TableInfo("tab:scaling_full", "Q/Doc scaling, every dataset", "The same on TREC-DL, BEIR and BRIGHT."),
+        TableInfo("fig:qdoc_distribution", "Best Q/Doc", "On how many datasets each Q/Doc is best.", "optimal_qdoc"),
+        TableInfo("tab:single_query_ablation", "One query against five", "Diverse and paraphrase at Q/Doc 1 and 5."),
+        TableInfo("tab:diversity_ablation", "Diverse and paraphrase, averages", "Both kinds of queries by group."),
+        TableInfo("fig:diversity_multihop", "Diversity and multi-hop score", "Methods by paraphrase ratio and score."),
+        TableInfo("tab:content_words", "Correlation with CW, as printed", "The printed gains, r and p of the 14 "
+                  "conditions; ours are computed.", "correlation_printed"),
+        TableInfo("tab:cw_threshold", "Threshold, as printed", "The printed lines, rates and regression.",
+                  "threshold_printed"),
+        TableInfo("tab:cost_efficiency_full", "Same budget, fewer documents", "80,000 queries spread over 80,000 to "
+                  "4,000 documents, averages, with the cost in LLM calls."),
+        TableInfo("fig:cost_efficiency_multihop", "Same budget, each multi-hop dataset", "The same splits by dataset."),
+        TableInfo("fig:cost_efficiency_full", "Same budget against baselines, Contriever", "The same splits by group."),
+        TableInfo("fig:cost_efficiency_full_retromae", "Same budget against baselines, RetroMAE", "The same splits."),
+        TableInfo("tab:cw_weighting", "CW weighting, averages", "Human queries with equal and CW weights, by group."),
+        TableInfo("tab:cw_weighting_full", "CW weighting, every dataset", "Contriever with equal and CW weights."),
+        TableInfo("tab:reasonembed", "Reasoning queries, averages", "RI, CW and both as weights."),
+        TableInfo("tab:reasonembed_full", "Reasoning queries, every dataset", "The same on each dataset."),
+        TableInfo("tab:miracl_results", "CW weighting in six languages", "MIRACL, trained on one language each."),
+        TableInfo("tab:multilingual", "CW in six languages", "How CW is counted, and its range.", "multilingual"),
+        TableInfo("tab:mistral_generator", "Mistral-7B's queries", "Diverse and paraphrase by a weaker generator."),
+        TableInfo("tab:qwen_retriever", "Qwen3-Embedding", "Diverse and paraphrase with a larger retriever."),
+        TableInfo("tab:retriever_comparison", "Gain by retriever", "Diverse minus paraphrase at Q/Doc 5."),
+        TableInfo("tab:lr_sensitivity", "Learning rates", "Development scores of the learning-rate sweep."),
+        TableInfo("tab:qd_full", "Quality and diversity", "Q-D metrics of every query set.", "qd_metrics"),
+        TableInfo("fig:qd_tradeoff", "Quality against diversity", "The same values as plotted.", "qd_metrics"),
+        TableInfo("fig:diversity_ablation_qd", "Diversity of both prompts", "Q-D metrics of diverse and paraphrase.",
+                  "qd_metrics"),
+        TableInfo("tab:dataset_stats", "Datasets", "Sizes and mean content words.", "datasets"),
+        TableInfo("tab:multihop_difficulty", "Difficulty of multi-hop", "Hops, and people ahead of machines in F1.",
+                  "multihop_difficulty"),
+        TableInfo("tab:error_analysis", "Who is right at rank 1", "Q/Doc 1 and 3 on NovelHopQA's queries.",
+                  "error_analysis"),
+    )
+}  # fmt: skip
+
+
+def resolve(name: str) -> TableInfo:
+    """The table called ``name``, with or without ``tab:`` or ``fig:``. NotFoundError names what there is."""
+    for label in (name, f"tab:{name}", f"fig:{name}"):
+        if label in TABLES:
+            return TABLES[label]
+    raise NotFoundError("published table", name, known=[short_name(label) for label in TABLES])
+
+
+def short_name(label: str) -> str:
+    """A label without ``tab:`` or ``fig:``, where that leaves no doubt."""
+    short = label.split(":")[1]
+    return label if label == f"fig:{short}" and f"tab:{short}" in TABLES else short
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """The rows of one table. ``columns`` are those that hold anything; each row also has ``mark`` and ``notes``.
+
+    ``mark`` shows what the paper marks (``MARKS``); ``notes`` are the numbers of the notes that concern the row.
+    ``related`` are all its notes by number, and ``on_all`` the numbers of those that concern every row.
+    """
+
+    info: TableInfo
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    related: Mapping[int, Note] = field(default_factory=dict)
+    on_all: tuple[int, ...] = ()
+
+    @property
+    def is_scores(self) -> bool:
+        """Whether its rows are NDCG@10 of conditions on datasets or groups."""
+        return self.info.file == "results"
+
+
+def table(name: str) -> PublishedTable:
+    """One table with every number that it prints, marks and notes beside."""
+    info = resolve(name)
+    rows = [row for row in read(info.file) if row.get("table", info.name) == info.name]
+    concerned = {note.id: [note.concerns({**row, "table": info.name}) for row in rows] for note in notes()}
+    related = {note.id: note for note in notes() if any(concerned[note.id])}
+    on_all = tuple(number for number in related if all(concerned[number]))
+    found = []
+    for i, row in enumerate(rows):
+        about = [number for number in related if concerned[number][i] and number not in on_all]
+        mark = "".join(sign for column, sign in MARKS.items() if row.get(column) is True)
+        found.append({**row, "mark": mark, "notes": about})
+    order = [name for name in COLUMNS if name in found[0]]
+    order += [name for name in found[0] if name not in (*order, *_HIDDEN)]
+    columns = tuple(name for name in order if any(row[name] not in ("", None) for row in found))
+    return PublishedTable(info, columns, tuple(found), related, on_all)
+
+
+_HIDDEN = ("table", "panel", "is_average", "mark", "notes", *MARKS)
+
+
+def wide(found: PublishedTable, rows: Sequence[Row] | None = None) -> tuple[list[str], list[Row]]:
+    """A table of scores as the paper lays it out: one line per condition, one column per dataset or average.
+
+    Returns the titles of the columns and the lines; a cell is the number as printed with its marks, ``[n]`` for each
+    note on it. Of two numbers for one place (a conflict within the table) both are kept.
+    """
+    shown = found.rows if rows is None else rows
+    keys = [c for c in found.columns if c in COLUMNS and c not in ("dataset", "group", "eval_domain")]
+    keys = [c for c in keys if len({row[c] for row in found.rows}) > 1] or keys[:1]
+    places = list(dict.fromkeys(_place(row) for row in shown))
+    lines: dict[tuple[Any, ...], Row] = {}
+    for row in shown:
+        line = lines.setdefault(
+            tuple(row[c] for c in keys), {**{COLUMNS[c]: row[c] for c in keys}, **dict.fromkeys(places, "")}
+        )
+        cell = printed(row)
+        place = _place(row)
+        line[place] = f"{line[place]} / {cell}" if line[place] else cell
+    return [*(COLUMNS[c] for c in keys), *places], list(lines.values())
+
+
+def printed(row: Row) -> str:
+    """A number as the paper shows it: its digits, its marks, and where a note applies its number in brackets."""
+    note = "".join(f" [{number}]" for number in row["notes"])
+    return f"{row['value_printed']}{row['mark']}{note}"
+
+
+def _place(row: Row) -> str:
+    if row["dataset"]:
+        return str(row["dataset"])
+    return f"{row['group']} average" if row["is_average"] else str(row["group"])
+
+
+def best_per_doc() -> dict[tuple[str, int], int]:
+    """{(retriever, Q/Doc): on how many of the 31 datasets it has the highest score}, counted from the scores."""
+    scores: dict[tuple[str, str], dict[int, float]] = {}
+    for row in read("results"):
+        if row["table"] in ("tab:scaling_full", "tab:multihop_scaling"):
+            scores.setdefault((row["retriever"], row["dataset"]), {})[row["queries_per_doc"]] = row["value"]
+    counts: dict[tuple[str, int], int] = {}
+    for (retriever, _), by_per_doc in scores.items():
+        best = max(by_per_doc, key=lambda m: by_per_doc[m])
+        counts[retriever, best] = counts.get((retriever, best), 0) + 1
+    return counts
