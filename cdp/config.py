@@ -287,6 +287,18 @@ class EvaluationConfig(Config):
     top_k: int = option(
         100, "Documents kept per query.", unit="documents", minimum=10, maximum=10000, advanced=True
     )
+    precision: str = option(
+        "auto",
+        "Of the encoder. auto: half precision on a GPU, fp32 on CPU.",
+        choices=("auto", "fp32", "fp16", "bf16"),
+        advanced=True,
+    )
+    allow_unknown: bool = option(
+        False,
+        "Evaluate although judgments name documents or queries that the benchmark lacks; such documents count as never "
+        "retrieved, such queries are left out.",
+        advanced=True,
+    )
     gpus: int | None = option(
         None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
     )

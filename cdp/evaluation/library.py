@@ -1,0 +1,222 @@
+"""The benchmarks of a workspace: adding one from a folder or zip, finding one by name, describing it cheaply."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cdp.errors import InputError, NotFoundError, WorkspaceError
+from cdp.evaluation.benchmarks import (
+    licence_note,
+    notes_file,
+    part,
+    pick_split,
+    qrels_files,
+    read_parts,
+    split_of,
+)
+from cdp.workspace import Workspace, checked_name, folder_size, new_id, read_json_or_none, slug, write_json
+
+_SCHEMA = 1
+UNPACKED_LIMIT = 64 * 2**30
+"""A zip that says it unpacks to more than 64 GB is refused."""
+
+
+@dataclass(frozen=True)
+class BenchmarkInfo:
+    """What a benchmark is, without its texts.
+
+    ``n_queries`` counts the queries file, ``judged`` {split: queries judged in it}, ``relevant`` {split: judgments with
+    a grade above 0}. ``characters`` is the mean length of a document, ``bytes`` the size on disk. ``content_hash`` is
+    the ``hash`` of every ``Benchmark`` loaded from it. ``problem`` says why it cannot be used, and is empty if it can.
+    """
+
+    name: str
+    folder: str
+    n_documents: int = 0
+    n_queries: int = 0
+    splits: tuple[str, ...] = ()
+    judged: Mapping[str, int] = field(default_factory=dict)
+    relevant: Mapping[str, int] = field(default_factory=dict)
+    characters: float = 0.0
+    bytes: int = 0
+    content_hash: str = ""
+    licence: str = ""
+    warnings: tuple[str, ...] = ()
+    problem: str = ""
+
+
+def choose_split(info: BenchmarkInfo, split: str = "") -> str:
+    """The split asked for; if none was, ``test``, or the only one. InputError where that does not settle it."""
+    return pick_split(info.name, info.splits, split)
+
+
+def describe(folder: Path | str, workspace: Workspace | None = None) -> BenchmarkInfo:
+    """Counts, splits, hash and licence of a benchmark; InputError as ``load_benchmark`` raises it, for any split.
+
+    Judgments that name unknown ids are a warning here, and an error where it is evaluated on. Everything is read once;
+    with a workspace the result is kept there until a file of the benchmark changes.
+    """
+    folder = Path(folder).expanduser()
+    state = _state(folder)
+    kept = workspace.benchmarks / ".info" / f"{_key(folder)}.json" if workspace is not None else None
+    value = read_json_or_none(kept) if kept is not None else None
+    if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
+        info = value["info"]
+        return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
+    found = _described(folder, allow_unknown=True)
+    if kept is not None:
+        with contextlib.suppress(WorkspaceError, OSError):
+            write_json(kept, {"schema": _SCHEMA, "state": state, "info": asdict(found)})
+    return found
+
+
+def _described(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
+    parts = read_parts(folder)
+    judged, relevant, warnings = {}, {}, dict.fromkeys(parts.warnings)
+    for split in parts.qrels:
+        benchmark = split_of(parts, split, allow_unknown=allow_unknown)
+        judged[split] = benchmark.n_queries
+        relevant[split] = sum(grade > 0 for grades in benchmark.qrels.values() for grade in grades.values())
+        warnings |= dict.fromkeys(benchmark.warnings)
+    return BenchmarkInfo(
+        name=folder.resolve().name,
+        folder=str(folder),
+        n_documents=len(parts.documents),
+        n_queries=len(parts.queries),
+        splits=tuple(parts.qrels),
+        judged=judged,
+        relevant=relevant,
+        characters=sum(len(document.content) for document in parts.documents) / len(parts.documents),
+        bytes=folder_size(folder),
+        content_hash=parts.hash,
+        licence=licence_note(folder),
+        warnings=tuple(warnings),
+    )
+
+
+def _state(folder: Path) -> list[list[Any]]:
+    """Name, size and time of change of each file that counts: equal as long as nothing was written to them."""
+    files = [part(folder, "corpus"), part(folder, "queries"), *qrels_files(folder).values()]
+    notes = notes_file(folder)
+    found = []
+    for path in [*files, notes] if notes else files:
+        state = path.stat()
+        found.append([str(path.relative_to(folder)), state.st_size, state.st_mtime_ns])
+    return found
+
+
+def _key(folder: Path) -> str:
+    return hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _names(workspace: Workspace) -> list[str]:
+    if not workspace.benchmarks.is_dir():
+        return []
+    return sorted(p.name for p in workspace.benchmarks.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
+    """The workspace's benchmarks by name. One that cannot be used stands there with its problem."""
+    found = []
+    for name in _names(workspace):
+        folder = workspace.benchmarks / name
+        try:
+            found.append(describe(folder, workspace))
+        except InputError as error:
+            found.append(BenchmarkInfo(name, str(folder), problem=str(error)))
+    return found
+
+
+def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
+    """The folder of a benchmark, by its name in the workspace or by a path. NotFoundError names those there are."""
+    known = _names(workspace)
+    if name_or_folder in known:
+        return workspace.benchmarks / name_or_folder
+    if name_or_folder.strip():
+        folder = Path(name_or_folder).expanduser()
+        if folder.is_dir():
+            return folder.resolve()
+    raise NotFoundError("benchmark", name_or_folder, known=known, hint="" if known else "Give a folder in BEIR layout.")
+
+
+def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, allow_unknown: bool = False) -> str:
+    """Copy a benchmark, a folder or a zip in BEIR layout, into the workspace and return its name there.
+
+    Every split is read and checked first, so what is added can be evaluated on. Adding the same files under the same
+    name again changes nothing; other files under a name that is taken are an InputError.
+    """
+    source = Path(path).expanduser()
+    if not source.exists():
+        raise InputError(f"There is no file or folder {source}.")
+    name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
+    workspace.benchmarks.mkdir(parents=True, exist_ok=True)
+    incoming = workspace.benchmarks / f".incoming-{new_id('benchmark')}"
+    try:
+        with _folder_of(source, incoming) as folder:
+            checked = _described(folder, allow_unknown=allow_unknown)
+            target = workspace.benchmarks / name
+            if target.exists():
+                if describe(target, workspace).content_hash == checked.content_hash:
+                    return name
+                raise InputError(
+                    f"The workspace has another benchmark called {name!r}.", hint="Choose another name for this one."
+                )
+            copy = incoming / "copy"
+            _copy(folder, copy)
+            os.rename(copy, target)
+    except OSError as error:
+        raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
+    finally:
+        shutil.rmtree(incoming, ignore_errors=True)
+    return name
+
+
+def remove_benchmark(name: str, workspace: Workspace) -> None:
+    """Delete a benchmark from the workspace. NotFoundError if it is not there."""
+    if name not in _names(workspace):
+        raise NotFoundError("benchmark", name, known=_names(workspace))
+    shutil.rmtree(workspace.benchmarks / name)
+
+
+def _copy(folder: Path, target: Path) -> None:
+    """The files that make the benchmark, and its notes; nothing else that lies beside them."""
+    (target / "qrels").mkdir(parents=True)
+    notes = notes_file(folder)
+    for path in [part(folder, "corpus"), part(folder, "queries"), *([notes] if notes else [])]:
+        shutil.copyfile(path, target / path.name)
+    for path in qrels_files(folder).values():
+        shutil.copyfile(path, target / "qrels" / path.name)
+
+
+@contextlib.contextmanager
+def _folder_of(source: Path, scratch: Path) -> Iterator[Path]:
+    """The benchmark's folder: the source itself, or what a zip unpacks to, one level down if need be."""
+    folder = source
+    if source.is_file():
+        folder = scratch / "unpacked"
+        _unpack(source, folder)
+    if not (folder / "qrels").is_dir():
+        inner = [p for p in folder.iterdir() if p.is_dir() and not p.name.startswith((".", "__"))]
+        if len(inner) == 1 and (inner[0] / "qrels").is_dir():
+            folder = inner[0]
+    yield folder
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Unpack a zip into ``target``. InputError for anything that is not a whole, harmless zip."""
+    hint = "Give a folder in BEIR layout, or a zip of one."
+    try:
+        with zipfile.ZipFile(archive) as file:
+            if sum(member.file_size for member in file.infolist()) > UNPACKED_LIMIT:
+                raise InputError(f"It unpacks to more than {UNPACKED_LIMIT >> 30} GB.", hint=hint, file=archive)
+            file.extractall(target)
+    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+        raise InputError(f"It cannot be unpacked: {error}.", hint=hint, file=archive) from error

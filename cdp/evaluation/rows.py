@@ -1,0 +1,61 @@
+"""Rows of embeddings that may lie in several arrays or memory maps, seen as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from cdp.errors import InputError
+
+
+class Rows:
+    """The rows of one array, or of several that follow each other. Nothing is copied before it is asked for.
+
+    Accepts (n, dim) arrays of float32 or float16; other floats become float32. InputError for other shapes.
+    """
+
+    def __init__(self, source: Any) -> None:
+        parts = list(source) if isinstance(source, Sequence) else [source]
+        self.parts = [_floats(part) for part in parts]
+        widths = {part.shape[1] for part in self.parts}
+        if len(widths) > 1:
+            raise InputError(f"Embeddings of different dimensions cannot be searched together: {sorted(widths)}.")
+        self.dim = widths.pop() if widths else 0
+        self.starts = np.cumsum([0, *(len(part) for part in self.parts)])
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def slice(self, start: int, stop: int) -> np.ndarray:
+        """Rows start … stop-1 as one writable array in memory, in their own precision."""
+        stop = min(stop, len(self))
+        pieces = []
+        for part, first in zip(self.parts, self.starts, strict=False):
+            low, high = max(start - first, 0), min(stop - first, len(part))
+            if low < high:
+                pieces.append(part[low:high])
+        if len(pieces) == 1 and pieces[0].flags.writeable and pieces[0].flags.c_contiguous:
+            return pieces[0]
+        return np.concatenate(pieces) if pieces else np.empty((0, self.dim), np.float32)
+
+    def take(self, indices: np.ndarray) -> np.ndarray:
+        """The rows of ``indices``, which must ascend, as a float32 array in memory."""
+        taken = np.empty((len(indices), self.dim), np.float32)
+        for part, first in zip(self.parts, self.starts, strict=False):
+            low, high = np.searchsorted(indices, [first, first + len(part)])
+            if low < high:
+                taken[low:high] = part[indices[low:high] - first]
+        return taken
+
+
+def _floats(part: Any) -> np.ndarray:
+    array = part if isinstance(part, np.ndarray) else np.asarray(part)
+    if array.ndim != 2:
+        raise InputError(f"Embeddings must have two dimensions, not the shape {array.shape}.")
+    if array.dtype in (np.float32, np.float16):
+        return array
+    if not np.issubdtype(array.dtype, np.floating) and not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"Embeddings must be numbers, not {array.dtype}.")
+    return array.astype(np.float32)

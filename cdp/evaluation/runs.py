@@ -1,0 +1,61 @@
+"""Runs on disk: what a retriever returned, as Parquet for this project and as TREC files for every other tool."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cdp.errors import WorkspaceError
+from cdp.evaluation.benchmarks import Benchmark
+from cdp.evaluation.evaluate import Ranking
+
+
+def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
+    """Write ``query_id, document_id, rank, score``, queries in order, ranks from 1; the file appears whole."""
+    filled = ranking.documents >= 0
+    rows, places = np.nonzero(filled)
+    numbers = ranking.documents[filled]
+    table = pa.table(
+        {
+            "query_id": pa.DictionaryArray.from_arrays(pa.array(rows, pa.int32()), pa.array(benchmark.query_ids)),
+            "document_id": pa.array([benchmark.document_ids[i] for i in numbers], pa.string()),
+            "rank": pa.array(places + 1, pa.int32()),
+            "score": pa.array(ranking.scores[filled], pa.float32()),
+        }
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    os.close(handle)
+    try:
+        pq.write_table(table, temporary, compression="zstd")
+        os.replace(temporary, path)
+    except OSError as error:
+        raise WorkspaceError(f"{path} could not be written: {error}.", hint="Is the disk full?") from error
+    finally:
+        Path(temporary).unlink(missing_ok=True)
+
+
+def read_run(path: Path) -> dict[str, dict[str, float]]:
+    """{query: {document: score}} of a run written by ``write_run``."""
+    try:
+        table = pq.read_table(path, columns=["query_id", "document_id", "score"])
+    except (OSError, pa.ArrowInvalid) as error:
+        raise WorkspaceError(f"{path} cannot be read: {error}.") from error
+    run: dict[str, dict[str, float]] = {}
+    for query, document, score in zip(*(column.to_pylist() for column in table.columns), strict=True):
+        run.setdefault(query, {})[document] = score
+    return run
+
+
+def trec_lines(run: dict[str, dict[str, float]], tag: str = "cdp") -> Iterator[str]:
+    """The lines of a TREC run file: query Q0 document rank score tag, in trec_eval's order."""
+    for query, scores in run.items():
+        ordered = sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
+        for rank, (document, score) in enumerate(ordered, start=1):
+            yield f"{query} Q0 {document} {rank} {score!r} {tag}\n"

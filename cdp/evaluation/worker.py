@@ -1,0 +1,129 @@
+"""The evaluation worker: ``python -m cdp.evaluation.worker <job folder>``.
+
+Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
+of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+
+from cdp.config import EvaluationConfig
+from cdp.errors import ConfigError
+from cdp.evaluation.benchmarks import Benchmark, load_benchmark
+from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
+from cdp.evaluation.evaluate import Evaluation, evaluate_model
+from cdp.evaluation.library import resolve_benchmark
+from cdp.evaluation.runs import write_run
+from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
+from cdp.worker import Job, run
+from cdp.workspace import now
+
+LOADING_S = 300.0
+"""A model may take this long to load (a download on first use) without a heartbeat."""
+
+BATCH_S = 300.0
+"""A call of the encoder, or a search, may take this long without a heartbeat."""
+
+
+def main(job: Job) -> None:
+    began = time.perf_counter()
+    config = EvaluationConfig.from_dict(job.config)
+    retriever = resolve(config.retriever, job.workspace)
+    job.progress("reading the benchmark", 0, 0, "")
+    folder = resolve_benchmark(config.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.split, allow_unknown=config.allow_unknown)
+    for warning in benchmark.warnings:
+        print(f"Note: {warning}", flush=True)
+    print(
+        f"{benchmark.name} ({benchmark.split}): {benchmark.n_queries:,} queries, {benchmark.n_documents:,} documents",
+        flush=True,
+    )
+    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    devices = _devices(config.gpus)
+    model = load(retriever, devices[0], config.max_length)
+    identity = model_hash(model)
+    precision = precision_for(model) if config.precision == "auto" else config.precision
+    model = cast(model, precision)
+    pool = model.start_multi_process_pool(devices) if len(devices) > 1 else None
+    try:
+        result = evaluate_model(
+            model,
+            benchmark,
+            protocol=config.protocol,
+            top_k=config.top_k,
+            batch_size=config.batch_size,
+            precision=precision,
+            store=EmbeddingStore(job.workspace),
+            model_hash=identity,
+            pool=pool,
+            progress=lambda phase, done, total: job.progress(phase, done, total, "texts", next_within_s=BATCH_S),
+            should_stop=job.stop_requested,
+        )
+    except Stopped:
+        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
+        return
+    finally:
+        if pool is not None:
+            model.stop_multi_process_pool(pool)
+    if job.is_main:
+        write_run(job.results / "run.parquet", benchmark, result.ranking)
+    job.result("evaluation", record(job.id, config, retriever, identity, benchmark, result, began))
+    print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
+    job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
+
+
+def _devices(gpus: int | None) -> list[str]:
+    """The devices to encode on, the first for everything else. ConfigError if there are fewer GPUs than asked for."""
+    import torch
+
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    wanted = min(1, there) if gpus is None else gpus
+    if wanted > there:
+        raise ConfigError(f"{wanted} GPUs were asked for, and there are {there}.", hint="Set 'gpus' to 0 for the CPU.")
+    return [f"cuda:{i}" for i in range(wanted)] or ["cpu"]
+
+
+def record(
+    job_id: str,
+    config: EvaluationConfig,
+    retriever: ResolvedRetriever,
+    identity: str,
+    benchmark: Benchmark,
+    result: Evaluation,
+    began: float,
+) -> dict[str, Any]:
+    """What ``results/evaluation.json`` holds; the format is described in ``docs/ARCHITECTURE.md``."""
+    kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
+    return {
+        "schema": 1,
+        "id": job_id,
+        "retriever": {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity},
+        "benchmark": {
+            "name": benchmark.name,
+            "folder": str(benchmark.folder),
+            "split": benchmark.split,
+            "hash": benchmark.hash,
+            "n_queries": benchmark.n_queries,
+            "n_documents": benchmark.n_documents,
+        },
+        "protocol": config.protocol,
+        "settings": {**config.to_dict(), **result.settings, "split": benchmark.split},
+        "measures": result.measures,
+        "per_query": {
+            "query_ids": benchmark.query_ids,
+            **{name: values.tolist() for name, values in result.per_query.items()},
+        },
+        "counts": result.counts,
+        "warnings": list(benchmark.warnings),
+        "seconds": round(time.perf_counter() - began, 3),
+        "seconds_by_phase": result.seconds,
+        "created": now(),
+    }
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)

@@ -1,0 +1,108 @@
+"""A model's scores are those that trec_eval computes from its run; training can ask for them too."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import pytrec_eval
+
+from cdp.evaluation import Benchmark, evaluate_model, load_benchmark
+from cdp.evaluation.encode import EmbeddingStore, Stopped
+from cdp.evaluation.evaluate import in_trec_order, retrieve
+from cdp.evaluation.runs import read_run, trec_lines, write_run
+from cdp.training.retrievers import load, resolve
+from cdp.workspace import Workspace
+from tests.evaluation.folders import write_benchmark
+from tests.support import shared
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory):
+    return load(resolve("static-minilm", Workspace(tmp_path_factory.mktemp("none"))), "cpu")
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Benchmark:
+    return load_benchmark(write_benchmark(tmp_path / "small"))
+
+
+def test_a_small_benchmark(model, small: Benchmark) -> None:
+    found = evaluate_model(model, small, top_k=10)
+    assert found.measures["ndcg@10"] == 1.0
+    assert found.per_query["ndcg@10"].tolist() == [1.0, 1.0, 1.0]
+    assert found.ranking.documents[:, 0].tolist() == [0, 2, 3]
+    assert (found.ranking.documents[:, 4:] == -1).all()
+    assert found.counts["judged_queries"] == 3
+    assert "recall@100" not in found.measures
+
+
+def test_the_model_is_left_as_it_was_found(model, small: Benchmark) -> None:
+    model.train()
+    evaluate_model(model, small, top_k=10)
+    assert model.training
+    model.eval()
+
+
+def test_a_stop_is_heard(model, small: Benchmark) -> None:
+    with pytest.raises(Stopped):
+        evaluate_model(model, small, should_stop=lambda: True)
+
+
+def test_excluded_documents_do_not_come_back(model, tmp_path: Path) -> None:
+    queries = [{"_id": "q1", "text": "the moon pulls the water", "excluded_ids": ["d1"]}]
+    folder = write_benchmark(tmp_path / "b", queries=queries, qrels={"test": "q1\td2\t1\n"})
+    found = evaluate_model(model, load_benchmark(folder), top_k=10)
+    assert 0 not in found.ranking.documents
+    assert found.counts["excluded_pairs"] == 1
+
+
+def test_unknown_relevant_documents_count_as_never_retrieved(model, tmp_path: Path) -> None:
+    folder = write_benchmark(tmp_path / "b", qrels={"test": "q1\td1\t1\nq1\tgone\t1\n"})
+    found = evaluate_model(model, load_benchmark(folder, allow_unknown=True), top_k=10)
+    assert found.measures["recall@10"] == 0.5
+
+
+def test_equal_scores_are_put_in_trec_order(small: Benchmark) -> None:
+    ranking = in_trec_order(small, np.array([[0, 1, 3, -1]]), np.array([[2.0, 1.0, 1.0, -np.inf]], np.float32))
+    assert ranking.documents.tolist() == [[0, 3, 1, -1]]
+
+
+def test_a_second_evaluation_reuses_the_embeddings(model, small: Benchmark, workspace: Workspace) -> None:
+    store = EmbeddingStore(workspace)
+    first = evaluate_model(model, small, top_k=10, store=store, model_hash="abc")
+    second = evaluate_model(model, small, top_k=10, store=store, model_hash="abc")
+    assert (first.counts["embeddings_reused"], second.counts["embeddings_reused"]) == (0, 4)
+    np.testing.assert_array_equal(first.ranking.scores, second.ranking.scores)
+
+
+def test_a_run_survives_being_written(model, small: Benchmark, tmp_path: Path) -> None:
+    ranking = retrieve(small, model.encode(small.queries), model.encode(small.documents), 3)
+    write_run(tmp_path / "run.parquet", small, ranking)
+    run = read_run(tmp_path / "run.parquet")
+    assert list(run) == ["q1", "q2", "q3"]
+    assert list(run["q1"].values()) == [float(s) for s in ranking.scores[0]]
+    lines = list(trec_lines(run))
+    assert lines[0].split()[:4] == ["q1", "Q0", "d1", "1"]
+    assert float(lines[0].split()[4]) == run["q1"]["d1"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("name", "split"),
+    [("scifact", "test"), ("hotpotqa_sample", "test"), ("musique_sample", ""), ("2wikimultihopqa_sample", "")],
+)
+def test_real_benchmarks_agree_with_trec_eval_on_every_query(model, name: str, split: str, tmp_path: Path) -> None:
+    benchmark = load_benchmark(shared(f"data/{name}"), split)
+    found = evaluate_model(model, benchmark)
+    write_run(tmp_path / "run.parquet", benchmark, found.ranking)
+    asked = {"ndcg_cut.10", "recall.10,100", "map_cut.100", "P.1", "recip_rank"}
+    theirs = pytrec_eval.RelevanceEvaluator(benchmark.qrels, asked).evaluate(read_run(tmp_path / "run.parquet"))
+    trec = {"ndcg@10": "ndcg_cut_10", "recall@10": "recall_10", "recall@100": "recall_100", "map@100": "map_cut_100"}
+    for ours, trec_name in {**trec, "p@1": "P_1"}.items():
+        expected = [theirs[query][trec_name] for query in benchmark.query_ids]
+        np.testing.assert_allclose(found.per_query[ours], expected, rtol=0, atol=1e-9)
+        assert found.measures[ours] == pytest.approx(np.mean(expected), abs=1e-12)
+    reciprocal = np.array([theirs[query]["recip_rank"] for query in benchmark.query_ids])
+    np.testing.assert_allclose(found.per_query["mrr@10"], np.where(reciprocal > 0.0999, reciprocal, 0), atol=1e-9)

@@ -1,0 +1,149 @@
+"""Search returns what float64 brute force returns: same documents, same scores, under the stated tie rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdp.errors import ConfigError, InputError
+from cdp.evaluation import search
+
+PASSES = ["float32", "bfloat16"]
+
+
+def brute_force(
+    queries: np.ndarray, documents: np.ndarray, k: int, exclude: list[list[int]] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """float64 products rounded to float32, the higher first, the lower index first among equals."""
+    scores = (queries.astype(np.float64) @ documents.astype(np.float64).T).astype(np.float32)
+    for row, hidden in enumerate(exclude or []):
+        scores[row, hidden] = -np.inf
+    indices = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(scores, indices, axis=1)
+    indices[np.isneginf(best)] = -1
+    missing = k - indices.shape[1]
+    padding = ((0, 0), (0, max(0, missing)))
+    return np.pad(best, padding, constant_values=-np.inf), np.pad(indices, padding, constant_values=-1)
+
+
+def vectors(seed: int, n: int, dim: int, dtype: type = np.float32) -> np.ndarray:
+    made = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(dtype)
+
+
+def check(found: tuple[np.ndarray, np.ndarray], expected: tuple[np.ndarray, np.ndarray]) -> None:
+    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[0].dtype == np.float32
+    assert found[1].dtype == np.int64
+
+
+@pytest.mark.parametrize("first_pass", PASSES)
+@pytest.mark.parametrize("chunk_rows", [64, 1000, 8192])
+def test_equals_brute_force_over_chunks(first_pass: str, chunk_rows: int) -> None:
+    queries, documents = vectors(1, 60, 48), vectors(2, 3001, 48)
+    documents[1500:1600] = documents[:100]
+    documents[2000] = documents[2003] = queries[0]
+    found = search(queries, documents, 25, first_pass=first_pass, chunk_rows=chunk_rows)
+    check(found, brute_force(queries, documents, 25))
+
+
+@pytest.mark.parametrize("first_pass", PASSES)
+def test_closely_packed_scores_are_told_apart(first_pass: str) -> None:
+    centre = vectors(3, 1, 64)
+    documents = (centre + 1e-4 * vectors(4, 2000, 64)).astype(np.float32)
+    queries = (centre + 1e-3 * vectors(5, 8, 64)).astype(np.float32)
+    check(search(queries, documents, 10, first_pass=first_pass, chunk_rows=300), brute_force(queries, documents, 10))
+
+
+@pytest.mark.parametrize("first_pass", PASSES)
+def test_vectors_of_very_different_length(first_pass: str) -> None:
+    random = np.random.default_rng(6)
+    documents = vectors(7, 900, 32) * np.exp(random.uniform(-20, 20, (900, 1))).astype(np.float32)
+    queries = vectors(8, 5, 32) * np.array([[1e-6], [1.0], [1e6], [0.0], [-3.0]], np.float32)
+    check(search(queries, documents, 12, first_pass=first_pass, chunk_rows=128), brute_force(queries, documents, 12))
+
+
+def test_equal_scores_come_in_ascending_order_of_index() -> None:
+    documents = np.ones((500, 4), np.float32)
+    scores, indices = search(np.ones((2, 4), np.float32), documents, 7, chunk_rows=64)
+    assert indices.tolist() == [list(range(7))] * 2
+    assert scores.tolist() == [[4.0] * 7] * 2
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any_small_integers_any_chunks_any_exclusions(data: st.DataObject) -> None:
+    n, m, dim = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 90)), data.draw(st.integers(1, 5))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    queries = random.integers(-2, 3, (n, dim)).astype(np.float32)
+    documents = random.integers(-2, 3, (m, dim)).astype(np.float32)
+    k = data.draw(st.integers(1, 100))
+    exclude = [data.draw(st.lists(st.integers(0, m - 1), max_size=5)) for _ in range(n)]
+    found = search(
+        queries,
+        documents,
+        k,
+        exclude=exclude,
+        chunk_rows=data.draw(st.integers(1, 100)),
+        first_pass=data.draw(st.sampled_from(PASSES)),
+    )
+    check(found, brute_force(queries, documents, k, exclude))
+
+
+def test_more_queries_than_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdp.evaluation.exact_search.QUERY_BLOCK", 7)
+    queries, documents = vectors(9, 23, 16), vectors(10, 400, 16)
+    exclude = [[row, row + 100] for row in range(23)]
+    found = search(queries, documents, 5, exclude=exclude, chunk_rows=90)
+    check(found, brute_force(queries, documents, 5, exclude))
+
+
+def test_half_precision_documents_are_taken_as_they_are() -> None:
+    queries, documents = vectors(11, 20, 64), vectors(12, 2000, 64, np.float16)
+    check(search(queries, documents, 10), brute_force(queries, documents, 10))
+
+
+def test_memory_maps_in_shards(tmp_path: Path) -> None:
+    documents = vectors(13, 1000, 24, np.float16)
+    shards = []
+    for i, start in enumerate(range(0, 1000, 300)):
+        np.save(tmp_path / f"{i}.npy", documents[start : start + 300])
+        shards.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
+    queries = vectors(14, 6, 24)
+    check(search(queries, shards, 10, chunk_rows=128), brute_force(queries, documents, 10))
+
+
+def test_fewer_documents_than_asked_for() -> None:
+    scores, indices = search(vectors(15, 2, 8), vectors(16, 3, 8), 5)
+    assert (indices[:, 3:] == -1).all()
+    assert np.isneginf(scores[:, 3:]).all()
+    assert sorted(indices[0, :3].tolist()) == [0, 1, 2]
+
+
+def test_no_queries_and_no_documents() -> None:
+    assert search(np.zeros((0, 4), np.float32), vectors(1, 3, 4), 2)[1].shape == (0, 2)
+    assert (search(vectors(1, 3, 4), np.zeros((0, 4), np.float32), 2)[1] == -1).all()
+
+
+def test_what_cannot_be_searched_is_refused() -> None:
+    queries, documents = vectors(17, 2, 8), vectors(18, 5, 8)
+    with pytest.raises(ConfigError, match="at least 1"):
+        search(queries, documents, 0)
+    with pytest.raises(InputError, match="do not fit"):
+        search(queries, vectors(18, 5, 9), 1)
+    with pytest.raises(InputError, match="two dimensions"):
+        search(queries, documents[0], 1)
+    with pytest.raises(InputError, match="not finite"):
+        search(np.full((1, 8), np.nan, np.float32), documents, 1)
+    documents[3, 2] = np.inf
+    with pytest.raises(InputError, match="document 3"):
+        search(queries, documents, 1)
+    with pytest.raises(InputError, match="2 queries"):
+        search(queries, vectors(18, 5, 8), 1, exclude=[[0]])
+    with pytest.raises(InputError, match="not among"):
+        search(queries, vectors(18, 5, 8), 1, exclude=[[0], [5]])
