@@ -208,7 +208,7 @@ def results_compare(workspace: Workspace, a: argparse.Namespace) -> int:
     if a.json or a.format == "json":
         print(json.dumps(comparison, ensure_ascii=False, default=show.plain, indent=2))
     else:
-        print(results.to_csv(comparison) if a.format == "csv" else show.comparison(comparison))
+        print(results.to_csv(comparison).rstrip() if a.format == "csv" else show.comparison(comparison))
     return DONE
 
 

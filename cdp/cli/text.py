@@ -77,7 +77,7 @@ def corpus(manifest: Any, *, existed: bool = False, query_set: str | None = None
     lines += [f"note: {note}" for note in manifest.notes]
     if manifest.n_rejected:
         lines.append(f"rejected rows: {manifest.n_rejected:,}")
-        lines += [f"  {place(row)}: {row.reason}" for row in manifest.rejected[:10]]
+        lines += [f"  {place(row)}: {row.kind}: {row.reason}" for row in manifest.rejected[:10]]
     if query_set:
         lines.append(f"query set: {query_set}")
     return "\n".join(lines)
@@ -94,7 +94,7 @@ def imported(found: Any) -> str:
     lines = [f"{q.id}: {q.n_queries:,} queries for {q.n_documents:,} documents"]
     if found.n_rejected:
         lines.append(f"rejected rows: {found.n_rejected:,}")
-        lines += [f"  {place(row)}: {row.reason}" for row in found.rejected[:10]]
+        lines += [f"  {reason}" for reason in found.rejected[:10]]
     return "\n".join(lines)
 
 

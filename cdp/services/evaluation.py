@@ -62,7 +62,8 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
 def start(workspace: Workspace, config: EvaluationConfig) -> str:
     """Submit an evaluation; the job's id. Everything that can be known now is checked now."""
     whole = checked(**{**config.to_dict(), "workspace": workspace})
-    return _submit(workspace, whole, resolve(whole.retriever, workspace).name)
+    found = resolve(whole.retriever, workspace)
+    return _submit(workspace, whole, found.title if found.origin == "job" else found.name)
 
 
 def start_after(workspace: Workspace, config: EvaluationConfig, training_job: str) -> str:

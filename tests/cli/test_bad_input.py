@@ -63,12 +63,10 @@ def test_bad_rows_are_rejected_with_line_and_reason_and_the_rest_is_kept(workspa
     corpus = answer("corpus", "add", path)
     assert corpus["n_documents"] == 2
     assert [row["line"] for row in corpus["rejected"]] == [2, 3, 4]
-    reasons = [row["reason"].lower() for row in corpus["rejected"]]
-    assert "json" in reasons[0]
-    assert "line 1" in reasons[1]
-    assert "empty" in reasons[2]
+    assert [row["kind"] for row in corpus["rejected"]] == ["broken JSON", "duplicate id", "empty text"]
+    assert "line 1" in corpus["rejected"][1]["reason"]
     shown = run("corpus", "show", corpus["id"]).stdout
-    assert "mixed.jsonl, line 3" in shown
+    assert "mixed.jsonl, line 2: broken JSON: Unterminated string" in shown
 
 
 def test_a_file_with_no_usable_row(workspace: Workspace, tmp_path: Path) -> None:
@@ -81,6 +79,7 @@ def test_unknown_names(workspace: Workspace, tmp_path: Path) -> None:
     queries = write(tmp_path / "queries.csv", "document_id,query", "a,what is salt?", "b,why salt?", "nobody,lost?")
     imported = answer("queries", "import", queries, "--corpus", corpus["id"])
     assert (imported["n_queries"], imported["n_rejected"]) == (2, 1)
+    assert "nobody" in run("queries", "import", queries, "--corpus", corpus["id"], "--name", "again").stdout
 
     assert "no-such-model" in refusal("train", imported["id"], "--retriever", "no-such-model!")
     assert "nowhere" in refusal("corpus", "show", "nowhere")
