@@ -146,7 +146,7 @@ class SynthesisConfig(Config):
     """Writing queries for the documents of a corpus."""
 
     corpus: str = option(REQUIRED, "The corpus whose documents get queries (its id).")
-    method: str = option("diverse", "The synthesis method, by its name in the registry.")
+    method: str = option("diverse", "The synthesis method, by its name in the registry, or own for your own prompt.")
     per_doc: int = option(5, "Queries per document (Q/Doc, M).", unit="queries", minimum=1, maximum=20)
     generator: str = option(
         "template",
@@ -156,6 +156,9 @@ class SynthesisConfig(Config):
     )
     model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).")
     base_url: str = option("", "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM.")
+    prompt: str = option(
+        "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
+    )
     limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
     name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
     concurrency: int = option(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,10 @@ from cdp.records import Document
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Generator, RequestError, Usage
 from cdp.synthesis.methods import Method
-from cdp.synthesis.parsing import Parsed, parse, select
+from cdp.synthesis.parsing import Parsed, comparison_key, select
 from cdp.synthesis.tokens import cut
 
+Ask = Callable[..., Answer]
 MAX_DOCUMENT_TOKENS = 2048
 """As ``SynthesisConfig.max_document_tokens``."""
 
@@ -24,7 +26,7 @@ class Generation:
     ``problems`` are those of the answer that was used (see ``parsing.Parsed``), with ``cut_off`` where it hit the
     token limit and ``repaired`` where it is the second attempt. ``usage`` is what was paid now: nothing for an answer
     from the cache. ``raw`` holds each answer as it came. ``cut`` is (kept, whole) in characters where the document
-    was too long for the prompt.
+    was too long for the prompt. ``notes`` are what the method keeps beside each query (SAP's summaries).
     """
 
     queries: tuple[str, ...]
@@ -34,6 +36,7 @@ class Generation:
     prompt_hash: str = ""
     model: str = ""
     cut: tuple[int, int] | None = None
+    notes: tuple[str, ...] = ()
 
 
 def generate_for(
@@ -49,37 +52,72 @@ def generate_for(
 
     Raises RequestError where this document could not be asked about, ProviderError where none could.
     """
-    shortened = cut(document.content, max_document_tokens)
+    shortened = cut(document.content, min(max_document_tokens, method.max_document_tokens or max_document_tokens))
     prompt = method.render(shortened.text, m)
 
-    def ask(text: str) -> Answer:
+    def ask(text: str, sample: int = 0) -> Answer:
         if cache is None or not generator.is_llm:
-            return generator.generate(text, document, method, m)
-        key = cache_key(document.content_hash, text, generator.model, generator.parameters)
-        return cache.get_or_ask(key, lambda: generator.generate(text, document, method, m))
+            return generator.generate(text, document, method, m, sample=sample)
+        settings = {**generator.parameters, **method.sampling_for(m, sample).to_dict()}
+        key = cache_key(document.content_hash, text, generator.model, settings)
+        return cache.get_or_ask(key, lambda: generator.generate(text, document, method, m, sample=sample))
 
-    answer = ask(prompt)
-    parsed, usage, raw = _read(answer, m), answer.usage, [answer.text]
-    if not parsed.usable and generator.is_llm:
-        try:
-            second = ask(repair_prompt(prompt, m))
-        except RequestError:
-            parsed = Parsed(parsed.queries, {**parsed.problems, "repair_failed": 1})
-        else:
-            usage += second.usage
-            raw.append(second.text)
-            again = _read(second, m)
-            if len(again.queries) > len(parsed.queries):
-                parsed = Parsed(again.queries, {**again.problems, "repaired": 1})
+    read_all = _one_by_one if method.one_per_call and generator.is_llm else _at_once
+    read, usage, answers = read_all(ask, prompt, method, m, generator)
     return Generation(
-        queries=parsed.queries,
-        problems=parsed.problems,
+        queries=read.queries,
+        problems=read.problems,
         usage=usage,
-        raw=tuple(text for text in raw if text),
+        raw=tuple(answer.text for answer in answers if answer.text),
         prompt_hash=method.prompt_hash,
-        model=answer.model or generator.model,
+        model=answers[0].model or generator.model,
         cut=(shortened.kept, shortened.length) if shortened.was_cut else None,
+        notes=read.notes if any(read.notes) else (),
     )
+
+
+def _at_once(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, Usage, list[Answer]]:
+    """All M queries from one answer; a malformed one is asked for once more, and the better of the two is used."""
+    first = ask(prompt)
+    parsed = _read(first, method, m)
+    if parsed.usable or not generator.is_llm:
+        return parsed, first.usage, [first]
+    try:
+        second = ask(repair_prompt(prompt, m))
+    except RequestError:
+        return Parsed(parsed.queries, {**parsed.problems, "repair_failed": 1}), first.usage, [first]
+    again = _read(second, method, m)
+    if len(again.queries) > len(parsed.queries):
+        parsed = Parsed(again.queries, {**again.problems, "repaired": 1}, again.notes)
+    return parsed, first.usage + second.usage, [first, second]
+
+
+def _one_by_one(
+    ask: Ask, prompt: str, method: Method, m: int, generator: Generator
+) -> tuple[Parsed, Usage, list[Answer]]:
+    """M queries from M answers; for those that repeat one or cannot be read, up to half as many again (at least 2)."""
+    problems: Counter[str] = Counter()
+    queries: list[str] = []
+    notes: list[str] = []
+    usage = Usage()
+    answers: list[Answer] = []
+    for sample in range(m + max(2, m // 2)):
+        answer = ask(prompt, sample)
+        answers.append(answer)
+        usage += answer.usage
+        parsed = _read(answer, method, 1)
+        problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
+        for query, note in zip(parsed.queries, parsed.notes or ("",) * len(parsed.queries), strict=True):
+            if comparison_key(query) in map(comparison_key, queries):
+                problems["duplicate"] += 1
+            else:
+                queries.append(query)
+                notes.append(note)
+        if len(queries) == m:
+            break
+    if len(queries) < m:
+        problems["too_few"] = m - len(queries)
+    return Parsed(tuple(queries), dict(problems), tuple(notes)), usage, answers
 
 
 def repair_prompt(prompt: str, m: int) -> str:
@@ -92,10 +130,10 @@ def repair_prompt(prompt: str, m: int) -> str:
     )
 
 
-def _read(answer: Answer, m: int) -> Parsed:
-    parsed = parse(answer.text, m) if answer.queries is None else select(answer.queries, m)
+def _read(answer: Answer, method: Method, m: int) -> Parsed:
+    parsed = method.read(answer.text, m) if answer.queries is None else select(answer.queries, m)
     if answer.finish_reason == "length":
-        return Parsed(parsed.queries, {**parsed.problems, "cut_off": 1})
+        return Parsed(parsed.queries, {**parsed.problems, "cut_off": 1}, parsed.notes)
     return parsed
 
 
@@ -106,6 +144,8 @@ def to_line(document: Document, position: int, generation: Generation) -> dict[s
         line["problems"] = dict(generation.problems)
     if generation.usage.requests:
         line["usage"] = generation.usage.to_dict()
+    if generation.notes:
+        line["notes"] = list(generation.notes)
     if generation.cut:
         line["cut"] = {"kept": generation.cut[0], "length": generation.cut[1], "unit": "characters"}
     return line

@@ -47,6 +47,11 @@ _PREAMBLE = re.compile(
 _REFUSAL = re.compile(
     r"^(?:i'?m sorry|i am sorry|sorry,|i can(?:no|')t\b|i am unable|i'm unable|as an ai\b)", re.IGNORECASE
 )
+_FIELD_LABEL = re.compile(
+    r"^[*_\s]*(?:(?:good|bad)\s+question|question|query|summary)[*_\s]*[:：][*_\s]*", re.IGNORECASE
+)
+_QUESTION_FIELD = re.compile(r"^[*_\s]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
+_TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"(?P<key>\s*:)?')
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
 _CHINESE_DIGITS = "一二三四五六七八九"
@@ -57,11 +62,14 @@ class Parsed:
     """The queries of an answer, in its order and at most as many as asked for, and what was wrong with it.
 
     ``problems`` counts: ``too_few``, ``too_many``, ``duplicate``, ``empty``, ``over_long``, ``stray_line`` (text
-    within or after a list that belongs to no item), ``refusal``, ``broken_json`` (its whole strings are still read).
+    within or after a list that belongs to no item), ``refusal``, ``no_question`` (a marked field is missing) and
+    ``broken_json`` (its whole strings are still read).
     """
 
     queries: tuple[str, ...]
     problems: Mapping[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    """What the model wrote on the way and is kept as provenance (SAP's summary), one per query; mostly empty."""
 
     @property
     def usable(self) -> bool:
@@ -77,6 +85,38 @@ def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
     if found is None:
         found = _from_lines(text, m, problems)
     return select(found, m, longest=longest, problems=problems)
+
+
+def parse_line(text: str, m: int = 1) -> Parsed:
+    """The one query of an answer that is a single line ("Good question: …"); further lines are counted as stray."""
+    lines = [line for line in strip_thinking(text).splitlines() if line.strip() and not _FENCE.match(line)]
+    problems = Counter({"stray_line": len(lines) - 1}) if len(lines) > 1 else Counter()
+    if lines and _REFUSAL.match(lines[0].replace("’", "'")):
+        return select([], 1, problems=Counter({"refusal": 1}))
+    return select([_FIELD_LABEL.sub("", line) for line in lines[:1]], 1, problems=problems)
+
+
+def parse_after_summary(text: str, m: int = 1) -> Parsed:
+    """The query after "Question:" in an answer that begins with a summary; the summary is kept as a note."""
+    answer = strip_thinking(text)
+    found = _QUESTION_FIELD.search(answer)
+    if not found:
+        return select([], 1, problems=Counter({"no_question": 1}))
+    summary, rest = answer[: found.start()], answer[found.end() :]
+    parsed = parse_line(rest.strip().partition("\n\n")[0])
+    note = " ".join(_FIELD_LABEL.sub("", summary.strip()).split())
+    return Parsed(parsed.queries, parsed.problems, (note,) * len(parsed.queries))
+
+
+def parse_task_query(text: str, m: int = 1) -> Parsed:
+    """The "Query:" of an answer with a task, a query and a language; the task is kept as a note."""
+    answer = strip_thinking(text).strip()
+    fields = dict(_TASK_FIELD.findall(answer if _TASK_FIELD.match(answer) else f"Task: {answer}"))
+    fields = {name.lower(): value.strip() for name, value in fields.items()}
+    if not fields.get("query"):
+        return select([], 1, problems=Counter({"no_question": 1}))
+    parsed = select([fields["query"]], 1)
+    return Parsed(parsed.queries, parsed.problems, (fields.get("task", ""),) * len(parsed.queries))
 
 
 def select(

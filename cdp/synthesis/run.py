@@ -55,7 +55,7 @@ class Run:
     def __init__(self, job: Job, *, api_key: str = "") -> None:
         self.job = job
         self.config = SynthesisConfig.from_dict(job.config)
-        self.method: Method = get_method(self.config.method)
+        self.method: Method = get_method(self.config.method, self.config.prompt)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
         self.source: QuerySource = make_generator(self.config, api_key=api_key)
         self.query_set_id = query_set_id(job.id, self.config)
@@ -130,6 +130,7 @@ class Run:
                     **self.source.parameters,
                     "max_document_tokens": config.max_document_tokens,
                     "limit": config.limit,
+                    **({"prompt": config.prompt} if config.prompt else {}),
                 },
                 job_id=self.job.id,
             ),

@@ -110,6 +110,9 @@ class ChatServer:
         if "max_tokens" in body and "max_tokens" in fault:
             message = "Unsupported parameter: 'max_tokens' is not supported with this model."
             return self._error(handler, 400, message, "unsupported_parameter", param="max_tokens")
+        if fault in ("html", "broken"):
+            kind = "text/html" if fault == "html" else "application/json"
+            return self._bytes(handler, 200, b"<html>{Welcome", {"Content-Type": kind})
         m = asked_for(prompt)
         content = "I would rather talk about something else." if fault == "malformed" else self.answer(prompt, m)
         with self._lock:
@@ -158,12 +161,15 @@ class ChatServer:
     def _send(
         self, handler: BaseHTTPRequestHandler, status: int, value: dict[str, Any], headers: dict[str, str] | None = None
     ) -> None:
-        data = json.dumps(value).encode()
+        self._bytes(
+            handler, status, json.dumps(value).encode(), {"Content-Type": "application/json", **(headers or {})}
+        )
+
+    def _bytes(self, handler: BaseHTTPRequestHandler, status: int, data: bytes, headers: dict[str, str]) -> None:
         try:
             handler.send_response(status)
-            handler.send_header("Content-Type", "application/json")
             handler.send_header("Content-Length", str(len(data)))
-            for name, content in (headers or {}).items():
+            for name, content in headers.items():
                 handler.send_header(name, content)
             handler.end_headers()
             handler.wfile.write(data)

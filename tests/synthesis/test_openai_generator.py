@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -134,6 +135,24 @@ def test_a_model_with_other_parameters_is_understood(server: ChatServer) -> None
     assert "max_tokens" not in server.bodies[1]
     ask(made)
     assert len(server.bodies) == 3
+
+
+@pytest.mark.parametrize("fault", ["html", "broken"])
+def test_an_address_that_answers_something_else_is_told(server: ChatServer, fault: str) -> None:
+    server.script = [fault]
+    with pytest.raises(RequestError, match=r"without a choice|not JSON") as caught:
+        ask(generator(server))
+    assert caught.value.exhausted
+
+
+def test_no_more_requests_are_on_their_way_than_asked_for(server: ChatServer) -> None:
+    server.latency = 0.03
+    made = generator(server, concurrency=3)
+    assert made.concurrency > 3
+    with ThreadPoolExecutor(12) as pool:
+        answers = [future.result() for future in [pool.submit(ask, made) for _ in range(24)]]
+    assert len(answers) == 24
+    assert server.most_at_once == 3
 
 
 def test_cancel_ends_a_wait(server: ChatServer) -> None:

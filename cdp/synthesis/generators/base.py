@@ -61,7 +61,7 @@ class Generator(Protocol):
         """Everything besides prompt and model that an answer depends on."""
         ...
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int) -> Answer:
+    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
         """One answer. Raises RequestError if this request failed for good, ProviderError if every one would."""
         ...
 

@@ -1,8 +1,9 @@
 """The ``openai`` generator: any endpoint that speaks the OpenAI chat protocol (OpenAI, vLLM, Ollama, llama.cpp …).
 
-The client's own retries are off, because each request is counted and paid for. A rate limit holds back all requests of
-the run until the endpoint's Retry-After is over. The API key lives in this object's client only; it is cut out of
-every message that comes from the endpoint.
+Never more than ``concurrency`` requests are on their way; a few more calls may be under way, so that reading one answer
+does not keep the next request waiting. The client's own retries are off, because each request is counted and paid for.
+A rate limit holds back all requests of the run until the endpoint's Retry-After is over. The API key lives in this
+object's client only; it is cut out of every message that comes from the endpoint.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError, ProviderError
 from cdp.records import Document
 from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.methods.base import Method, Sampling
 
 if TYPE_CHECKING:
     import openai
@@ -28,6 +29,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("CDP_API_KEY", "OPENAI_API_KEY")
 NO_KEY = "none"
 """Sent to endpoints of the user's own that want no key; the client insists on some text."""
+
+_REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None}
+"""What a model may not take, and what it takes in its place."""
 
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 30.0
@@ -56,7 +60,8 @@ class OpenAIGenerator:
         import openai
 
         self.model = config.model
-        self.concurrency = config.concurrency
+        self.concurrency = config.concurrency + max(2, config.concurrency // 4)
+        self._slots = threading.BoundedSemaphore(config.concurrency)
         self._config = config
         self._key = key
         self._openai = openai
@@ -90,13 +95,13 @@ class OpenAIGenerator:
     def cancel(self) -> None:
         self._cancelled.set()
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int) -> Answer:
+    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
         requests = 0
         while True:
             self._wait_for_turn()
             requests += 1
             try:
-                answer = self._request(prompt)
+                answer = self._request(prompt, method.sampling_for(m, sample))
             except self._openai.APIError as error:
                 wait = self._wait_after(error, requests)
                 if wait is not None:
@@ -105,21 +110,31 @@ class OpenAIGenerator:
             self._answered = True
             return answer
 
-    def _request(self, prompt: str) -> Answer:
+    def _request(self, prompt: str, sampling: Sampling) -> Answer:
+        fixed = sampling.to_dict()
         arguments: dict[str, Any] = {
-            "temperature": self._config.temperature,
-            "max_tokens": self._config.max_output_tokens,
+            "temperature": fixed.pop("temperature", self._config.temperature),
+            "max_tokens": fixed.pop("max_output_tokens", self._config.max_output_tokens),
+            **fixed,
         }
         for name, other in dict(self._renamed).items():
             value = arguments.pop(name, None)
             if other is not None:
                 arguments[other] = value
-        completion = self._client.chat.completions.create(
-            model=self.model, messages=[{"role": "user", "content": prompt}], **arguments
-        )
+        messages: Any = [{"role": "user", "content": prompt}]
+        with self._slots:
+            response = self._client.chat.completions.with_raw_response.create(
+                model=self.model, messages=messages, **arguments
+            )
+        try:
+            completion = response.parse()
+        except ValueError as error:
+            raise RequestError(f"The answer is not JSON ({error}).", exhausted=True) from None
         choices = getattr(completion, "choices", None)
         if not choices:
-            raise RequestError("The endpoint answered without a choice to read.", hint="Is this a chat endpoint?")
+            raise RequestError(
+                "The endpoint answered without a choice to read.", hint="Is this a chat endpoint?", exhausted=True
+            )
         used = completion.usage
         usage = Usage(used.prompt_tokens, used.completion_tokens, 1) if used else Usage(requests=1)
         return Answer(
@@ -184,7 +199,7 @@ class OpenAIGenerator:
         said = f"{error.param or ''} {self._said(error)}".lower()
         if "unsupported" not in said and "not support" not in said and "unsupported" not in (error.code or ""):
             return False
-        for name, other in (("max_tokens", "max_completion_tokens"), ("temperature", None)):
+        for name, other in _REPLACEMENTS.items():
             if name in said and name not in self._renamed:
                 self._renamed[name] = other
                 return True

@@ -37,7 +37,7 @@ class TemplateGenerator:
     def cancel(self) -> None:
         """Nothing to give up: an answer is computed at once."""
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int) -> Answer:
+    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
         """Up to ``m`` distinct queries; fewer only where the document holds no more material."""
         digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
         rng = random.Random(digest)

@@ -8,7 +8,9 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from cdp.errors import NotFoundError
-from cdp.synthesis.methods.base import Method, fill
+from cdp.synthesis.methods.base import Method, Sampling, fill
+from cdp.synthesis.methods.own import NAME as OWN
+from cdp.synthesis.methods.own import own_method
 
 
 def _registry() -> dict[str, Method]:
@@ -21,12 +23,14 @@ METHODS: Mapping[str, Method] = MappingProxyType(_registry())
 """Every method by its name, in the order in which they are shown."""
 
 
-def get_method(name: str) -> Method:
-    """The method of that name; NotFoundError offers the known ones."""
+def get_method(name: str, template: str = "") -> Method:
+    """The method of that name; for ``own``, the one with the given template. NotFoundError offers the known ones."""
+    if name == OWN:
+        return own_method(template)
     try:
         return METHODS[name]
     except KeyError:
-        raise NotFoundError("synthesis method", name, known=list(METHODS)) from None
+        raise NotFoundError("synthesis method", name, known=[*METHODS, OWN]) from None
 
 
-__all__ = ["METHODS", "Method", "fill", "get_method"]
+__all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "own_method"]

@@ -1,24 +1,45 @@
-"""What a synthesis method is: a prompt and how its answers are to be read."""
+"""What a synthesis method is: a prompt, how the model is asked, and how its answers are read."""
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
-Kind = Literal["zero-shot", "few-shot", "no-llm"]
+from cdp.synthesis.parsing import Parsed, parse
+
+Kind = Literal["zero-shot", "few-shot", "own"]
 
 _FIELD = re.compile(r"\{(document|M)\}")
 _FRAME_MARK = re.compile(r"<(?=\s*/?\s*document\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
+class Sampling:
+    """Settings of a request that a method fixes. None, or no stop text, leaves them to the job's configuration."""
+
+    temperature: float | None = None
+    top_p: float | None = None
+    max_output_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+
+    def to_dict(self) -> dict[str, object]:
+        """Only what is fixed: part of an answer's address in the cache."""
+        return {name: value for name, value in dataclasses.asdict(self).items() if value not in (None, ())}
+
+
+@dataclass(frozen=True)
 class Method:
     """One way of writing queries for a document.
 
-    ``template`` holds ``{document}`` and ``{M}``; ``order`` is its place among the methods shown.
+    ``template`` holds ``{document}`` and, where one call gives all M queries, ``{M}``. A method with ``one_per_call``
+    is asked M times, with ``sampling`` for a single query and with ``several`` (and a seed per call) for more.
+    ``read`` makes queries of a raw answer. ``order`` is its place among the methods shown.
     """
 
     name: str
@@ -27,6 +48,11 @@ class Method:
     template: str
     kind: Kind = "zero-shot"
     order: int = 100
+    one_per_call: bool = False
+    sampling: Sampling = field(default_factory=Sampling)
+    several: Sampling = field(default_factory=Sampling)
+    max_document_tokens: int | None = None
+    read: Callable[[str, int], Parsed] = parse
 
     @cached_property
     def prompt_hash(self) -> str:
@@ -36,6 +62,12 @@ class Method:
     def render(self, document: str, m: int) -> str:
         """The prompt for one document and M queries. See ``fill``."""
         return fill(self.template, document, m)
+
+    def sampling_for(self, m: int, sample: int = 0) -> Sampling:
+        """The fixed settings of one request: the ``sample``-th (from 0) of those for M queries."""
+        if not self.one_per_call or (m == 1 and sample == 0):
+            return self.sampling
+        return dataclasses.replace(self.several, seed=sample)
 
 
 def fill(template: str, document: str, m: int) -> str:

@@ -1,0 +1,38 @@
+"""InPars-GBQ: few-shot prompting "guided by bad questions", one query per call (Bonifacio et al., 2022)."""
+
+from __future__ import annotations
+
+from cdp.synthesis.methods.base import Method, Sampling
+from cdp.synthesis.methods.examples import EXAMPLES, shots
+from cdp.synthesis.parsing import parse_line
+
+_SHOT = """\
+Example {n}
+<document>
+{document}
+</document>
+Good question: {question}
+Bad question: {plain}"""
+
+PROMPT = f"""\
+{shots(EXAMPLES[:3], _SHOT)}
+
+Example 4
+<document>
+{{document}}
+</document>
+Good question:"""
+
+METHOD = Method(
+    name="inpars_gbq",
+    title="InPars-GBQ",
+    help="Few-shot with good and bad questions as examples; one query per call, sampled for more than one.",
+    template=PROMPT,
+    kind="few-shot",
+    order=30,
+    one_per_call=True,
+    sampling=Sampling(temperature=0.0, max_output_tokens=64, stop=("\n",)),
+    several=Sampling(temperature=0.7, max_output_tokens=64, stop=("\n",)),
+    max_document_tokens=256,
+    read=parse_line,
+)
