@@ -11,7 +11,8 @@ from cdp.complexity.content_words import content_words, count_content_words
 from cdp.complexity.intervals import bootstrap_interval
 from cdp.complexity.languages import LANGUAGES, Language, language_of
 from cdp.complexity.profile import CwProfile, cw_interval, profile
-from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD, read_stopwords, stopword_list
+from cdp.complexity.question_words import QuestionWordEffect, question_word_effect
+from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD, read_stopwords, stopword_list, stopword_variants
 from cdp.complexity.weights import cw_weights
 
 __all__ = [
@@ -20,6 +21,7 @@ __all__ = [
     "STANDARD",
     "CwProfile",
     "Language",
+    "QuestionWordEffect",
     "bootstrap_interval",
     "content_words",
     "count_content_words",
@@ -27,6 +29,8 @@ __all__ = [
     "cw_weights",
     "language_of",
     "profile",
+    "question_word_effect",
     "read_stopwords",
     "stopword_list",
+    "stopword_variants",
 ]

@@ -45,6 +45,11 @@ def stopword_list(language: str, variant: str = STANDARD) -> frozenset[str]:
     return words - _read(SHIPPED / "question_words" / f"{language}.txt")
 
 
+def stopword_variants(language: str) -> tuple[str, ...]:
+    """The lists that can be chosen for a language, the standard one first."""
+    return (STANDARD, QUESTION_WORDS_KEPT) if language in variants_with_question_words() else (STANDARD,)
+
+
 @lru_cache(maxsize=1)
 def variants_with_question_words() -> tuple[str, ...]:
     """The languages whose list exists with and without question words."""

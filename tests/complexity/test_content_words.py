@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from cdp.complexity import (
     LANGUAGES,
     QUESTION_WORDS_KEPT,
+    STANDARD,
     content_words,
     count_content_words,
     language_of,
     read_stopwords,
     stopword_list,
+    stopword_variants,
 )
 from cdp.errors import ConfigError, InputError
 
@@ -75,6 +77,11 @@ def test_the_papers_question_words_are_stopwords_of_the_standard_lists_only() ->
     }.items():
         assert stopword_list(language).issuperset(words)
         assert stopword_list(language, QUESTION_WORDS_KEPT).isdisjoint(words)
+
+
+def test_the_lists_that_can_be_chosen() -> None:
+    assert stopword_variants("fr") == stopword_variants("zh") == (STANDARD, QUESTION_WORDS_KEPT)
+    assert stopword_variants("en") == (STANDARD,)
 
 
 def test_own_stopwords(tmp_path: Path) -> None:

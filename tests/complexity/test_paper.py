@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.complexity import QUESTION_WORDS_KEPT, count_content_words
+from cdp.complexity import count_content_words, question_word_effect
+from cdp.errors import ConfigError, InputError
 from tests.support import shared
 
 BRIGHT = [
@@ -80,12 +81,45 @@ def test_korean_range_on_miracl_is_the_papers_but_for_one_word() -> None:
     assert abs(cw.max() - 25) <= 1
 
 
-@pytest.mark.parametrize("language", ["fr", "zh"])
-def test_keeping_question_words_raises_cw_on_miracl(language: str) -> None:
-    """Most questions hold one question word: French and Chinese CW rise by a quarter of a word to a whole one."""
+@pytest.mark.parametrize(
+    ("language", "n", "standard", "kept", "changed"), [("fr", 343, 3.01, 3.95, 0.94), ("zh", 393, 2.90, 3.56, 0.66)]
+)
+def test_the_effect_of_question_words_on_miracl(
+    language: str, n: int, standard: float, kept: float, changed: float
+) -> None:
     texts = queries(shared(f"data/queries_only/miracl_{language}"), "dev")
-    standard = count_content_words(texts, language)
-    kept = count_content_words(texts, language, stopwords=QUESTION_WORDS_KEPT)
-    assert (kept >= standard).all()
-    assert 0.25 < (kept - standard).mean() < 1.0
-    assert (kept - standard).max() <= 2
+    effect = question_word_effect(texts, language)
+    assert effect.standard.n == n
+    assert effect.standard.mean == pytest.approx(standard, abs=0.005)
+    assert effect.kept.mean == pytest.approx(kept, abs=0.005)
+    assert effect.difference == pytest.approx(effect.kept.mean - effect.standard.mean)
+    assert effect.changed == pytest.approx(changed, abs=0.005)
+    assert 0 < effect.interval[0] < effect.difference < effect.interval[1]
+    assert min(effect.standard.below, effect.kept.below) > 0.99
+
+
+def test_the_effect_of_question_words_needs_queries_and_a_list() -> None:
+    with pytest.raises(InputError, match="no queries"):
+        question_word_effect([], "fr")
+    with pytest.raises(ConfigError, match="not set apart"):
+        question_word_effect(["was ist das"], "de")
+
+
+@pytest.mark.parametrize(
+    ("name", "language", "low", "high"),
+    [
+        ("xquad_ru", "ru", 4, 7),
+        ("xquad_ar", "ar", 4, 8),
+        ("piaf_fr", "fr", 2, 5),
+        ("xquad_zh", "zh", 3, 6),
+        ("jaquad_ja", "ja", 4, 8),
+        ("strategyqa_ko", "ko", 4, 8),
+    ],
+)
+def test_real_questions_of_six_languages_have_plausible_cw(name: str, language: str, low: float, high: float) -> None:
+    with gzip.open(shared(f"data/multiquery/{name}.jsonl.gz"), "rt", encoding="utf-8") as file:
+        texts = [query for line in file for query in json.loads(line)["queries"]][:600]
+    cw = count_content_words(texts, language)
+    assert cw.shape == (600,)
+    assert low < cw.mean() < high
+    assert (cw > 0).mean() > 0.99
