@@ -1,0 +1,1 @@
+"""Speed against peers, one file per question. ``make bench`` runs all of them."""
