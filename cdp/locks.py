@@ -12,7 +12,7 @@ import os
 import random
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cdp.errors import WorkspaceError
@@ -85,8 +85,9 @@ def wait_for_lock(path: Path, what: str, *, wait_s: float, shared: bool = False)
         time.sleep(pause * (0.5 + random.random()))
         pause = min(0.05, pause * 1.5)
     if not shared:
-        os.truncate(descriptor, 0)
-        os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
+        with suppress(OSError):  # only a note for ``holder``; the disk may be full
+            os.truncate(descriptor, 0)
+            os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)
     return descriptor
 
 

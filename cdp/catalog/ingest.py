@@ -46,9 +46,9 @@ class IngestReport:
 def ingest(workspace: Workspace) -> IngestReport:
     """Bring the catalogue up to date. Cheap when nothing changed: one look at the files' stamps."""
     report = IngestReport()
-    with_catalog(workspace, lambda connection: None, report)
-    with db.reading(workspace) as connection:
-        report.problems = [f"{row['path']}: {row['problem']}" for row in _problems(connection)]
+    problems = "SELECT path || ': ' || problem FROM files WHERE problem <> '' ORDER BY path"
+    found = with_catalog(workspace, lambda connection: connection.execute(problems).fetchall(), report)
+    report.problems = [problem for (problem,) in found]
     return report
 
 
@@ -112,10 +112,6 @@ def _up_to_date(workspace: Workspace, known: dict[str, str], found: dict[str, st
 def _gone(workspace: Workspace, known: dict[str, str], found: dict[str, str]) -> list[str]:
     """Known files that are not there; one that was only added after the look around is not gone."""
     return [path for path in known if path not in found and not (workspace.root / path).exists()]
-
-
-def _problems(connection: Any) -> list[dict[str, Any]]:
-    return db.rows(connection, "SELECT path, problem FROM files WHERE problem <> '' ORDER BY path")
 
 
 def _apply(workspace: Workspace, known: dict[str, str], found: dict[str, str], report: IngestReport) -> None:

@@ -1,0 +1,70 @@
+"""A program beside the test on the same workspace: ``python -m tests.faults.app <what> …``.
+
+``serve``           submits a counting job, prints its id, and then stays, like an app that somebody looks at
+``busy <seed> <n>`` does n random things that pages and the command line do, and prints what came of them as JSON
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from cdp import catalog, jobs
+from cdp.errors import CdpError
+from cdp.workspace import Workspace
+from tests.catalog.support import add_evaluation
+from tests.jobs.support import start
+
+
+def serve(workspace: Workspace, steps: str) -> None:
+    print(start(workspace, steps=int(steps), step_s=0.02), flush=True)
+    while True:
+        for job in jobs.list_jobs(workspace):
+            jobs.read_log(workspace, job.id)
+        time.sleep(0.1)
+
+
+def busy(workspace: Workspace, seed: str, n: str) -> None:
+    draw = random.Random(seed)
+    plan = draw.choices(["submit", "result", "ingest", "read", "compare", "list"], [3, 2, 3, 4, 1, 3], k=int(n))
+    done: Counter[str] = Counter()
+    errors: list[str] = []
+    submitted: list[str] = []
+    written: list[str] = []
+
+    def act(step: tuple[int, str]) -> None:
+        number, what = step
+        try:
+            if what == "submit":
+                submitted.append(start(workspace, steps=1, step_s=0.0, name=f"app {seed} job {number}"))
+            elif what == "result":
+                written.append(f"evaluate-{seed}-{number}")
+                add_evaluation(workspace, written[-1], f"retriever-{seed}")
+            elif what == "ingest":
+                catalog.ingest(workspace)
+            elif what == "read":
+                for row in catalog.evaluations(workspace)[:3]:
+                    catalog.per_query(workspace, [row["id"]])
+            elif what == "compare":
+                rows: list[dict[str, Any]] = catalog.evaluations(workspace)
+                if rows:
+                    catalog.compare(workspace, rows[0]["retriever_id"])
+            else:
+                jobs.list_jobs(workspace)
+            done[what] += 1
+        except CdpError as error:
+            errors.append(f"{what}: {error}")
+
+    with ThreadPoolExecutor(4) as pool:
+        for finished in [pool.submit(act, step) for step in enumerate(plan)]:
+            finished.result()
+    print(json.dumps({"done": done, "errors": errors, "submitted": submitted, "written": written}), flush=True)
+
+
+if __name__ == "__main__":
+    {"serve": serve, "busy": busy}[sys.argv[1]](Workspace.default(), *sys.argv[2:])

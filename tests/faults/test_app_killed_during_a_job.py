@@ -1,0 +1,31 @@
+"""kill -9 on the app, with everything in its session, while a job runs: the job goes on, and a new app sees it."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdp import jobs
+from cdp.workspace import Workspace
+from tests.faults.support import TRUE_WITHIN_S, app, first_line, kill_whole
+from tests.jobs.support import saved_step, until, until_state, until_step
+
+pytestmark = pytest.mark.slow
+
+
+def test_app_killed_during_a_job(workspace: Workspace) -> None:
+    first = app(workspace, "serve", "100")
+    job_id = first_line(first)
+    until_step(workspace, job_id, 3)
+    kill_whole(first)
+    at_kill = saved_step(workspace, job_id)
+
+    assert until_state(workspace, job_id, "running", patience_s=TRUE_WITHIN_S).attempt == 1
+    until(lambda: saved_step(workspace, job_id) > at_kill + 3, "the job to go on without its app")
+
+    second = app(workspace, "serve", "1")
+    other_id = first_line(second)
+    assert {job.id for job in jobs.list_jobs(workspace)} == {job_id, other_id}
+    job = until_state(workspace, job_id, "finished", "failed", "lost", "stopped")
+    assert (job.state, job.done, job.attempt) == ("finished", 100, 1)
+    until_state(workspace, other_id, "finished")
+    kill_whole(second)

@@ -1,0 +1,106 @@
+"""The catalogue is deleted, damaged or held by a stranger: it is made anew, or the message says who has it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp import catalog
+from cdp.errors import WorkspaceError
+from cdp.workspace import Workspace
+from tests.catalog.support import add_evaluation
+
+IDS = [f"evaluate-{n}" for n in range(40)]
+
+
+@pytest.fixture
+def filled(workspace: Workspace) -> Workspace:
+    for job_id in IDS:
+        add_evaluation(workspace, job_id, "a", values={f"q{n}": n / 500 for n in range(500)})
+    catalog.ingest(workspace)
+    return workspace
+
+
+def delete(path: Path) -> None:
+    path.unlink()
+
+
+def empty(path: Path) -> None:
+    path.write_bytes(b"")
+
+
+def garble_the_start(path: Path) -> None:
+    with open(path, "r+b") as file:
+        file.write(b"no database" * 400)
+
+
+def garble_the_data(path: Path) -> None:
+    size = path.stat().st_size
+    with open(path, "r+b") as file:
+        for place in range(3 * 4096, size - 1000, 30_000):
+            file.seek(place)
+            file.write(os.urandom(1000))
+
+
+def cut(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def replace_by_text(path: Path) -> None:
+    path.write_text("id,name\n1,2\n")
+
+
+@pytest.mark.parametrize("harm", [delete, empty, garble_the_start, garble_the_data, cut, replace_by_text])
+def test_it_is_made_anew(filled: Workspace, harm: Callable[[Path], None]) -> None:
+    before = catalog.evaluations(filled)
+    harm(filled.catalog)
+    assert catalog.evaluations(filled) == before
+    assert len(catalog.per_query(filled, IDS[:1])[IDS[0]]) == 500
+    assert catalog.query(filled, "SELECT count(*), sum(value) FROM scores WHERE measure = 'ndcg@10'").rows == [
+        (20_000, pytest.approx(40 * sum(n / 500 for n in range(500))))
+    ]
+    if harm is not delete:
+        assert "rebuilt" in catalog.notes(filled)[0][1]
+
+
+def test_an_ingest_says_that_it_rebuilt(filled: Workspace) -> None:
+    garble_the_start(filled.catalog)
+    report = catalog.ingest(filled)
+    assert "rebuilt from the files" in report.note
+    assert report.added == 2 * len(IDS)
+
+
+def test_a_leftover_log_of_a_deleted_file_does_no_harm(filled: Workspace) -> None:
+    filled.catalog.unlink()
+    filled.catalog.with_name("catalog.duckdb.wal").write_bytes(b"leftover" * 100)
+    assert len(catalog.evaluations(filled)) == len(IDS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", ["duckdb.connect(sys.argv[1])", "try_lock(Path(sys.argv[2]))"])
+def test_a_stranger_that_holds_it_is_named(filled: Workspace, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
+    script = (
+        "import sys, time, duckdb; from pathlib import Path; from cdp.locks import try_lock; "
+        f"held = {how}; print('held', flush=True); time.sleep(600)"
+    )
+    stranger = subprocess.Popen(
+        [sys.executable, "-c", script, str(filled.catalog), str(filled.catalog_lock)],
+        stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[2],
+    )  # fmt: skip
+    assert stranger.stdout is not None
+    try:
+        assert stranger.stdout.readline() == "held\n"
+        monkeypatch.setenv("CDP_CATALOG_WAIT_S", "0.3")
+        with pytest.raises(WorkspaceError) as caught:
+            catalog.evaluations(filled)
+        assert str(stranger.pid) in str(caught.value)
+        assert str(filled.catalog.parent / "catalog.") in str(caught.value)
+    finally:
+        stranger.kill()
+        stranger.communicate()
+    assert len(catalog.evaluations(filled)) == len(IDS)

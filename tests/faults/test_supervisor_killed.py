@@ -1,0 +1,63 @@
+"""kill -9 on a supervisor: the worker notices, saves and ends, and the job can be resumed without loss."""
+
+from __future__ import annotations
+
+import psutil
+import pytest
+
+from cdp import jobs
+from cdp.errors import ConfigError
+from cdp.workspace import Workspace
+from tests.faults.conftest import processes_of
+from tests.faults.support import TRUE_WITHIN_S, kill, resumes_without_loss, supervisor_of, worker_of
+from tests.jobs.support import start, state, until, until_state, until_step
+
+pytestmark = pytest.mark.slow
+
+
+def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=200, step_s=0.02)
+    until_step(workspace, job_id, 3)
+    worker = worker_of(workspace, job_id)
+    kill([supervisor_of(workspace, job_id)])
+    assert state(workspace, job_id) in ("stopping", "lost"), "at once true: it no longer runs as it should"
+    if psutil.pid_exists(worker) and state(workspace, job_id) == "stopping":
+        with pytest.raises(ConfigError, match="still active"):
+            jobs.resume(workspace, job_id)
+    lost = until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
+    assert "Resume" in lost.message
+    assert "supervisor is gone" in jobs.read_log(workspace, job_id)
+    until(lambda: not psutil.pid_exists(worker), "the worker to have ended")
+    resumes_without_loss(workspace, job_id, 200)
+
+
+def test_a_worker_that_finishes_without_its_supervisor_has_finished(workspace: Workspace) -> None:
+    """The work was done before the worker noticed: nothing finished may be called lost."""
+    job_id = start(workspace, steps=12, step_s=0.05, ignore_stop=True)
+    until_step(workspace, job_id, 3)
+    kill([supervisor_of(workspace, job_id)])
+    finished = until_state(workspace, job_id, "finished", "lost", "failed")
+    assert (finished.state, finished.done) == ("finished", 12)
+
+
+def test_a_deaf_worker_without_supervisor_ends_by_force(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=1.0)
+    until_step(workspace, job_id, 3)
+    worker = worker_of(workspace, job_id)
+    kill([supervisor_of(workspace, job_id)])
+    assert state(workspace, job_id) == "stopping"
+    until(lambda: not psutil.pid_exists(worker), "the worker to end by force")
+    until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
+
+
+def test_supervisor_killed_in_the_queue_blocks_nobody(workspace: Workspace) -> None:
+    first = start(workspace, steps=100_000)
+    until_step(workspace, first, 1)
+    second, third = start(workspace, steps=2), start(workspace, steps=2)
+    waiting = [p.pid for p in processes_of(workspace) if str(workspace.job(second)) in p.info["cmdline"]]
+    assert len(waiting) == 1
+    kill(waiting)
+    until_state(workspace, second, "lost", patience_s=TRUE_WITHIN_S)
+    jobs.stop(workspace, first)
+    until_state(workspace, third, "finished")
+    resumes_without_loss(workspace, second, 2)
