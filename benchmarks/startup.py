@@ -79,18 +79,9 @@ def server(script: Path, workspace: Workspace) -> Iterator[str]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
+    command = [sys.executable, "-m", "streamlit", "run", str(script), "--server.port", str(port)]
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-m",
-            "streamlit",
-            "run",
-            str(script),
-            "--server.port",
-            str(port),
-            "--server.headless",
-            "true",
-        ],
+        command,
         cwd=REPOSITORY,
         env={**os.environ, "CDP_WORKSPACE": str(workspace.root)},
         stdout=subprocess.DEVNULL,

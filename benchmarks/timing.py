@@ -46,6 +46,6 @@ def show(rows: list[Row]) -> None:
     for row in rows:
         low, high = row["spread"]
         print(
-            f"{row['name']:52} {row['ours']:12,.1f} {row['peer']:12,.1f} {row['unit']:>14} {row['ratio']:8.1f} "
-            f"{row['target']:7.1f}  {low:.1f} to {high:.1f}"
+            f"{row['name']:52} {row['ours']:12,.2f} {row['peer']:12,.2f} {row['unit']:>14} {row['ratio']:8.2f} "
+            f"{row['target']:7.2f}  {low:.2f} to {high:.2f}"
         )
