@@ -21,17 +21,27 @@ class Gain:
     high: float
 
 
-def ndcg_bars(scores: Mapping[str, Mapping[str, float]]) -> go.Figure:
+def ndcg_bars(scores: Mapping[str, Mapping[str, float]], *, palette: Mapping[str, str] | None = None) -> go.Figure:
     """NDCG@10 in percent: ``scores[retriever][benchmark]``. Benchmarks stand side by side, one bar per retriever."""
     chart = figure(x="", y="NDCG@10 (%)", height=360)
-    palette = colours(list(scores))
+    palette = palette or colours(list(scores))
     patterns = ("", "/", ".", "x", "-", "\\", "|", "+")
     for i, (retriever, by_benchmark) in enumerate(scores.items()):
         chart.add_bar(
             x=[plain(b, 32) for b in by_benchmark],
             y=list(by_benchmark.values()),
             name=plain(retriever, 40),
-            marker={"color": palette[retriever], "pattern": {"shape": patterns[i % len(patterns)], "solidity": 0.25}},
+            marker={
+                "color": palette[retriever],
+                "pattern": {
+                    "shape": patterns[i % len(patterns)],
+                    "fillmode": "overlay",
+                    "fgcolor": "#ffffff",
+                    "fgopacity": 0.45,
+                    "size": 7,
+                    "solidity": 0.2,
+                },
+            },
             text=[f"{v:.2f}" for v in by_benchmark.values()],
             textposition="outside",
             cliponaxis=False,
@@ -43,19 +53,21 @@ def ndcg_bars(scores: Mapping[str, Mapping[str, float]]) -> go.Figure:
     return chart
 
 
-def gains(found: Sequence[Gain]) -> go.Figure:
+def gains(found: Sequence[Gain], *, palette: Mapping[str, str] | None = None) -> go.Figure:
     """Differences from the baseline with their intervals; the dashed line is no difference."""
-    chart = figure(
-        x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(found)), legend=len(found) > 1
-    )
     names = list(dict.fromkeys(g.retriever for g in found))
-    palette = colours(names) if len(names) > 1 else {}
+    chart = figure(
+        x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(found)), legend=len(names) > 1
+    )
+    palette = palette or (colours(names) if len(names) > 1 else {})
     for i, name in enumerate(names):
         rows = [g for g in found if g.retriever == name]
         chart.add_scatter(
             x=[g.points for g in rows],
             y=[plain(g.benchmark, 32) for g in rows],
             mode="markers",
+            orientation="h",
+            offsetgroup=str(i),
             name=plain(name, 40),
             marker={
                 "size": 11,

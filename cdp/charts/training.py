@@ -14,7 +14,8 @@ LABELS = {
     "learning_rate": "learning rate",
     "gradient_norm": "gradient norm",
     "pairs_per_second": "pairs per second",
-    "memory_mb": "memory (MB)",
+    "memory_mib": "memory (MiB)",
+    "gpu_memory_mib": "GPU memory (MiB)",
     "ndcg@10": "dev NDCG@10 (%)",
 }
 

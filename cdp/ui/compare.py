@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.charts.style import METHOD_COLOURS, colours
 from cdp.services import commands, results
 from cdp.services.results import Comparison, Row
 from cdp.ui import charts, command, frame, state, tables
@@ -87,6 +88,12 @@ def interval(row: Row) -> str:
     return "–" if row.low is None or row.high is None else f"{points(row.low)} to {points(row.high)}"
 
 
+def palette(found: Comparison) -> dict[str, str]:
+    """One colour per retriever on all charts of the page; the baseline is grey."""
+    others = sorted({row.retriever for row in found.rows if row.retriever_id != found.baseline_id})
+    return {found.baseline: METHOD_COLOURS["pretrained"], **colours(others)}
+
+
 def matrix(found: Comparison) -> None:
     """Retrievers × benchmarks, NDCG@10 in percent; the baseline first, with how many benchmarks each covers."""
     places = list(dict.fromkeys(place(row) for row in found.rows))
@@ -106,7 +113,7 @@ def matrix(found: Comparison) -> None:
         | {"Retriever": st.column_config.TextColumn(width="large", pinned=True)},
     )
     charts.show(
-        ndcg_bars({cut(name, 60): by_name[name] for name in names}),
+        ndcg_bars({name: by_name[name] for name in names}, palette=palette(found)),
         key="ndcg",
         alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(by_name[name])}." for name in names),
     )
@@ -125,10 +132,11 @@ def differences(found: Comparison) -> None:
     charts.show(
         gains(
             [
-                Gain(place(r), cut(r.retriever, 60), r.difference or 0.0, r.low, r.high)
+                Gain(place(r), r.retriever, r.difference or 0.0, r.low, r.high)
                 for r in rows
                 if r.low is not None and r.high is not None
-            ]
+            ],
+            palette=palette(found),
         ),
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
@@ -206,16 +214,17 @@ def by_query(workspace: Workspace, found: Comparison) -> None:
                 continue
             tables.show(
                 {
-                    "Query": [q.text or q.query_id for q in listed],
                     "Difference": [points(q.difference) for q in listed],
-                    "Baseline": [q.baseline for q in listed],
-                    "This": [q.other for q in listed],
+                    "Before → after": [f"{q.baseline:.0f} → {q.other:.0f}" for q in listed],
+                    "Query": [q.text or q.query_id for q in listed],
                 },
                 alt=f"{title}: queries with NDCG@10 under both retrievers",
                 config={
+                    "Difference": st.column_config.TextColumn(width=85),
+                    "Before → after": st.column_config.TextColumn(
+                        width=95, help="From the baseline to this retriever."
+                    ),
                     "Query": st.column_config.TextColumn(width="large"),
-                    "Baseline": st.column_config.NumberColumn(format="%.0f"),
-                    "This": st.column_config.NumberColumn(format="%.0f"),
                 },
             )
     st.caption(

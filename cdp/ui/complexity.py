@@ -53,7 +53,6 @@ def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
             format_func=lambda code: languages[code].name,
             key="target_language",
             persist_state="session",
-            required=True,
             help="Decides how words are found and which stopwords do not count.",
             width=180,
         )
@@ -103,9 +102,7 @@ def answer(found: Recommendation, profiled: Profiled) -> None:
             st.metric("95% interval", f"{low:.2f} to {high:.2f}", help=frame.definition("interval"), width="content")
             st.metric("Target queries", number(found.n_queries), width="content")
         st.markdown(_why(found))
-        with st.expander("What limits this answer", icon=":material/info:", expanded=not found.certain):
-            for caveat in found.caveats:
-                st.markdown(f"- {md(caveat)}")
+        st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
     command.show(
         commands.line("cw", "recommend", *(() if profiled.name == "pasted queries" else (profiled.name,)),
                       file="queries.txt" if profiled.name == "pasted queries" else None,

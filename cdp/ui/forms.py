@@ -99,10 +99,7 @@ def help_text(text: str, preset: Preset | None) -> str:
 
 def _choice(title: str, choices: tuple[str, ...], first: Any, key: str, about: str) -> str:
     index = choices.index(first) if first in choices else 0
-    return str(
-        st.selectbox(title, choices, index=index, key=key, help=about, persist_state="session", required=True)
-        or choices[0]
-    )
+    return st.selectbox(title, choices, index=index, key=key, help=about, persist_state="session") or choices[0]
 
 
 def _number(
@@ -116,7 +113,7 @@ def _number(
     preset: Preset | None,
 ) -> Any:
     low, high = meta["minimum"], meta["maximum"]
-    placeholder = _placeholder(title, preset) if optional else None
+    placeholder = _placeholder(key, preset) if optional else None
     if python_type is int:
         return st.number_input(
             title,
@@ -143,11 +140,11 @@ def _number(
     )
 
 
-def _placeholder(title: str, preset: Preset | None) -> str:
+def _placeholder(key: str, preset: Preset | None) -> str:
     """What stands in an empty field: the preset's value, "all" for a limit, else "automatic"."""
     if preset is not None and preset.value is not None:
         return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
-    return "all" if title.lower().startswith(("limit", "max documents", "per doc")) else "automatic"
+    return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
 
 
 def _step(value: Any) -> float:

@@ -18,7 +18,7 @@ RESUMABLE = ("stopped", "failed", "lost")
 
 def choose(known: Sequence[JobView]) -> JobView:
     """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
-    ordered = sorted(known, key=lambda view: not view.active)
+    ordered = views.in_order(known)
     names = {v.id: f"{v.name} ({views.KINDS.get(v.kind, v.kind).lower()}, {moment(v.created)})" for v in ordered}
     picked = state.choose("Job", names, "job", what="job")
     return next(v for v in known if v.id == picked)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import streamlit as st
@@ -49,25 +49,45 @@ def live(draw: Callable[..., None], active: bool, *args: Any) -> None:
     st.fragment(draw, run_every=EVERY if active else None)(*args)
 
 
+def in_order(views: Iterable[JobView]) -> list[JobView]:
+    """Jobs as they take their turn: those at work, then the waiting by their place, then the ended, newest first."""
+
+    def rank(view: JobView) -> tuple[int, int, int]:
+        waiting = str(view.state) == "queued"
+        return (0 if view.active and not waiting else 1 if waiting else 2, view.position or 0, -view.sequence)
+
+    return sorted(views, key=rank)
+
+
 def strip(workspace: Workspace) -> None:
     """The jobs that run now. Nothing is drawn, and no timer runs, while there are none."""
     with guarded():
         running = jobs.running(workspace)
         if running:
-            live(_strip, True, workspace, sorted(view.id for view in running))
+            live(_strip, True, workspace, states(running))
 
 
-def _strip(workspace: Workspace, known: list[str]) -> None:
+def states(views: Iterable[JobView]) -> dict[str, str]:
+    """What is compared to notice that a job began, moved on or ended."""
+    return {view.id: str(view.state) for view in views}
+
+
+def _strip(workspace: Workspace, known: dict[str, str]) -> None:
     with guarded():
-        running = jobs.running(workspace)
-        if sorted(view.id for view in running) != known:
+        running = in_order(jobs.running(workspace))
+        if states(running) != known:
             st.rerun()
-        st.caption(f":material/progress_activity: {count(len(running), 'job')} running")
-        for view in running[:4]:
+        at_work = [view for view in running if str(view.state) != "queued"]
+        waiting = len(running) - len(at_work)
+        st.caption(":material/progress_activity: " + _counted(len(at_work), waiting))
+        for view in (at_work or running)[:3]:
             st.progress(view.fraction, text=f"{md(view.name, 44)}  \n:small[{md(doing(view))}]")
-        if len(running) > 4:
-            st.caption(f"and {len(running) - 4} more")
-        navigation.link("jobs", "All jobs" if len(running) > 1 else "Open the job", job=running[0].id)
+        navigation.link("jobs", "Watch" if len(running) == 1 else "All jobs", job=running[0].id)
+
+
+def _counted(at_work: int, waiting: int) -> str:
+    parts = [f"{at_work} running" if at_work else "", f"{waiting} waiting" if waiting else ""]
+    return ", ".join(part for part in parts if part)
 
 
 def doing(view: JobView) -> str:
@@ -177,14 +197,21 @@ def log(workspace: Workspace, view: JobView) -> None:
         st.code(text, language=None, wrap_lines=True, height=320)
 
 
-def running_list(workspace: Workspace, known: list[str]) -> None:
-    """The running jobs, each with its progress and a link. For ``live``."""
+def running_list(workspace: Workspace, known: dict[str, str]) -> None:
+    """The running jobs, each with its progress and a link, and the waiting ones by name. For ``live``."""
     with guarded():
-        running = jobs.running(workspace)
-        if sorted(view.id for view in running) != known:
+        running = in_order(jobs.running(workspace))
+        if states(running) != known:
             st.rerun()
-        for view in running:
-            with st.container(border=True):
-                st.markdown(f"**{md(view.name, 90)}** {badge(str(view.state))}")
-                st.progress(view.fraction, text=md(doing(view)))
-                navigation.link("jobs", "Watch", job=view.id)
+        waiting = [view for view in running if str(view.state) == "queued"]
+        with st.container(border=True):
+            for view in running:
+                if view in waiting:
+                    continue
+                with st.container(horizontal=True, vertical_alignment="center"):
+                    st.progress(view.fraction, text=f"**{md(view.name, 90)}**  \n{md(doing(view))}", width="stretch")
+                    navigation.link("jobs", "Watch", job=view.id)
+            if waiting:
+                names = "  \n".join(f"{i}. {md(view.name, 90)}" for i, view in enumerate(waiting[:5], 1))
+                more = f"  \nand {len(waiting) - 5} more" if len(waiting) > 5 else ""
+                st.caption(f"Waiting for their turn:  \n{names}{more}")

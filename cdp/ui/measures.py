@@ -166,7 +166,7 @@ def model_based(
     ids = {q.id for q in picked}
     running = [v for v in jobs.running(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
     if running:
-        job_views.live(job_views.running_list, True, workspace, sorted(v.id for v in jobs.running(workspace)))
+        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.running(workspace)))
     if not found and not running:
         st.caption(
             "The paraphrase ratio needs a model that compares pairs of queries; Dist-Sim needs an encoder and human "

@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.ui.state import kept, kept_many
+from cdp.workspace import REPOSITORY
 
 Params = Mapping[str, str | list[str]]
 
@@ -24,6 +25,11 @@ class PageInfo:
     question: str
     section: str = ""
     carries: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The page's file, wherever the server was started from."""
+        return str(REPOSITORY / self.path)
 
 
 PAGES: dict[str, PageInfo] = {
@@ -108,7 +114,7 @@ def sidebar() -> None:
             section = page.section
             st.caption(section)
         st.page_link(
-            page.path,
+            page.file,
             label=page.title,
             icon=f":material/{page.icon}:",
             help=page.question,
@@ -118,12 +124,12 @@ def sidebar() -> None:
 
 def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", **params: str | list[str]) -> None:
     """A quiet link to a page, with a selection."""
-    st.page_link(PAGES[name].path, label=label, icon=icon, query_params={**parameters(name), **params} or None, help="")
+    st.page_link(PAGES[name].file, label=label, icon=icon, query_params={**parameters(name), **params} or None, help="")
 
 
 def go(name: str, **params: str | list[str]) -> None:
     """Open a page now, with a selection. Does not return."""
-    st.switch_page(PAGES[name].path, query_params={**parameters(name), **params} or None)
+    st.switch_page(PAGES[name].file, query_params={**parameters(name), **params} or None)
 
 
 def button(name: str, label: str, key: str, *, icon: str = "arrow_forward", params: Params | None = None) -> None:

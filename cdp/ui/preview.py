@@ -139,7 +139,9 @@ def draw(preview: Preview) -> None:
         st.metric("Mean CW", "–" if mean is None else f"{mean:.1f}", help=frame.definition("cw"), width="content")
     if preview.queries:
         lines = zip(preview.queries, preview.cw, strict=True)
-        st.markdown("\n".join(f"{i}. {md(query)} :small[:gray[CW\u00a0{cw}]]" for i, (query, cw) in enumerate(lines, 1)))
+        st.markdown(
+            "\n".join(f"{i}. {md(query)} :small[:gray[CW\u00a0{cw}]]" for i, (query, cw) in enumerate(lines, 1))
+        )
     else:
         st.caption("No query could be read from the answer.")
     for problem in preview.problems:

@@ -29,8 +29,9 @@ class Judged:
 
 def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig | None:
     """The choices that matter first, then everything else; None where they do not make a configuration."""
+    ordered = sorted(known, key=lambda q: q.method != "diverse")
     query_set = state.choose(
-        "Query set", {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in known}, "query_set", what="query set"
+        "Query set", {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in ordered}, "query_set", what="query set"
     )
     retriever = _retriever(workspace)
     with st.container(horizontal=True, vertical_alignment="bottom"):

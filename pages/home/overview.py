@@ -30,7 +30,7 @@ with frame.guarded():
 
     if found.running:
         st.subheader("Running now", anchor=False)
-        jobs.live(jobs.running_list, True, workspace, sorted(view.id for view in found.running))
+        jobs.live(jobs.running_list, True, workspace, jobs.states(found.running))
 
     if found.latest:
         st.subheader("Latest results", anchor=False)

@@ -1,0 +1,43 @@
+"""The frame around every page: the menu, the strip of running jobs, and the page that was asked for.
+
+The server runs this file for every session (see ``app.py``), not ``app.py`` itself: beside a folder called ``pages``
+Streamlit would start in its old multipage mode, and the first deep link after a restart would say "page not found".
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from cdp.ui import frame, jobs, navigation
+from cdp.workspace import Workspace
+
+ASSETS = Path(__file__).resolve().parent / "assets"
+
+
+def main() -> None:
+    """Draw the frame around the current page, then the page."""
+    st.set_page_config(page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide")
+    pages = [
+        st.Page(
+            page.file,
+            title=page.title,
+            icon=f":material/{page.icon}:",
+            url_path=page.name,
+            help=page.question,
+            default=page.name == "overview",
+        )
+        for page in navigation.PAGES.values()
+    ]
+    current = st.navigation(pages, position="hidden")
+    st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
+    with st.sidebar:
+        navigation.sidebar()
+        jobs.strip(Workspace.default())
+    with frame.guarded():
+        current.run()
+
+
+if __name__ == "__main__":
+    main()

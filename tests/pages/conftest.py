@@ -1,0 +1,53 @@
+"""The dashboard under AppTest, in an empty workspace and in one that holds the demo."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.services import demo
+from cdp.ui.navigation import PAGES
+from cdp.workspace import Workspace
+from tests.support import REPOSITORY
+
+Open = Callable[..., AppTest]
+
+
+@pytest.fixture
+def open_page(workspace: Workspace) -> Open:
+    """Open a page of the dashboard: ``open_page("corpus", corpus="demo-1")``; asserts that nothing went wrong."""
+
+    def opened(name: str, **query: str | list[str]) -> AppTest:
+        at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=30)
+        for key, value in query.items():
+            at.query_params[key] = value
+        at.run()
+        if name != "overview":
+            at.switch_page(PAGES[name].path)
+            for key, value in query.items():
+                at.query_params[key] = value
+            at.run()
+        assert not at.exception, at.exception[0].message
+        return at
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def _demo(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("demo") / "workspace"
+    demo.load(Workspace(root))
+    return root
+
+
+@pytest.fixture
+def filled(workspace: Workspace, _demo: Path) -> Workspace:
+    """The workspace with the demo collection, its query sets and its benchmark."""
+    shutil.copytree(_demo, workspace.root)
+    assert os.environ["CDP_WORKSPACE"] == str(workspace.root)
+    return workspace

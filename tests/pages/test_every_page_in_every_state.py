@@ -1,0 +1,102 @@
+"""Each page in an empty, a half-filled, a full and a broken workspace: it is drawn, and says what to do."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.services import queries
+from cdp.ui.navigation import PAGES
+from cdp.workspace import Workspace
+from tests.pages.conftest import Open
+from tests.pages.support import with_results
+from tests.support import REPOSITORY
+
+EMPTY = {
+    "overview": "Add your documents",
+    "corpus": "No documents yet",
+    "queries": "No documents yet",
+    "quality_diversity": "No query sets yet",
+    "complexity": "No target queries yet",
+    "launch": "No query sets yet",
+    "jobs": "Nothing has run yet",
+    "compare": "No results yet",
+}
+
+FULL = {
+    "overview": "Compare the results",
+    "corpus": "Half of the documents have at most",
+    "queries": "queries repeat each other less",
+    "quality_diversity": "is the most diverse",
+    "complexity": "Test both",
+    "launch": "What will happen",
+    "jobs": "tuned otherwise on demo",
+    "compare": "tuned on diverse** gains",
+}
+
+
+def words(at: AppTest) -> str:
+    """All that stands on the page in Markdown, captions and plain text."""
+    return "\n".join(
+        str(element.value)
+        for group in (at.title, at.header, at.subheader, at.markdown, at.caption, at.text, at.error, at.warning)
+        for element in group
+    )
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_in_an_empty_workspace_a_page_says_what_to_do(name: str, open_page: Open) -> None:
+    at = open_page(name)
+    assert at.title[0].value == PAGES[name].title
+    assert EMPTY[name] in words(at)
+    assert not at.error
+
+
+@pytest.mark.parametrize("name", list(PAGES))
+def test_in_a_full_workspace_a_page_answers_its_question(name: str, open_page: Open, filled: Workspace) -> None:
+    with_results(filled, queries.every(filled)[0].id)
+    at = open_page(name)
+    assert FULL[name].replace("**", "") in words(at).replace("**", "")
+    assert not at.error
+    assert not at.warning
+
+
+@pytest.mark.parametrize("name", ["overview", "queries", "quality_diversity", "launch"])
+def test_with_the_demo_but_nothing_trained_yet(name: str, open_page: Open, filled: Workspace) -> None:
+    assert not open_page(name).error
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if name != "jobs"])
+def test_a_damaged_workspace_gives_one_calm_box(name: str, open_page: Open, workspace: Workspace) -> None:
+    folder = workspace.corpora / "broken-00000000"
+    folder.mkdir(parents=True)
+    (folder / "manifest.json").write_text("{ not json", encoding="utf-8")
+    at = open_page(name)
+    assert len(at.error) <= 1
+    assert "Traceback" not in words(at)
+
+
+@pytest.mark.slow
+def test_no_model_library_is_loaded_by_any_page(filled: Workspace) -> None:
+    code = """
+import sys
+from streamlit.testing.v1 import AppTest
+from cdp.ui.navigation import PAGES
+at = AppTest.from_file("app.py", default_timeout=60).run()
+for page in PAGES.values():
+    assert not at.switch_page(page.path).run().exception
+print(sorted({"torch", "transformers", "sentence_transformers"} & set(sys.modules)))
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True
+    )
+    assert done.stdout.strip().splitlines()[-1] == "[]"
+
+
+def test_a_link_to_something_that_is_not_here_says_so(open_page: Open, filled: Workspace) -> None:
+    at = open_page("corpus", corpus="gone-12345678")
+    assert "not in this workspace" in at.warning[0].value
+    assert at.selectbox(key="choose_corpus").value == queries.every(filled)[0].corpus_id
