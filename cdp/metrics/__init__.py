@@ -7,6 +7,7 @@ set as a job. Importing this room loads no torch.
 
 from __future__ import annotations
 
+from cdp.metrics.comparison import PairedDifference, paired_difference
 from cdp.metrics.dist_sim import dist_sim
 from cdp.metrics.len_sim import len_sim
 from cdp.metrics.measure import Measure
@@ -21,10 +22,12 @@ __all__ = [
     "MEASURES",
     "Measure",
     "MetricValue",
+    "PairedDifference",
     "QuerySetMeasures",
     "dist_sim",
     "len_sim",
     "measure_query_set",
+    "paired_difference",
     "paraphrase_ratio",
     "read_queries",
     "reservoir",

@@ -1,0 +1,46 @@
+"""Two query sets for the same documents, compared document by document; the demo's two modes among them."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from cdp.errors import InputError
+from cdp.metrics import measure_query_set, paired_difference
+from cdp.workspace import SHIPPED_DATA
+
+
+def test_the_difference_is_over_documents_with_both_values() -> None:
+    found = paired_difference(["a", "b", "c", "d"], [0.1, 0.2, None, 0.4], ["d", "a", "c"], [0.5, 0.4, 0.9])
+    assert found.n_documents == 2
+    assert found.mean == pytest.approx(0.2)
+    assert found.higher == 1.0
+    assert found.interval[0] <= found.mean <= found.interval[1]
+
+
+def test_sets_without_a_common_document_are_refused() -> None:
+    with pytest.raises(InputError, match="no document in common"):
+        paired_difference(["a"], [0.1], ["b"], [0.2])
+    with pytest.raises(InputError, match="no document in common"):
+        paired_difference(["a"], [np.nan], ["a"], [0.2])
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 8])
+def test_the_demos_paraphrases_repeat_each_other_more_than_its_diverse_queries(m: int) -> None:
+    measured = []
+    for mode in ("diverse", "paraphrase"):
+        lines = (SHIPPED_DATA / "demo" / "generations" / f"{mode}.jsonl").read_text("utf-8").splitlines()
+        records = map(json.loads, lines)
+        measured.append(measure_query_set(((r["document_id"], r["queries"]) for r in records), per_doc=m))
+    diverse, paraphrase = measured
+    found = paired_difference(
+        diverse.document_ids,
+        diverse.per_document["self_bleu"],
+        paraphrase.document_ids,
+        paraphrase.per_document["self_bleu"],
+    )
+    assert found.n_documents == 96
+    assert found.interval[0] > 0
+    assert found.higher > 0.7
