@@ -1,6 +1,7 @@
 # make app    install what the dashboard needs, load the demo, open the dashboard
 # make test   install what the tests need, run all of them
 # make check  ruff, mypy and the fast tests, in under a minute
+# make docs   make docs/REFERENCE.md anew from the code
 # make bench  measure speed against peers, write benchmarks/results/latest.json
 
 PYTHON ?= python3.11
@@ -9,7 +10,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: install install-dev chromium app test check bench lock clean
+.PHONY: install install-dev chromium app test check bench docs lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -48,6 +49,10 @@ check: install-dev
 
 bench: install-dev
 	$(BIN)/python -m benchmarks
+
+# What docs/ quotes from the code.
+docs: install
+	$(BIN)/python docs/generate_reference.py
 
 # After changing requirements: the versions that are installed now become the lock.
 lock: install-dev

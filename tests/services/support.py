@@ -1,0 +1,48 @@
+"""Finished evaluations written as the worker writes them, with known scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from cdp.workspace import Workspace, new_id, write_json
+
+
+def evaluation(
+    workspace: Workspace,
+    retriever: str,
+    benchmark: str,
+    scores: Mapping[str, float],
+    *,
+    created: str = "2026-01-01T00:00:00+00:00",
+    kind: str = "preset",
+    name: str = "",
+    judgments: str = "same",
+) -> str:
+    """A finished evaluation job with these NDCG@10 per query, in [0, 1]; its id."""
+    job_id = new_id("evaluation")
+    values: Sequence[float] = list(scores.values())
+    result: dict[str, Any] = {
+        "schema": 1,
+        "id": job_id,
+        "retriever": {"id": retriever, "name": name or retriever, "kind": kind, "hash": retriever},
+        "benchmark": {
+            "name": benchmark, "folder": "", "split": "test", "hash": f"{benchmark} {judgments}",
+            "n_queries": len(values), "n_documents": 10,
+        },
+        "protocol": "published",
+        "settings": {},
+        "measures": {"ndcg@10": sum(values) / len(values)},
+        "per_query": {"query_ids": list(scores), "ndcg@10": values},
+        "counts": {},
+        "seconds": 1.0,
+        "created": created,
+    }  # fmt: skip
+    folder = workspace.job(job_id)
+    write_json(folder / "results" / "evaluation.json", result)
+    write_json(
+        folder / "spec.json",
+        {"id": job_id, "kind": "evaluation", "name": job_id, "created": created, "module": "none", "config": {}},
+    )
+    write_json(folder / "status.json", {"phase": "ended", "outcome": "finished", "attempt": 1})
+    return job_id

@@ -1,0 +1,115 @@
+"""Comparing retrievers: over the same queries, with intervals, and never against other judgments."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import numpy as np
+import pytest
+from scipy.stats import ttest_rel
+
+from cdp.errors import NotFoundError
+from cdp.services import results
+from cdp.workspace import Workspace
+from tests.services.support import evaluation
+
+BEFORE = {"q1": 0.2, "q2": 0.5, "q3": 0.9, "q4": 0.0}
+AFTER = {"q1": 0.6, "q2": 0.5, "q3": 0.8, "q4": 0.4}
+
+
+def test_differences_are_over_the_same_queries(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    evaluation(workspace, "better", "bench", AFTER)
+    baseline, other = results.compare(workspace, "base").rows
+    assert (baseline.retriever_id, baseline.difference) == ("base", None)
+    assert other.ndcg == pytest.approx(57.5)
+    assert other.difference == pytest.approx(17.5)
+    assert other.low is not None
+    assert other.low <= 17.5 <= other.high
+    assert (other.wins, other.losses, other.ties) == (2, 1, 1)
+    assert other.p == pytest.approx(ttest_rel(list(AFTER.values()), list(BEFORE.values())).pvalue)
+
+
+def test_other_judgments_are_not_compared(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    evaluation(workspace, "other", "bench", AFTER, judgments="changed")
+    rows = {row.retriever_id: row for row in results.compare(workspace, "base").rows}
+    assert rows["other"].difference is None
+    assert rows["other"].baseline_evaluation_id is None
+
+
+def test_of_several_evaluations_the_newest_counts(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE, created="2026-01-01T00:00:00+00:00")
+    newest = evaluation(workspace, "base", "bench", AFTER, created="2026-01-02T00:00:00+00:00")
+    (row,) = results.compare(workspace, "base").rows
+    assert row.evaluation_id == newest
+
+
+def test_coverage_is_counted(workspace: Workspace) -> None:
+    for benchmark in ("one", "two"):
+        evaluation(workspace, "base", benchmark, BEFORE)
+    evaluation(workspace, "better", "one", AFTER)
+    found = results.compare(workspace, "base")
+    assert found.n_benchmarks == 2
+    assert found.coverage == {"base": 2, "better": 1}
+
+
+def test_equal_names_are_told_apart(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    for job in ("training-1", "training-2"):
+        evaluation(workspace, job, "bench", AFTER, kind="job", name="mine")
+    names = [row.retriever for row in results.compare(workspace, "base").rows]
+    assert len(set(names)) == 3
+
+
+def test_no_difference_at_all_is_no_evidence(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    evaluation(workspace, "same", "bench", BEFORE)
+    same = results.compare(workspace, "base").rows[1]
+    assert (same.difference, same.p, same.ties) == (0.0, 1.0, 4)
+
+
+def test_query_by_query_starts_with_the_largest_loss(workspace: Workspace) -> None:
+    first = evaluation(workspace, "base", "bench", BEFORE)
+    second = evaluation(workspace, "better", "bench", AFTER)
+    rows = results.per_query(workspace, first, second)
+    assert [row.query_id for row in rows] == ["q3", "q2", "q1", "q4"]
+    assert [row.difference for row in rows] == pytest.approx([-10, 0, 40, 40])
+
+
+def test_csv_holds_every_row_in_full(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    evaluation(workspace, "better", "bench", AFTER)
+    comparison = results.compare(workspace, "base")
+    rows = list(csv.DictReader(io.StringIO(results.to_csv(comparison))))
+    assert [float(row["ndcg"]) for row in rows] == [row.ndcg for row in comparison.rows]
+    assert rows[0]["difference"] == ""
+
+
+def test_an_unknown_baseline_offers_what_there_is(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    with pytest.raises(NotFoundError, match="base"):
+        results.compare(workspace, "nobody")
+
+
+def test_the_catalogue_can_be_lost_and_made_anew(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    before = results.every(workspace)
+    workspace.catalog.write_bytes(b"this is no database")
+    assert results.every(workspace) == before
+    results.rebuild(workspace)
+    assert results.every(workspace) == before
+
+
+def test_the_interval_is_the_bootstrap_of_the_mean(workspace: Workspace) -> None:
+    rng = np.random.default_rng(0)
+    before = {f"q{i}": float(v) for i, v in enumerate(rng.random(400))}
+    after = {q: min(1.0, v + float(d)) for (q, v), d in zip(before.items(), rng.normal(0.05, 0.2, 400), strict=True)}
+    evaluation(workspace, "base", "bench", before)
+    evaluation(workspace, "better", "bench", after)
+    row = results.compare(workspace, "base").rows[1]
+    deltas = 100 * (np.array(list(after.values())) - np.array(list(before.values())))
+    half = 1.96 * deltas.std(ddof=1) / 20
+    assert row.low is not None
+    assert (row.low, row.high) == pytest.approx((deltas.mean() - half, deltas.mean() + half), abs=half * 0.15)

@@ -1,0 +1,133 @@
+"""The services as the dashboard uses them: demo, corpora, previews, plans, the next step, the doctor."""
+
+from __future__ import annotations
+
+import io
+import json
+
+import pytest
+
+from cdp.config import SynthesisConfig, TrainingConfig
+from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.services import commands, complexity, corpora, demo, doctor, metrics, overview, queries, training
+from cdp.workspace import Workspace
+from tests.services.support import evaluation
+
+
+def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
+    assert len(demo.load(workspace)) == 4
+    assert demo.load(workspace) == []
+    assert {(q.name, q.kind, q.generator, q.n_queries) for q in queries.every(workspace)} == {
+        ("demo diverse", "synthetic", "recorded", 768),
+        ("demo paraphrase", "synthetic", "recorded", 768),
+    }
+
+
+def test_an_upload_is_read_and_leaves_nothing_behind(workspace: Workspace) -> None:
+    data = io.BytesIO(b'{"_id": "1", "text": "Salt keeps food."}\n')
+    with corpora.received(workspace, "../../salt.jsonl", data) as path:
+        assert path.is_relative_to(workspace.uploads)
+        added = corpora.add(workspace, path)
+    assert (added.corpus.n_documents, added.corpus.name) == (1, "salt")
+    assert list(workspace.uploads.iterdir()) == []
+
+
+def test_the_same_content_is_stored_once(workspace: Workspace) -> None:
+    for name, existed in (("one", False), ("two", True)):
+        with corpora.received(workspace, "a.jsonl", io.BytesIO(b'{"_id": "1", "text": "Salt."}\n')) as path:
+            assert corpora.add(workspace, path, name=name).existed is existed
+    assert [c.name for c in corpora.every(workspace)] == ["one"]
+
+
+def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
+    demo.load(workspace)
+    with pytest.raises(ConfigError, match="2 query sets"):
+        corpora.delete(workspace, "demo")
+    for found in queries.every(workspace):
+        queries.delete(workspace, found.id)
+    corpora.delete(workspace, "demo")
+    assert corpora.every(workspace) == []
+
+
+def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
+    demo.load(workspace)
+    first = corpora.page(workspace, "demo", 0, 1)[0]
+    for generator in ("recorded", "template"):
+        found = queries.preview(workspace, "demo", first.id, per_doc=8, generator=generator)
+        assert set(found) == {"diverse", "paraphrase"}
+        for preview in found.values():
+            assert len(preview.queries) == len(set(preview.queries)) == len(preview.cw) == 8
+            assert preview.self_bleu is not None
+    with pytest.raises(NotFoundError, match="no-such-document"):
+        queries.preview(workspace, "demo", "no-such-document")
+    with pytest.raises(ConfigError, match="at most 20"):
+        queries.preview(workspace, "demo", first.id, per_doc=21)
+
+
+def test_quick_metrics_separate_diverse_from_paraphrase_and_are_kept(workspace: Workspace) -> None:
+    demo.load(workspace)
+    values = {}
+    for name in ("demo diverse", "demo paraphrase"):
+        quick = metrics.quick(workspace, name)
+        assert metrics.quick(workspace, name) == quick
+        values[name] = next(m["value"] for m in quick.measures if (m["name"], m["scope"]) == ("self_bleu", "document"))
+    assert values["demo diverse"] < values["demo paraphrase"]
+    with_human = metrics.quick(workspace, "demo diverse", human="demo paraphrase")
+    assert any(m["name"] == "len_sim" for m in with_human.measures)
+
+
+def test_the_recommendation_for_training_queries_says_what_they_are(workspace: Workspace) -> None:
+    demo.load(workspace)
+    for_set = complexity.profile_query_set(workspace, "demo diverse").recommend()
+    assert "training queries" in for_set.caveats[0]
+    for_task = complexity.profile_benchmark(workspace, "demo").recommend()
+    assert not any("training queries. The rule" in caveat for caveat in for_task.caveats)
+    simplest, hardest = complexity.profile_benchmark(workspace, "demo").extremes(3)
+    assert max(cw for _, cw in simplest) <= min(cw for _, cw in hardest)
+
+
+def test_pasted_queries(workspace: Workspace) -> None:
+    found = complexity.profile_texts(["what is salt?", "", "  ", "how does salt keep food from rotting?"])
+    assert found.cw.tolist() == [1, 4]
+    with pytest.raises(InputError, match="no queries"):
+        complexity.profile_texts(["", " "])
+
+
+def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
+    demo.load(workspace)
+    config = TrainingConfig.from_dict({"query_set": "demo diverse", "per_doc": 2, "epochs": 3, "batch_size": 50})
+    plan = training.plan(workspace, config)
+    assert (plan.pairs, plan.documents, plan.steps) == (192, 96, 9)
+    assert any("leaves out 42 pairs" in note for note in plan.notes)
+    assert plan.settings.learning_rate is not None
+    with pytest.raises(NotFoundError, match="no such thing"):
+        training.plan(workspace, TrainingConfig.from_dict({"query_set": "no such thing"}))
+
+
+def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
+    assert overview.summary(workspace).next_step.page == "data/corpus"
+    demo.load(workspace)
+    assert overview.summary(workspace).next_step.page == "train/launch"
+    for found in queries.every(workspace):
+        queries.delete(workspace, found.id)
+    assert overview.summary(workspace).next_step.page == "data/queries"
+    evaluation(workspace, "static-minilm", "demo", {"q": 0.5})
+    assert overview.summary(workspace).n_results == 1
+
+
+def test_commands_are_what_a_shell_takes() -> None:
+    config = SynthesisConfig.from_dict({"corpus": "my corpus", "per_doc": 3, "seed": 7})
+    line = commands.generate(config)
+    assert "--corpus 'my corpus'" in line
+    assert "--set seed=7" in line
+    assert "temperature" not in line
+    training_line = commands.train(TrainingConfig.from_dict({"query_set": "q", "epochs": 2}))
+    assert training_line == "python -m cdp train q --retriever static-minilm --weighting none --set epochs=2 --wait"
+
+
+def test_the_doctor_finds_this_machine_well(workspace: Workspace) -> None:
+    checks = {check.name: check for check in doctor.check(workspace)}
+    assert checks["embedded model"].ok
+    assert checks["workspace"].ok
+    assert checks["catalogue"].ok
+    json.dumps([check.text for check in checks.values()])
