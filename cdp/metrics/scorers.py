@@ -34,8 +34,8 @@ CALIBRATED_THRESHOLD = 0.60
 """Cosine of two all-MiniLM-L6-v2 embeddings above which a pair counts as paraphrases.
 
 Chosen for balanced accuracy on one half of the documents, by ``benchmarks/calibrate_paraphrase.py``. On the other half
-it is 0.783: above the threshold are 83% of the demo's recorded paraphrase pairs and 15% of its diverse ones; 30% and 35%
-of the pairs of human questions on one paragraph of XQuAD and FairytaleQA, some of which do ask the same.
+it is 0.783: above the threshold are 83% of the demo's recorded paraphrase pairs and 15% of its diverse ones; 30% and
+35% of the pairs of human questions on one paragraph of XQuAD and FairytaleQA, some of which do ask the same.
 """
 
 HUB_TIMEOUT_S = 8.0
