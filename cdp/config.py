@@ -160,6 +160,9 @@ class SynthesisConfig(Config):
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
     )
     limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    budget: float | None = option(
+        None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0
+    )
     name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
     concurrency: int = option(
         8, "Requests under way at once.", unit="requests", minimum=1, maximum=256, advanced=True

@@ -15,7 +15,7 @@ from typing import Any
 
 from cdp.config import SynthesisConfig
 from cdp.corpus import iter_documents, load_manifest
-from cdp.errors import ProviderError
+from cdp.errors import ConfigError, ProviderError
 from cdp.records import Document
 from cdp.synthesis import query_sets
 from cdp.synthesis.cache import AnswerCache
@@ -25,6 +25,7 @@ from cdp.synthesis.generators import Cancelled, RequestError, Usage, make_genera
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.methods import Method, get_method
 from cdp.synthesis.ordered import put_in_order, scan
+from cdp.synthesis.pricing import load_price
 from cdp.synthesis.query_sets.store import known_language
 from cdp.worker import Job
 from cdp.workspace import append_jsonl, sha256_text, slug
@@ -62,6 +63,13 @@ class Run:
         self.folder = job.workspace.query_set(self.query_set_id)
         self.total = min(self.config.limit or self.corpus.n_documents, self.corpus.n_documents)
         self.usage = Usage()
+        self.spent = Usage()
+        self.price = load_price(self.source.model) if self.source.is_llm else None
+        if self.config.budget is not None and self.source.is_llm and self.price is None:
+            raise ConfigError(
+                f"There is no price for {self.source.model!r}, so a budget cannot be kept.",
+                hint="Add the model to data/prices/prices.json, or leave the budget out.",
+            )
         self.n_failures = self.n_incomplete = 0
         self._began = time.monotonic()
         self._buffer: list[dict[str, Any]] = []
@@ -78,6 +86,9 @@ class Run:
             if line["position"] < self.total and not written[line["position"]]:
                 written[line["position"]] = 1
                 self._done += 1
+                self.spent += Usage(**line.get("usage", {}))
+        for _, _, line in scan(self.folder / query_sets.FAILURES):
+            self.spent += Usage(**line.get("usage", {}))
         self._report()
         self._any_success = self._done > 0
         workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
@@ -93,6 +104,12 @@ class Run:
         finally:
             self._flush()
             result = self._close(written)
+        if self._over_budget() and not result["complete"]:
+            raise ConfigError(
+                f"The budget of {self.config.budget:g} US dollars is used up; {result['n_documents']} of {self.total} "
+                "documents have queries.",
+                hint="Start a new job with a larger budget: what was paid for is not paid for again.",
+            )
         if self.n_failures and not self._any_success:
             raise ProviderError(f"No document got a query. {self._first_failure}")
         return result
@@ -102,6 +119,14 @@ class Run:
             return self._one(item, cache)
 
         return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self.source.cancel)
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars that all attempts of this job have cost; None where the model has no price."""
+        return self.price.cost(self.spent) if self.price else None
+
+    def _over_budget(self) -> bool:
+        return self.config.budget is not None and self.cost is not None and self.cost >= self.config.budget
 
     def _tick(self) -> None:
         """Nothing came for a while: still notice a stop, and still show life."""
@@ -144,6 +169,8 @@ class Run:
             if self.job.stop_requested():
                 self.source.cancel()
                 return
+            if self._over_budget():
+                return
             if not written[position]:
                 yield position, document
 
@@ -179,8 +206,9 @@ class Run:
         generation = outcome.generation
         assert generation is not None
         self.usage += generation.usage
+        self.spent += generation.usage
         if not generation.queries:
-            self._fail(outcome, "No query could be read from the answer.")
+            self._fail(outcome, "No query could be read from the answer.", usage=generation.usage.to_dict())
             return False
         if "too_few" in generation.problems:
             self.n_incomplete += 1
@@ -192,13 +220,18 @@ class Run:
             self._flush()
         return True
 
-    def _fail(self, outcome: Outcome, reason: str, *, lost: bool = True) -> None:
+    def _fail(self, outcome: Outcome, reason: str, *, lost: bool = True, **more: object) -> None:
         self.n_failures += lost
         self._first_failure = self._first_failure or reason
         generation = outcome.generation
         line: dict[str, Any] = {"document_id": outcome.document.id, "position": outcome.position, "reason": reason}
         if generation is not None:
-            line |= {"kept": len(generation.queries), "problems": generation.problems, "raw": list(generation.raw)}
+            line |= {
+                **more,
+                "kept": len(generation.queries),
+                "problems": generation.problems,
+                "raw": list(generation.raw),
+            }
         append_jsonl(self.folder / query_sets.FAILURES, [line])
 
     def _flush(self) -> None:
@@ -243,6 +276,8 @@ class Run:
             "incomplete": len(failed) - n_failures,
             "complete": complete,
             "usage": self.usage.to_dict(),
+            "cost": self.cost,
+            "price_as_of": self.price.as_of if self.price else None,
             "model": self.source.model,
             "seconds": round(time.monotonic() - self._began, 3),
             "attempt": self.job.attempt,

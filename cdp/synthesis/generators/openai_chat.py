@@ -86,11 +86,7 @@ class OpenAIGenerator:
 
     @property
     def parameters(self) -> dict[str, object]:
-        return {
-            "base_url": self.base_url,
-            "temperature": self._config.temperature,
-            "max_output_tokens": self._config.max_output_tokens,
-        }
+        return parameters(self._config)
 
     def cancel(self) -> None:
         self._cancelled.set()
@@ -111,21 +107,13 @@ class OpenAIGenerator:
             return answer
 
     def _request(self, prompt: str, sampling: Sampling) -> Answer:
-        fixed = sampling.to_dict()
-        arguments: dict[str, Any] = {
-            "temperature": fixed.pop("temperature", self._config.temperature),
-            "max_tokens": fixed.pop("max_output_tokens", self._config.max_output_tokens),
-            **fixed,
-        }
+        arguments = request_body(self._config, prompt, sampling)
         for name, other in dict(self._renamed).items():
             value = arguments.pop(name, None)
             if other is not None:
                 arguments[other] = value
-        messages: Any = [{"role": "user", "content": prompt}]
         with self._slots:
-            response = self._client.chat.completions.with_raw_response.create(
-                model=self.model, messages=messages, **arguments
-            )
+            response = self._client.chat.completions.with_raw_response.create(model=self.model, **arguments)
         try:
             completion = response.parse()
         except ValueError as error:
@@ -241,6 +229,26 @@ class OpenAIGenerator:
         while cause.__cause__ is not None:
             cause = cause.__cause__
         return " ".join((str(cause) or type(cause).__name__).split())[:120]
+
+
+def parameters(config: SynthesisConfig) -> dict[str, object]:
+    """What an answer depends on besides prompt and model, unless its method fixes it."""
+    return {
+        "base_url": _checked_url(config.base_url),
+        "temperature": config.temperature,
+        "max_output_tokens": config.max_output_tokens,
+    }
+
+
+def request_body(config: SynthesisConfig, prompt: str, sampling: Sampling) -> dict[str, Any]:
+    """The body of a chat request, without the model."""
+    fixed = sampling.to_dict()
+    return {
+        "messages": [{"role": "user", "content": prompt}],
+        "temperature": fixed.pop("temperature", config.temperature),
+        "max_tokens": fixed.pop("max_output_tokens", config.max_output_tokens),
+        **fixed,
+    }
 
 
 def retry_after(headers: Any) -> float | None:

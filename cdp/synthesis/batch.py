@@ -1,0 +1,138 @@
+"""Synthesis through OpenAI Batch files, which the Batch API and ``vllm run-batch`` both take.
+
+``write_batch`` writes the requests of a job that no answer is kept for yet. ``read_batch`` puts the answers that came
+back into the answer cache, each at the address that stands in its ``custom_id``; the same job, started as usual, then
+finds them there and asks only for what the batch left open.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp.config import SynthesisConfig
+from cdp.corpus import iter_documents, load_manifest
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.sources import Budget, Source
+from cdp.errors import InputError
+from cdp.synthesis.cache import AnswerCache, cache_key
+from cdp.synthesis.generators import Answer, Usage
+from cdp.synthesis.generators.openai_chat import parameters, request_body
+from cdp.synthesis.methods import get_method
+from cdp.synthesis.tokens import cut
+from cdp.workspace import Workspace
+
+PREFIX = "cdp-"
+URL = "/v1/chat/completions"
+MOST_REQUESTS = 50_000
+"""Per file, the Batch API's limit."""
+
+MOST_BYTES = 190 * 10**6
+"""Per file, below the Batch API's 200 MB."""
+
+MAX_UNPACKED_BYTES = 20 * 2**30
+KEPT_PROBLEMS = 20
+
+
+@dataclass(frozen=True)
+class BatchResult:
+    """What was read: answers kept, and lines without a usable answer (counted, the first 20 with their reason)."""
+
+    answers: int
+    failed: int
+    problems: tuple[str, ...]
+
+
+def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache) -> Iterator[dict[str, Any]]:
+    """The batch lines of a job, in corpus order, without those whose answer is kept already."""
+    method = get_method(config.method, config.prompt)
+    limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
+    corpus = load_manifest(workspace, config.corpus)
+    for document in iter_documents(workspace, corpus.id, limit=config.limit):
+        prompt = method.render(cut(document.content, limit).text, config.per_doc)
+        for sample in range(config.per_doc if method.one_per_call else 1):
+            sampling = method.sampling_for(config.per_doc, sample)
+            settings = {**parameters(config), **sampling.to_dict()}
+            key = cache_key(document.content_hash, prompt, config.model, settings)
+            if cache.get(key) is None:
+                body = {"model": config.model, **request_body(config, prompt, sampling)}
+                yield {"custom_id": PREFIX + key, "method": "POST", "url": URL, "body": body}
+
+
+def write_batch(workspace: Workspace, config: SynthesisConfig, folder: Path, name: str = "batch") -> list[Path]:
+    """Write the requests of a job to ``<name>-0001.jsonl`` … in ``folder``, each within the Batch API's limits.
+
+    Documents with equal content share one request. InputError where such a file is there already.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    if list(folder.glob(f"{name}-[0-9]*.jsonl")):
+        raise InputError(f"There are {name}-….jsonl files in {folder} already.", hint="Choose another folder or name.")
+    paths: list[Path] = []
+    seen: set[bytes] = set()
+    lines = size = 0
+    file = None
+    try:
+        with AnswerCache(workspace) as cache:
+            for request in requests(workspace, config, cache):
+                address = bytes.fromhex(request["custom_id"].removeprefix(PREFIX))
+                if address in seen:
+                    continue
+                seen.add(address)
+                data = (json.dumps(request, ensure_ascii=False) + "\n").encode("utf-8")
+                if file is None or lines >= MOST_REQUESTS or size + len(data) > MOST_BYTES:
+                    if file is not None:
+                        file.close()
+                    paths.append(folder / f"{name}-{len(paths) + 1:04d}.jsonl")
+                    file = open(paths[-1], "wb")  # noqa: SIM115 — closed below, or when the next one begins
+                    lines = size = 0
+                file.write(data)
+                lines, size = lines + 1, size + len(data)
+    finally:
+        if file is not None:
+            file.close()
+    return paths
+
+
+def read_batch(workspace: Workspace, path: Path) -> BatchResult:
+    """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
+    answers = failed = 0
+    problems: list[str] = []
+    source = Source.of_file(path, path.name, Budget(MAX_UNPACKED_BYTES))
+    with AnswerCache(workspace) as cache, open_text(source, "utf-8") as text:
+        for number, line in numbered_lines(text):
+            if line is not None and not line.strip():
+                continue
+            try:
+                key, answer = _answer(json.loads(line or ""))
+            except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+                failed += 1
+                if len(problems) < KEPT_PROBLEMS:
+                    problems.append(f"Line {number}: {error if isinstance(error, ValueError) else 'no answer in it'}.")
+                continue
+            cache.put(key, answer)
+            answers += 1
+    return BatchResult(answers, failed, tuple(problems))
+
+
+def _answer(record: dict[str, Any]) -> tuple[str, Answer]:
+    """Address and answer of one output line; ValueError says why there is none."""
+    custom_id = record["custom_id"]
+    key = custom_id.removeprefix(PREFIX)
+    if not custom_id.startswith(PREFIX) or len(key) != 64:
+        raise ValueError(f"{custom_id!r} is not one of our requests")
+    if record.get("error"):
+        raise ValueError(f"the request failed ({str(record['error'].get('message', ''))[:100]})")
+    response = record["response"]
+    if response.get("status_code", 200) != 200:
+        raise ValueError(f"the request failed with status {response['status_code']}")
+    body = response["body"]
+    choice, used = body["choices"][0], body.get("usage") or {}
+    return key, Answer(
+        text=choice["message"]["content"] or "",
+        usage=Usage(used.get("prompt_tokens", 0), used.get("completion_tokens", 0), 1),
+        model=body.get("model", ""),
+        finish_reason=choice.get("finish_reason") or "stop",
+    )

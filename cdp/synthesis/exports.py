@@ -1,0 +1,114 @@
+"""Query sets in the formats of other tools: BEIR, sentence-transformers, FlagEmbedding.
+
+Each export streams over corpus and query set side by side (both are in corpus order) and appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from cdp.corpus import iter_documents
+from cdp.errors import InputError, NotFoundError
+from cdp.records import Document
+from cdp.synthesis.query_sets import iter_lines, load
+from cdp.workspace import Workspace
+
+Pairs = Iterator[tuple[Document, list[str]]]
+ROWS = 8192
+
+
+def pairs(workspace: Workspace, query_set_id: str, per_doc: int | None = None) -> Pairs:
+    """Each document that has queries with its first ``per_doc`` queries, in the order of the corpus."""
+    query_set = load(workspace, query_set_id)
+    documents = enumerate(iter_documents(workspace, query_set.corpus_id))
+    for line in iter_lines(workspace, query_set_id):
+        for position, document in documents:
+            if position == line["position"]:
+                yield document, line["queries"][:per_doc]
+                break
+
+
+def to_beir(found: Pairs, target: Path) -> int:
+    """A folder with ``corpus.jsonl`` (the documents that have queries), ``queries.jsonl`` and ``qrels/train.tsv``."""
+    (target / "qrels").mkdir(parents=True)
+    n = 0
+    with (
+        open(target / "corpus.jsonl", "w", encoding="utf-8") as corpus,
+        open(target / "queries.jsonl", "w", encoding="utf-8") as queries,
+        open(target / "qrels" / "train.tsv", "w", encoding="utf-8") as qrels,
+    ):
+        qrels.write("query-id\tcorpus-id\tscore\n")
+        for document, texts in found:
+            record = {"_id": document.id, "title": document.title, "text": document.text}
+            corpus.write(json.dumps(record, ensure_ascii=False) + "\n")
+            for place, text in enumerate(texts, start=1):
+                query_id = f"{document.id}-{place}"
+                queries.write(json.dumps({"_id": query_id, "text": text}, ensure_ascii=False) + "\n")
+                qrels.write(f"{query_id}\t{document.id}\t1\n")
+                n += 1
+    return n
+
+
+def to_sentence_transformers(found: Pairs, target: Path) -> int:
+    """A Parquet file with the columns ``anchor`` (the query) and ``positive`` (title and text of its document)."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    schema = pa.schema([("anchor", pa.string()), ("positive", pa.string())])
+    n = 0
+    with pq.ParquetWriter(target, schema, compression="zstd") as writer:
+        rows: tuple[list[str], list[str]] = ([], [])
+        for document, texts in found:
+            rows[0].extend(texts)
+            rows[1].extend([document.content] * len(texts))
+            if len(rows[0]) >= ROWS:
+                n += len(rows[0])
+                writer.write_table(pa.table(list(rows), schema=schema))
+                rows = ([], [])
+        writer.write_table(pa.table(list(rows), schema=schema))
+    return n + len(rows[0])
+
+
+def to_flagembedding(found: Pairs, target: Path) -> int:
+    """JSONL with ``query``, ``pos`` (its document) and ``neg`` (empty: the trainer takes in-batch negatives)."""
+    n = 0
+    with open(target, "w", encoding="utf-8") as file:
+        for document, texts in found:
+            for text in texts:
+                file.write(json.dumps({"query": text, "pos": [document.content], "neg": []}, ensure_ascii=False) + "\n")
+                n += 1
+    return n
+
+
+FORMATS: dict[str, Callable[[Pairs, Path], int]] = {
+    "beir": to_beir,
+    "sentence-transformers": to_sentence_transformers,
+    "flagembedding": to_flagembedding,
+}
+SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".jsonl"}
+"""How a file of the format ends; BEIR is a folder."""
+
+
+def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, per_doc: int | None = None) -> int:
+    """Write a query set to ``target`` in one of ``FORMATS``; returns the number of queries written.
+
+    InputError where ``target`` is there already: nothing is overwritten.
+    """
+    if form not in FORMATS:
+        raise NotFoundError("export format", form, known=list(FORMATS))
+    if target.exists():
+        raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")
+    load(workspace, query_set_id)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        n = FORMATS[form](pairs(workspace, query_set_id, per_doc), staging / target.name)
+        os.replace(staging / target.name, target)
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return n
