@@ -75,7 +75,7 @@ def submit(
             device=device,
             inputs=dict(inputs or {}),
             secrets=tuple(sorted(env_secrets or {})),
-            cwd=os.getcwd(),
+            cwd=_current_folder(),
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
         )
@@ -169,6 +169,14 @@ def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
         except ConfigError:
             kept.append(job_id)
     return kept
+
+
+def _current_folder() -> str:
+    """Where relative paths start; "" if that folder has been deleted under us."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return ""
 
 
 def _grace() -> float:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import NotFoundError, WorkspaceError
+from cdp.jobs.failures import log_tail
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
@@ -137,7 +138,7 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         started=str(status.get("started", "")),
         ended=str(status.get("ended", "")),
         seconds=_seconds(status, beat, state.state, clock),
-        failure=state.failure,
+        failure=_with_tail(state.failure, folder),
         config=spec.config,
         inputs=spec.inputs,
         devices=tuple(status.get("devices", ())),
@@ -149,6 +150,13 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         size=folder_size(folder) if with_size else None,
         history=list(status.get("history", [])),
     )
+
+
+def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
+    """A failure with the end of the log, which a worker that outlived its supervisor could not add itself."""
+    if failure is None or "log_tail" in failure:
+        return failure
+    return {**failure, "log_tail": log_tail(folder / "worker.log")}
 
 
 def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:

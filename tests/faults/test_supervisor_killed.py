@@ -40,6 +40,18 @@ def test_a_worker_that_finishes_without_its_supervisor_has_finished(workspace: W
     assert (finished.state, finished.done) == ("finished", 12)
 
 
+def test_a_worker_that_fails_without_its_supervisor_has_failed(workspace: Workspace) -> None:
+    job_id = start(workspace, "fail", how="data", wait_for="go")
+    until_state(workspace, job_id, "running")
+    until(lambda: "waits" in jobs.read_log(workspace, job_id), "the worker to wait")
+    kill([supervisor_of(workspace, job_id)])
+    (workspace.job(job_id) / "go").touch()
+    failed = until_state(workspace, job_id, "failed", "lost")
+    assert failed.failure is not None
+    assert failed.failure["kind"] == "data"
+    assert "about to fail: data" in "\n".join(failed.failure["log_tail"])
+
+
 def test_a_deaf_worker_without_supervisor_ends_by_force(workspace: Workspace) -> None:
     job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=1.0)
     until_step(workspace, job_id, 3)

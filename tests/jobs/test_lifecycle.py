@@ -12,7 +12,7 @@ from cdp import jobs
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.jobs.spec import read_spec
 from cdp.workspace import Workspace, read_json, write_json
-from tests.jobs.support import start, status, until_state
+from tests.jobs.support import start, status, until, until_state
 
 
 def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
@@ -32,8 +32,8 @@ def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
     assert whole.size is not None
     assert whole.size > 500
     assert json.loads(json.dumps(whole.to_dict()))["state"] == "finished"
-    assert not (workspace.job(job_id) / "reserve").exists()
-    assert not list((workspace.root / "queue").glob("*.json")), "its ticket is given back"
+    until(lambda: not (workspace.job(job_id) / "reserve").exists(), "the reserve to be given back")
+    until(lambda: not list((workspace.root / "queue").glob("*.json")), "its ticket to be given back")
 
 
 def test_secrets_reach_the_worker_and_no_file(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

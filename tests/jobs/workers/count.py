@@ -27,8 +27,8 @@ def main(job: Job) -> None:
     while done < steps:
         done += 1
         time.sleep(step_s)
+        job.metric(done, loss=1.0 / done)  # before the checkpoint: what is logged twice is shown once, a gap stays
         write_json(checkpoint, {"step": done})
-        job.metric(done, loss=1.0 / done)
         job.progress("counting", done, steps, "steps")
         if done == config.get("silent_after"):
             job.progress("counting", done, steps, "steps", "about to hang", next_within_s=31.0)

@@ -1,10 +1,11 @@
-"""Fails in the way config["how"] says."""
+"""Fails in the way config["how"] says, after the file config["wait_for"] appeared in its folder, if it names one."""
 
 from __future__ import annotations
 
 import os
 import signal
 import sys
+import time
 
 from cdp.errors import ConfigError, InputError, ProviderError
 from cdp.worker import Job, run
@@ -16,6 +17,10 @@ class OutOfMemoryError(RuntimeError):
 
 def main(job: Job) -> None:
     how = job.config["how"]
+    if "wait_for" in job.config:
+        print("waits", flush=True)
+        while not (job.folder / job.config["wait_for"]).exists():
+            time.sleep(0.02)
     print(f"about to fail: {how}", flush=True)
     if how == "data":
         raise InputError("The text is empty.", file="corpus.jsonl", line=7, hint="Remove the line.")
