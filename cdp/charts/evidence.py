@@ -1,24 +1,91 @@
-"""The published relation between content words and the gain from diverse queries."""
+"""The relation between content words and the gain from diverse queries: published, or a study's own."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, PALETTE, SYMBOLS, figure
-from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference, Threshold
+from cdp.charts.style import MUTED, PALETTE, SYMBOLS, figure, plain
+from cdp.principle import (
+    AVOID_BELOW,
+    COMPARISONS,
+    RECOMMEND_ABOVE,
+    Correlation,
+    Difference,
+    Threshold,
+    line,
+    why_no_threshold,
+)
 
 
-def difference_against_cw(points: Sequence[Difference], fit: Threshold, *, here: float | None = None) -> go.Figure:
-    """Every published difference at its dataset's CW, the fitted line, and the user's queries (``here``)."""
-    chart = figure(x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=360)
+def difference_against_cw(
+    points: Sequence[Difference],
+    fit: Threshold | None,
+    *,
+    here: float | None = None,
+    band: bool = False,
+    height: int = 360,
+) -> go.Figure:
+    """Every difference at its dataset's CW and the fitted line; each point tells its origin on hover.
+
+    ``fit`` is None where no line can be drawn; ``here`` marks the user's queries; with ``band`` the 95% confidence band
+    of the line through the dataset means is drawn too.
+    """
+    chart = figure(
+        x="mean content words of the dataset's queries (CW)", y="difference in NDCG@10 (points)", height=height
+    )
     low, high = min(p.cw for p in points), max(p.cw for p in points)
     left, right = min(low, here or low) - 0.7, max(high, here or high) + 0.7
+    _published_lines(chart, left, right)
+    if band and not why_no_threshold(points):
+        _band(chart, points, low, high)
+    for i, retriever in enumerate(dict.fromkeys(p.retriever for p in points)):
+        chosen = [p for p in points if p.retriever == retriever]
+        name = plain(retriever, 48)
+        chart.add_scatter(
+            x=[p.cw for p in chosen],
+            y=[p.points for p in chosen],
+            mode="markers",
+            name=name,
+            marker={
+                "size": 8,
+                "symbol": SYMBOLS[i % len(SYMBOLS)],
+                "color": PALETTE[(0, 3, 2, 1, 4, 7)[i % 6]],
+                "opacity": 0.75,
+            },
+            customdata=[(plain(p.dataset), COMPARISONS.get(p.comparison, p.comparison), p.per_doc) for p in chosen],
+            hovertemplate=f"{name} on %{{customdata[0]}}<br>%{{customdata[1]}}, Q/Doc %{{customdata[2]}}<br>"
+            "%{y:+.2f} points at CW %{x:.2f}<extra></extra>",
+        )
+    if fit is not None:
+        crosses = f", zero at CW {fit.crossing:.2f}" if low <= fit.crossing <= high else ""
+        chart.add_scatter(
+            x=[low, high],
+            y=[fit.intercept + fit.slope * low, fit.intercept + fit.slope * high],
+            mode="lines",
+            name=f"fit{crosses}",
+            line={"color": MUTED, "width": 2},
+            hoverinfo="skip",
+        )
+    chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
+    if here is not None:
+        chart.add_vline(
+            x=here,
+            line={"color": PALETTE[5], "width": 2},
+            annotation={"text": f"your queries: {here:.2f}", "showarrow": False, "font": {"color": PALETTE[5]}},
+        )
+    chart.update_xaxes(range=[left, right])
+    return chart
+
+
+def _published_lines(chart: go.Figure, left: float, right: float) -> None:
+    """The areas of avoid, test and recommend."""
     for name, start, end, colour in (
-        ("avoid", left, AVOID_BELOW, PALETTE[5]),
+        ("avoid", left, min(right, AVOID_BELOW), PALETTE[5]),
         ("test", max(left, AVOID_BELOW), min(right, RECOMMEND_ABOVE), PALETTE[1]),
-        ("recommend", RECOMMEND_ABOVE, right, PALETTE[2]),
+        ("recommend", max(left, RECOMMEND_ABOVE), right, PALETTE[2]),
     ):
         if end > start:
             chart.add_vrect(
@@ -30,32 +97,50 @@ def difference_against_cw(points: Sequence[Difference], fit: Threshold, *, here:
                 annotation={"text": name, "font": {"color": MUTED}},
                 annotation_position="top left",
             )
-    for i, retriever in enumerate(dict.fromkeys(p.retriever for p in points)):
-        chosen = [p for p in points if p.retriever == retriever]
-        chart.add_scatter(
-            x=[p.cw for p in chosen],
-            y=[p.points for p in chosen],
-            mode="markers",
-            name=retriever,
-            marker={"size": 8, "symbol": SYMBOLS[i], "color": PALETTE[(0, 3)[i % 2]], "opacity": 0.75},
-            customdata=[(p.dataset, p.comparison.replace("_", " "), p.per_doc) for p in chosen],
-            hovertemplate=f"{retriever} on %{{customdata[0]}}<br>%{{customdata[1]}}, Q/Doc %{{customdata[2]}}<br>"
-            "%{y:+.2f} points at CW %{x:.2f}<extra></extra>",
-        )
+
+
+def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: float) -> None:
+    """The confidence band, kept within what the points need: with few datasets it is far wider than they are."""
+    found = line(points, np.linspace(low, high, 60))
+    values = [p.points for p in points]
+    reach = max(values) - min(values)
+    top, bottom = max(values) + reach / 2, min(values) - reach / 2
     chart.add_scatter(
-        x=[low, high],
-        y=[fit.intercept + fit.slope * low, fit.intercept + fit.slope * high],
+        x=[*found.cw, *found.cw[::-1]],
+        y=[*np.minimum(found.high, top), *np.maximum(found.low, bottom)[::-1]],
+        fill="toself",
         mode="lines",
-        name=f"fit, zero at CW {fit.crossing:.2f}",
-        line={"color": MUTED, "width": 2},
+        line={"width": 0},
+        fillcolor="rgba(135,147,160,0.18)",
+        name=f"95% band, {found.n_datasets} datasets",
         hoverinfo="skip",
     )
-    chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
-    if here is not None:
-        chart.add_vline(
-            x=here,
-            line={"color": PALETTE[5], "width": 2},
-            annotation={"text": f"your queries: {here:.2f}", "showarrow": False, "font": {"color": PALETTE[5]}},
+    chart.update_yaxes(range=[bottom, top])
+
+
+def correlations(found: Sequence[Correlation]) -> go.Figure:
+    """Pearson's r of each condition with its bootstrap interval over the datasets."""
+    chart = figure(x="Pearson's r between CW and the difference", y="", height=110 + 24 * max(1, len(found)))
+    for i, comparison in enumerate(dict.fromkeys(c.comparison for c in found)):
+        rows = [c for c in found if c.comparison == comparison]
+        intervals = [c.interval or (c.r, c.r) for c in rows]
+        chart.add_scatter(
+            x=[c.r for c in rows],
+            y=[f"{plain(c.retriever, 40)}, Q/Doc {c.per_doc}{' ' * i}" for c in rows],
+            mode="markers",
+            name=COMPARISONS.get(comparison, comparison),
+            marker={"size": 9, "symbol": SYMBOLS[i % len(SYMBOLS)], "color": PALETTE[(0, 3, 2, 1)[i % 4]]},
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [high - c.r for c, (_, high) in zip(rows, intervals, strict=True)],
+                "arrayminus": [c.r - low for c, (low, _) in zip(rows, intervals, strict=True)],
+                "thickness": 1.5,
+            },
+            customdata=[(c.p, c.n_datasets) for c in rows],
+            hovertemplate="%{y}<br>r %{x:.3f}, p %{customdata[0]:.3f}, %{customdata[1]} datasets<extra></extra>",
         )
-    chart.update_xaxes(range=[left, right])
+    chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1})
+    chart.update_xaxes(range=[-1.05, 1.05])
+    chart.update_yaxes(autorange="reversed")
     return chart

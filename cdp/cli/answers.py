@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 from cdp.cli import text as show
+from cdp.errors import ConfigError
 from cdp.workspace import Workspace
 
 DONE, FAILED, BAD_INPUT = 0, 1, 2
@@ -34,3 +35,14 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
     outcome = jobs.outcome(workspace, job.id)
     say(a, {"id": job.id, "state": str(job.state), **outcome}, show.ended(job, outcome))
     return DONE if job.state == "finished" else FAILED
+
+
+def settings(a: argparse.Namespace) -> dict[str, str]:
+    """The ``--set field=value`` options; ConfigError for one without ``=``."""
+    found: dict[str, str] = {}
+    for pair in a.set:
+        name, separator, value = pair.partition("=")
+        if not separator:
+            raise ConfigError(f"--set {pair} has no value.", hint="Write --set field=value.")
+        found[name.strip()] = value
+    return found

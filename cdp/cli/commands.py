@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cdp import __version__
 from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, say, started
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, say, settings, started
 from cdp.cli.principle import (  # noqa: F401 - handlers by name
     principle,
     published_list,
@@ -290,17 +290,6 @@ def doctor(workspace: Workspace, a: argparse.Namespace) -> int:
     checks = service.check(workspace)
     say(a, checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
     return DONE if all(c.ok for c in checks) else FAILED
-
-
-def settings(a: argparse.Namespace) -> dict[str, str]:
-    """The ``--set field=value`` options; ConfigError for one without ``=``."""
-    found: dict[str, str] = {}
-    for pair in a.set:
-        name, separator, value = pair.partition("=")
-        if not separator:
-            raise ConfigError(f"--set {pair} has no value.", hint="Write --set field=value.")
-        found[name.strip()] = value
-    return found
 
 
 def parser() -> argparse.ArgumentParser:

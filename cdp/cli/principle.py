@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from cdp.cli import text as show
-from cdp.cli.answers import DONE, say, started
+from cdp.cli.answers import DONE, say, settings, started
 from cdp.workspace import Workspace, write_bytes
 
 
@@ -80,7 +80,7 @@ def study_plan(workspace: Workspace, a: argparse.Namespace) -> int:
     """``study plan FILE``: what a study would run, what it costs and how long it takes."""
     from cdp.services import studies
 
-    found = studies.plan(workspace, studies.read_plan(a.file, a.set))
+    found = studies.plan(workspace, studies.read_plan(a.file, settings(a)))
     return say(a, found.to_dict(), studies.plan_text(found))
 
 
@@ -88,7 +88,7 @@ def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
     """``study run FILE``: start it as a job."""
     from cdp.services import studies
 
-    config = studies.read_plan(a.file, a.set)
+    config = studies.read_plan(a.file, settings(a))
     if not a.json:
         print(studies.plan_text(studies.plan(workspace, config)), file=sys.stderr)
     begun = studies.run(workspace, config)

@@ -1,0 +1,110 @@
+"""A study's figures: scores by Q/Doc, gains by benchmark, what each way of training costs and brings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, figure, plain
+from cdp.studies.gains import Gain
+from cdp.studies.plan import UNTRAINED
+from cdp.studies.report import Row, StudyReport
+
+
+def scaling(report: StudyReport, benchmark: str) -> go.Figure:
+    """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds."""
+    chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 (%)", height=320)
+    trained = [row for row in report.rows if row.source != UNTRAINED and benchmark in row.scores]
+    series = dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)
+    for i, key in enumerate(series):
+        rows = sorted((r for r in trained if (r.retriever, r.source, r.weighting) == key), key=lambda r: r.per_doc)
+        chart.add_scatter(
+            x=[str(row.per_doc) for row in rows],
+            y=[row.scores[benchmark] for row in rows],
+            mode="lines+markers",
+            name=_series(*key),
+            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i % len(DASHES)]},
+            marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
+            customdata=[(row.pairs, row.n_seeds) for row in rows],
+            hovertemplate="Q/Doc %{x}: %{y:.2f}<br>%{customdata[0]:,} pairs, %{customdata[1]} seeds<extra></extra>",
+        )
+    for row in report.rows:
+        if row.source == UNTRAINED and benchmark in row.scores:
+            chart.add_hline(
+                y=row.scores[benchmark],
+                line={"color": MUTED, "dash": "dash", "width": 1},
+                annotation={"text": plain(row.name, 40), "font": {"color": MUTED}},
+            )
+    chart.update_xaxes(type="category")
+    return chart
+
+
+def gains(found: Sequence[Gain]) -> go.Figure:
+    """The differences of one comparison with their 95% intervals over queries; full symbols are significant."""
+    chart = figure(
+        x="difference in NDCG@10 (points)",
+        y="",
+        height=120 + 26 * max(1, len(found)),
+        legend=len({g.benchmark for g in found}) > 1,
+    )
+    for i, benchmark in enumerate(dict.fromkeys(g.benchmark for g in found)):
+        rows = [g for g in found if g.benchmark == benchmark]
+        symbol = SYMBOLS[i % len(SYMBOLS)]
+        chart.add_scatter(
+            x=[g.points for g in rows],
+            y=[f"{plain(g.condition, 40)}, Q/Doc {g.per_doc}" for g in rows],
+            mode="markers",
+            name=f"{plain(benchmark, 32)} (CW {rows[0].cw:.1f})",
+            marker={
+                "size": 10,
+                "symbol": [symbol if g.significant else f"{symbol}-open" for g in rows],
+                "color": PALETTE[i % len(PALETTE)],
+            },
+            error_x={
+                "type": "data",
+                "symmetric": False,
+                "array": [g.high - g.points for g in rows],
+                "arrayminus": [g.points - g.low for g in rows],
+                "thickness": 1.2,
+            },
+            customdata=[(g.p_holm, g.n_seeds, g.n_queries) for g in rows],
+            hovertemplate=f"{plain(benchmark)}<br>%{{y}}: %{{x:+.2f}} points, corrected p %{{customdata[0]:.3f}}<br>"
+            "%{customdata[1]} seeds, %{customdata[2]} queries<extra></extra>",
+        )
+    chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
+    chart.update_yaxes(autorange="reversed")
+    chart.update_layout(scattermode="group")
+    return chart
+
+
+def cost_efficiency(report: StudyReport) -> go.Figure:
+    """Mean NDCG@10 over all benchmarks against the number of training queries, one line per way of training."""
+    chart = figure(x="training queries", y="mean NDCG@10 (%)", height=340)
+    trained = [row for row in report.rows if row.pairs and row.average is not None]
+    for i, key in enumerate(dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)):
+        rows = sorted((r for r in trained if (r.retriever, r.source, r.weighting) == key), key=_by_cost)
+        chart.add_scatter(
+            x=[row.pairs for row in rows],
+            y=[row.average for row in rows],
+            mode="lines+markers+text",
+            text=[f"Q/Doc {row.per_doc}" for row in rows],
+            textposition="top center",
+            name=_series(*key),
+            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i % len(DASHES)]},
+            marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            customdata=[(row.documents, row.seconds) for row in rows],
+            hovertemplate="%{text}: %{y:.2f}<br>%{x:,} queries on %{customdata[0]:,} documents, "
+            "%{customdata[1]:.0f} s<extra></extra>",
+        )
+    return chart
+
+
+def _by_cost(row: Row) -> tuple[int, int]:
+    return row.pairs, row.per_doc
+
+
+def _series(retriever: str, source: str, weighting: str) -> str:
+    weights = "" if weighting == "none" else f", {weighting}"
+    return plain(f"{retriever}, {source}{weights}", 48)

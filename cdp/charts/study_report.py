@@ -1,0 +1,118 @@
+"""A study's report as one HTML file that needs nothing else: text, tables, and figures that answer to the pointer."""
+
+from __future__ import annotations
+
+import html as escaping
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+from plotly.offline import get_plotlyjs
+
+from cdp.charts import study
+from cdp.charts.evidence import difference_against_cw
+from cdp.studies.gains import TITLES
+from cdp.studies.report import StudyReport
+from cdp.studies.text import to_markdown
+
+STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; }
+table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
+th, td { border-bottom: 1px solid #d5dbe1; padding: 4px 10px; text-align: left; white-space: nowrap; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; }
+figure { margin: 1.2rem 0; } figcaption { color: #52606d; font-size: 14px; }
+"""
+
+
+def html(report: StudyReport) -> str:
+    """The report as a page. Plotly's script is inside, so that it opens without a network."""
+    parts = to_markdown(report).split("\n## ")
+    head, sections = parts[0], dict(part.split("\n", 1) for part in parts[1:])
+    body = [_markdown(head)]
+    for title, text in sections.items():
+        body.append(f"<h2>{_inline(title)}</h2>")
+        body.append(_markdown(text))
+        body += _figures(report, title)
+    return (
+        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escaping.escape(report.name)}</title><style>{STYLE}</style>"
+        f"<script>{get_plotlyjs()}</script></head><body>\n" + "\n".join(body) + "\n</body></html>\n"
+    )
+
+
+def _figures(report: StudyReport, title: str) -> list[str]:
+    """The figures that belong under a heading of the report."""
+    found: list[tuple[go.Figure, str]] = []
+    if title == "NDCG@10" and any(row.pairs for row in report.rows):
+        found += [
+            (study.scaling(report, b.name), f"{b.name}: NDCG@10 by Q/Doc, ± standard deviation over seeds.")
+            for b in report.benchmarks
+        ]
+    for comparison, name in TITLES.items():
+        if title == name and report.of(comparison):
+            caption = f"{name}: 95% intervals over the queries; full symbols are significant."
+            found.append((study.gains(report.of(comparison)), caption))
+    if title == "Relation to content words" and report.differences:
+        chart = difference_against_cw(report.differences, report.threshold, band=True)
+        found.append((chart, "Each difference of this study at its benchmark's CW; shaded: the published advice."))
+    if title == "Cost" and any(row.pairs and row.average is not None for row in report.rows):
+        found.append((study.cost_efficiency(report), "Mean NDCG@10 over all benchmarks by training queries."))
+    return [_figure(chart, caption) for chart, caption in found]
+
+
+def _figure(chart: go.Figure, caption: str) -> str:
+    drawn = chart.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True})
+    return f"<figure>{drawn}<figcaption>{escaping.escape(caption)}</figcaption></figure>"
+
+
+def _markdown(text: str) -> str:
+    """The little Markdown that reports are written in: a title, lists, tables, paragraphs. All else shows as it is."""
+    out: list[str] = []
+    lines = [line.rstrip() for line in text.strip().splitlines()]
+    i = 0
+    while i < len(lines):
+        line = lines[i]
+        block = [line]
+        if line.startswith(("- ", "|")):
+            first = line[0]
+            while i + 1 < len(lines) and lines[i + 1].startswith(first):
+                i += 1
+                block.append(lines[i])
+            out.append(_list(block) if first == "-" else _table(block))
+        elif line.startswith("# "):
+            out.append(f"<h1>{_inline(line[2:])}</h1>")
+        elif line:
+            out.append(f"<p>{_inline(line)}</p>")
+        i += 1
+    return "\n".join(out)
+
+
+def _list(lines: Sequence[str]) -> str:
+    return "<ul>" + "".join(f"<li>{_inline(line[2:])}</li>" for line in lines) + "</ul>"
+
+
+def _table(lines: Sequence[str]) -> str:
+    head, rows = _cells(lines[0]), [_cells(line) for line in lines[2:]]
+    out = ["<table><thead><tr>", *(f"<th>{_inline(cell)}</th>" for cell in head), "</tr></thead><tbody>"]
+    for row in rows:
+        out.append("<tr>" + "".join(_td(cell) for cell in row) + "</tr>")
+    return "".join([*out, "</tbody></table>"])
+
+
+def _td(cell: str) -> str:
+    number = cell.lstrip("*+−-–").strip()[:1].isdigit()
+    return f'<td class="number">{_inline(cell)}</td>' if number else f"<td>{_inline(cell)}</td>"
+
+
+def _cells(line: str) -> list[str]:
+    kept = line.strip().strip("|").replace("\\|", "\0")
+    return [cell.strip().replace("\0", "|") for cell in kept.split("|")]
+
+
+def _inline(text: str) -> str:
+    """Escaped text; ``**bold**`` cells and escaped asterisks are read."""
+    safe = escaping.escape(text.strip(), quote=False).replace("\\*", "\0")
+    if safe.startswith("**") and safe.endswith("**") and len(safe) > 4:
+        safe = f"<strong>{safe[2:-2]}</strong>"
+    return safe.replace("\0", "*")

@@ -1,0 +1,226 @@
+"""Studies: the paper's experiment on one's own data, planned, run as one job, reported."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdp import catalog, jobs
+from cdp import corpus as corpus_room
+from cdp import evaluation as evaluation_room
+from cdp.complexity import count_content_words
+from cdp.config import SynthesisConfig, TrainingConfig
+from cdp.errors import ConfigError, InputError
+from cdp.jobs import JobView
+from cdp.services import devices, queries
+from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
+from cdp.studies import build as build_report
+from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation
+from cdp.studies.plan import benchmark_names
+from cdp.studies.sources import counted
+from cdp.studies.text import plan_text
+from cdp.synthesis import query_sets
+from cdp.synthesis.methods import get_method
+from cdp.synthesis.query_sets import QuerySet
+from cdp.training.retrievers import resolve
+from cdp.training.settings import complete
+from cdp.training.weights import WEIGHTINGS
+from cdp.workspace import Workspace, read_json_or_none
+
+__all__ = [
+    "ReadyMade",
+    "Started",
+    "StudyConfig",
+    "StudyPlan",
+    "StudyReport",
+    "every",
+    "plan",
+    "plan_text",
+    "read_plan",
+    "ready_made",
+    "report",
+    "run",
+    "to_markdown",
+]
+
+WORKER = "cdp.studies.worker"
+
+
+@dataclass(frozen=True)
+class Started:
+    """What was submitted: the study, and the jobs that write its missing queries first."""
+
+    job_id: str
+    generations: list[str] = field(default_factory=list)
+
+
+def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
+    """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
+    sources, missing = _sources(workspace, config)
+    benchmarks = [_benchmark(workspace, name, split, config.language) for name, split in benchmark_names(config)]
+    places = [(b["name"], b["split"]) for b in benchmarks]
+    if len(set(places)) < len(places):
+        raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
+    for weighting in config.items("weightings"):
+        if weighting not in WEIGHTINGS:
+            raise ConfigError(f"There is no weighting {weighting!r}.", hint=f"There is: {', '.join(WEIGHTINGS)}.")
+    retrievers = {name: resolve(name, workspace) for name in config.items("retrievers")}
+    epochs = {
+        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found).epochs or 1
+        for name, found in retrievers.items()
+    }
+    return estimate(config, sources, benchmarks, epochs=epochs, speeds=_speeds(workspace), generations=missing)
+
+
+def _given(config: StudyConfig) -> dict[str, Any]:
+    """The training settings that the plan fixes."""
+    names = ("epochs", "batch_size", "learning_rate", "max_length")
+    return {name: getattr(config, name) for name in names if getattr(config, name) is not None}
+
+
+def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "") -> Started:
+    """Submit a study as one job, after the jobs that write the queries it lacks."""
+    plan(workspace, config)
+    sources, _ = _sources(workspace, config)
+    generations = []
+    ready = []
+    for source in sources:
+        if source.query_set:
+            ready.append(source)
+            continue
+        job_id = queries.generate(workspace, _synthesis(config, source.kind), api_key=api_key)
+        generations.append(job_id)
+        ready.append(dataclasses.replace(source, job_id=job_id))
+    job_id = jobs.submit(
+        workspace,
+        kind="study",
+        name=config.name or "study",
+        module=WORKER,
+        config=config.to_dict(),
+        device=devices.request(config.gpus, at_most=1),
+        inputs={"sources": [dataclasses.asdict(source) for source in ready]},
+        after=generations,
+    )
+    return Started(job_id, generations)
+
+
+def every(workspace: Workspace) -> list[JobView]:
+    """The studies of this workspace, newest first."""
+    return jobs.list_jobs(workspace, ["study"])
+
+
+def report(workspace: Workspace, study: str) -> StudyReport:
+    """What a study has found so far, by its id, the beginning of its id, or its name."""
+    view = jobs.view(workspace, jobs.resolve_job(workspace, study), with_size=False)
+    if view.kind != "study":
+        raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
+    about = read_json_or_none(view.folder / "results" / "study.json")
+    if not isinstance(about, dict):
+        why = view.failure["message"] if view.failure else f"it is {view.state}"
+        raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
+    return build_report(view.id, view.name, str(view.state), about, list(records.every(view.folder)))
+
+
+def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], list[Generation]]:
+    """What is trained on, and what has to be written for it first."""
+    found: list[Source] = []
+    for name in config.items("query_sets"):
+        query_set = query_sets.resolve_query_set(workspace, name)
+        kind = "human" if query_set.kind == "human" else query_set.method
+        source = counted(workspace, Source(_label(query_set, found), kind, query_set.id))
+        if not source.n_documents:
+            raise InputError(f"The query set {query_set.name} has no queries to train on.")
+        found.append(source)
+    missing: list[Generation] = []
+    if config.items("methods"):
+        manifest = corpus_room.resolve_corpus(workspace, config.corpus)
+        most = max(config.numbers("per_doc", minimum=1))
+        n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
+        for method in config.items("methods"):
+            get_method(method)
+            made = _made(workspace, manifest.id, method, config, most)
+            if made is not None:
+                found.append(counted(workspace, Source(method, method, made.id)))
+            else:
+                found.append(Source(method, method, "", "", n_documents))
+                words = float(manifest.words.median) * 6.0
+                missing.append(generation(method, config.generator, n_documents, words, most))
+    return found, missing
+
+
+def _label(query_set: QuerySet, taken: Sequence[Source]) -> str:
+    label = "human" if query_set.kind == "human" else query_set.method or query_set.name
+    used = {source.label for source in taken}
+    if label not in used:
+        return label
+    return query_set.name if query_set.name not in used else query_set.id
+
+
+def _made(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
+    """The newest complete set of this method and generator with enough queries per document for all documents."""
+    needed = _documents_needed(config)
+    for query_set in query_sets.list_query_sets(workspace):
+        same = (
+            query_set.corpus_id == corpus_id
+            and query_set.method == method
+            and query_set.generator == config.generator
+            and (config.generator != "openai" or query_set.model == config.model)
+        )
+        limit = query_set.parameters.get("limit")
+        enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))
+        if same and enough and query_set.complete:
+            return query_set
+    return None
+
+
+def _documents_needed(config: StudyConfig) -> int | None:
+    """How many of the first documents the study looks at; None for all."""
+    if config.budget is None:
+        return config.max_documents
+    most = max(2, config.budget // min(config.numbers("per_doc", minimum=1)))
+    return most if config.max_documents is None else min(most, config.max_documents)
+
+
+def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
+    return SynthesisConfig.from_dict(
+        {
+            "corpus": config.corpus,
+            "method": method,
+            "per_doc": max(config.numbers("per_doc", minimum=1)),
+            "generator": config.generator,
+            "model": config.model,
+            "base_url": config.base_url,
+            "limit": _documents_needed(config),
+        }
+    )
+
+
+def _benchmark(workspace: Workspace, name: str, split: str, language: str) -> dict[str, Any]:
+    folder = evaluation_room.resolve_benchmark(name, workspace)
+    info = evaluation_room.describe(folder, workspace)
+    chosen = evaluation_room.choose_split(info, split)
+    loaded = evaluation_room.load_benchmark(folder, chosen)
+    cw = count_content_words(loaded.queries, language)
+    return {
+        "name": info.name,
+        "split": chosen,
+        "n_queries": loaded.n_queries,
+        "n_documents": loaded.n_documents,
+        "cw": float(cw.mean()),
+    }
+
+
+def _speeds(workspace: Workspace) -> dict[str, Speed]:
+    """How fast each retriever was here, from its newest training and evaluation."""
+    pairs: dict[str, float] = {}
+    texts: dict[str, float] = {}
+    for row in catalog.trainings(workspace):
+        rate = row["result"].get("pairs_per_second")
+        if rate:
+            pairs.setdefault(row["retriever"], float(rate))
+    for row in catalog.evaluations(workspace):
+        if row["seconds"] and not row["counts"].get("embeddings_reused"):
+            texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
+    return {name: Speed(pairs[name], texts[name]) for name in pairs if name in texts}

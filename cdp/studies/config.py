@@ -1,0 +1,158 @@
+"""What a study compares: the settings behind a plan in YAML, a form, and ``study plan --set``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp.config import REQUIRED, Config, option
+from cdp.errors import ConfigError, InputError
+from cdp.workspace import SHIPPED_DATA
+
+PLANS = SHIPPED_DATA / "plans"
+
+
+@dataclass(frozen=True)
+class StudyConfig(Config):
+    """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
+
+    benchmarks: str = option(REQUIRED, "Benchmarks to evaluate on, as name or name:split.")
+    query_sets: str = option("", "Query sets to train on (ids or names).")
+    corpus: str = option("", "The corpus that methods write queries for (its id); needed with methods only.")
+    methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
+    generator: str = option(
+        "template", "What writes missing queries.", choices=("template", "recorded", "openai")
+    )  # fmt: skip
+    model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).", advanced=True)
+    base_url: str = option("", "The endpoint's address, empty for OpenAI itself (generator openai).", advanced=True)
+    per_doc: str = option(
+        "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken."
+    )
+    budget: int | None = option(
+        None,
+        "The same number of queries at every Q/Doc: so many of the first documents are taken. Empty: all documents.",
+        unit="queries",
+        minimum=1,
+    )
+    max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    weightings: str = option("none", "Weightings of the loss to compare: none, cw …")
+    retrievers: str = option("static-minilm", "Retrievers to train: presets, or models by name or folder.")
+    seeds: str = option("0, 1, 2", "Seeds: each combination is trained once per seed. One seed shows no spread.")
+    name: str = option("", "A name for the study.")
+    language: str = option("en", "Language of the benchmarks' queries, in which their content words are counted.")
+    protocol: str = option(
+        "published",
+        "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+        choices=("published", "paper"),
+        advanced=True,
+    )
+    epochs: int | None = option(None, "Passes over the pairs; as the preset says if empty.", unit="epochs", minimum=1,
+                                advanced=True)  # fmt: skip
+    batch_size: int | None = option(None, "Pairs per step.", unit="pairs", minimum=2, advanced=True)
+    learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0, advanced=True)
+    max_length: int | None = option(None, "Longest text.", unit="tokens", minimum=8, advanced=True)
+    gpus: int | None = option(
+        None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True
+    )
+
+    def items(self, field_name: str) -> list[str]:
+        """The entries of a list field, in order, each once."""
+        text: str = getattr(self, field_name)
+        return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+    def numbers(self, field_name: str, *, minimum: int) -> list[int]:
+        """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
+        found = []
+        for part in self.items(field_name):
+            if not part.isdecimal() or int(part) < minimum:
+                raise ConfigError(f"{field_name!r} must hold whole numbers of at least {minimum}, not {part!r}.")
+            found.append(int(part))
+        return found
+
+    def check(self) -> None:
+        problems = [f"{name!r} is empty" for name in ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")
+                    if not self.items(name)]  # fmt: skip
+        if not self.items("query_sets") and not self.items("methods"):
+            problems.append("neither 'query_sets' nor 'methods' names anything to train on")
+        if self.items("methods") and not self.corpus:
+            problems.append("'methods' need a 'corpus' to write queries for")
+        if problems:
+            raise ConfigError.from_problems(problems)
+        self.numbers("per_doc", minimum=1)
+        self.numbers("seeds", minimum=0)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadyMade:
+    """A plan that comes with the installation. ``about`` says which question it answers."""
+
+    name: str
+    about: str
+    file: Path
+
+
+def ready_made() -> list[ReadyMade]:
+    """The plans in ``data/plans``, by name."""
+    found = []
+    for file in sorted(PLANS.glob("*.yaml")):
+        values = _read(file)
+        found.append(ReadyMade(file.stem, " ".join(str(values.get("about", "")).split()), file))
+    return found
+
+
+def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> StudyConfig:
+    """The plan in a YAML file, or a ready-made one by name, with some settings changed.
+
+    Lists may be written as YAML lists. InputError for a file that is not there or is no mapping, ConfigError for
+    unknown settings and values out of range.
+    """
+    file = Path(source).expanduser()
+    if not file.is_file() and (PLANS / f"{source}.yaml").is_file():
+        file = PLANS / f"{source}.yaml"
+    values = _read(file)
+    about = values.pop("about", None)
+    if not values.get("name"):
+        values["name"] = file.stem
+    if about is not None and not isinstance(about, str):
+        raise InputError("'about' must be a sentence.", file=file)
+    plain = {name: _plain(name, value, file) for name, value in values.items() if value is not None}
+    return StudyConfig.from_dict({**plain, **(changes or {})})
+
+
+def _read(file: Path) -> dict[str, Any]:
+    import yaml
+
+    try:
+        values = yaml.safe_load(file.read_text(encoding="utf-8-sig"))
+    except FileNotFoundError:
+        known = ", ".join(sorted(f.stem for f in PLANS.glob("*.yaml")))
+        raise InputError(f"There is no plan {file}.", hint=f"Ready-made ones: {known}.") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"cannot be read: {error}.", file=file) from error
+    except yaml.YAMLError as error:
+        where = getattr(error, "problem_mark", None)
+        raise InputError(
+            f"is not valid YAML: {getattr(error, 'problem', None) or error}.",
+            file=file,
+            line=where.line + 1 if where else None,
+        ) from error
+    if not isinstance(values, dict):
+        raise InputError("is not a plan: it must hold settings as 'name: value' lines.", file=file)
+    return {str(name): value for name, value in values.items()}
+
+
+def _plain(name: str, value: Any, file: Path) -> Any:
+    """A YAML value as a setting: a list becomes a text with commas."""
+    if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)):
+        raise InputError(f"{name!r} must be one value or a plain list of values.", file=file)
+    if isinstance(value, list):
+        with_comma = [str(v) for v in value if "," in str(v)]
+        if with_comma:
+            raise InputError(f"{name!r} holds {with_comma[0]!r}: an entry cannot contain a comma.", file=file)
+        return ", ".join(str(v) for v in value)
+    field = StudyConfig.__dataclass_fields__.get(name)
+    if field is not None and str(field.type) == "str" and isinstance(value, (int, float)):
+        return str(value)
+    return value

@@ -1,0 +1,158 @@
+"""What a study will take, before it starts: trainings, pairs, texts to encode, LLM requests and tokens, time.
+
+Time comes from earlier runs of the same retrievers on this machine, and from measured defaults for the embedded one;
+where there is neither, none is given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import Condition, Source, conditions
+
+PROMPT_TOKENS = 350
+TOKENS_PER_QUERY = 22
+CHARACTERS_PER_TOKEN = 4.5
+"""Rough sizes of an instruction, of one query and of a token, for an estimate of an LLM's work."""
+
+MODEL_LOAD_S = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Speed:
+    """How fast a retriever is here: training pairs per second (each epoch counts) and texts encoded per second."""
+
+    pairs_per_second: float
+    texts_per_second: float
+    measured: bool = True
+
+
+DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0, measured=False)}
+"""On two CPU cores; used until there is a run of this machine's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generation:
+    """Queries that a study has to have written first: one request per document."""
+
+    method: str
+    generator: str
+    requests: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What a study would run. ``seconds`` is None where a retriever's speed is not known here; ``known`` conditions
+    are there already and are not run again. ``notes`` say what is worth knowing before the start."""
+
+    config: StudyConfig
+    sources: tuple[Source, ...]
+    conditions: tuple[Condition, ...]
+    benchmarks: tuple[Mapping[str, Any], ...]
+    pairs: Mapping[str, int]
+    generations: tuple[Generation, ...]
+    seconds: float | None
+    measured: bool
+    notes: tuple[str, ...] = field(default_factory=tuple)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.config.name,
+            "trainings": len(self.conditions),
+            "evaluations": (len(self.conditions) + len(self.config.items("retrievers"))) * len(self.benchmarks),
+            "seconds": self.seconds,
+            "measured": self.measured,
+            "pairs": dict(self.pairs),
+            "benchmarks": [dict(b) for b in self.benchmarks],
+            "sources": [asdict(s) for s in self.sources],
+            "generations": [asdict(g) for g in self.generations],
+            "notes": list(self.notes),
+            "config": self.config.to_dict(),
+        }
+
+
+def estimate(
+    config: StudyConfig,
+    sources: Sequence[Source],
+    benchmarks: Sequence[Mapping[str, Any]],
+    *,
+    epochs: Mapping[str, int],
+    speeds: Mapping[str, Speed],
+    generations: Sequence[Generation] = (),
+) -> StudyPlan:
+    """The plan with its cost. ``benchmarks`` have ``name``, ``split``, ``n_queries``, ``n_documents`` and ``cw``;
+    ``epochs`` are those of each retriever's training."""
+    planned = conditions(config, sources)
+    by_label = {source.label: source for source in sources}
+    pairs = {str(c): by_label[c.source].pairs(c.per_doc, c.max_documents) for c in planned}
+    texts = sum(int(b["n_queries"]) + int(b["n_documents"]) for b in benchmarks)
+    known = {**DEFAULT_SPEEDS, **speeds}
+    names = config.items("retrievers")
+    seconds: float | None = None
+    if all(name in known for name in names):
+        seconds = 10.0 + sum(texts / known[name].texts_per_second for name in names)
+        for condition in planned:
+            speed = known[condition.retriever]
+            work = pairs[str(condition)] * epochs[condition.retriever] / speed.pairs_per_second
+            seconds += work + texts / speed.texts_per_second + MODEL_LOAD_S
+    return StudyPlan(
+        config=config,
+        sources=tuple(sources),
+        conditions=tuple(planned),
+        benchmarks=tuple(benchmarks),
+        pairs=pairs,
+        generations=tuple(generations),
+        seconds=seconds,
+        measured=all(name in speeds for name in names),
+        notes=tuple(_notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in known])),
+    )
+
+
+def generation(method: str, generator: str, n_documents: int, characters: float, per_doc: int) -> Generation:
+    """What it takes to have ``per_doc`` queries written for each document of a corpus."""
+    if generator != "openai":
+        return Generation(method, generator, 0, 0, 0)
+    tokens = n_documents * (PROMPT_TOKENS + characters / CHARACTERS_PER_TOKEN)
+    return Generation(method, generator, n_documents, round(tokens), n_documents * per_doc * TOKENS_PER_QUERY)
+
+
+def _notes(
+    config: StudyConfig,
+    sources: Sequence[Source],
+    planned: Sequence[Condition],
+    benchmarks: Sequence[Mapping[str, Any]],
+    pairs: Mapping[str, int],
+    unknown: Sequence[str],
+) -> list[str]:
+    notes = []
+    for source in sources:
+        most = max(config.numbers("per_doc", minimum=1))
+        if source.counts and source.counts[0]:
+            with_most = source.counts[most - 1] if most <= len(source.counts) else 0
+            if with_most < source.n_documents:
+                notes.append(
+                    f"{source.label}: {with_most:,} of {source.n_documents:,} documents have {most} queries; the "
+                    "others take part with what they have, so Q/Doc is an upper limit."
+                )
+    different = {round(float(b["cw"]), 2) for b in benchmarks if b.get("cw") is not None}
+    if len(benchmarks) < 3:
+        notes.append(
+            f"With {len(benchmarks)} {'benchmark' if len(benchmarks) == 1 else 'benchmarks'} there is no correlation "
+            "with CW and no threshold: that takes three or more."
+        )
+    elif len(different) < 2:
+        notes.append("All benchmarks have the same CW, so no correlation with CW can be computed.")
+    if len(config.numbers("seeds", minimum=0)) == 1:
+        notes.append("One seed shows no spread between trainings: a difference may be luck of the order of pairs.")
+    if 1 not in config.numbers("per_doc", minimum=1):
+        notes.append("Without Q/Doc 1 there is nothing to compare more queries per document with.")
+    if unknown:
+        notes.append(f"No earlier run of {', '.join(unknown)} here: the time cannot be told.")
+    if planned and not any(pairs.values()):
+        notes.append("No condition has any pair to train on.")
+    return notes

@@ -1,0 +1,190 @@
+"""From the scores per query of a study's conditions to differences with interval, p and spread over the seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.complexity import bootstrap_interval
+from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
+from cdp.studies.plan import UNTRAINED
+
+TRAINING = "trained_minus_untrained"
+
+TITLES = {
+    TRAINING: "Trained minus untrained",
+    SCALING: "More queries per document minus one",
+    PARAPHRASE: "Diverse minus paraphrase",
+    WEIGHTING: "CW-weighted minus equal weights",
+}
+
+SIGNIFICANT = 0.05
+
+Cell = tuple[str, str, int, str]
+"""Retriever, source, Q/Doc, weighting; (retriever, "untrained", 0, "none") for one that was not trained."""
+
+Scores = Mapping[int, NDArray[np.float64]]
+"""Seed → NDCG@10 in percent of each query of a benchmark, shape (n_queries,), always in the same order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """The difference between a condition and its control on one benchmark, in NDCG@10 points, mean over the seeds.
+
+    ``low`` and ``high`` bound it (95% bootstrap over queries), ``p`` is the paired t-test's over the queries, of the
+    difference averaged over seeds; ``p_holm`` the same after Holm's correction over the benchmarks of the comparison.
+    ``seed_sd`` is the standard deviation over seeds (None for one seed) and ``seeds_agree`` whether all have its sign.
+    """
+
+    comparison: str
+    retriever: str
+    source: str
+    weighting: str
+    per_doc: int
+    benchmark: str
+    cw: float
+    points: float
+    low: float
+    high: float
+    p: float
+    p_holm: float
+    n_queries: int
+    n_seeds: int
+    seed_sd: float | None
+    seeds_agree: bool
+
+    @property
+    def significant(self) -> bool:
+        """More than chance over the queries, on all seeds in the same direction."""
+        return self.p_holm < SIGNIFICANT and self.seeds_agree
+
+    @property
+    def condition(self) -> str:
+        """What besides Q/Doc the condition is, in words."""
+        weights = "" if self.weighting == "none" or self.comparison == WEIGHTING else f", {self.weighting}"
+        return f"{self.retriever}, {self.source}{weights}"
+
+
+def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) -> list[Gain]:
+    """Every comparison that the conditions allow. ``scores[cell][benchmark]`` as ``Scores``; ``cw`` by benchmark.
+
+    A condition and its control are compared on the seeds that both have; the untrained retriever has none of its own
+    and is compared with every seed.
+    """
+    found: list[Gain] = []
+    for cell in scores:
+        for comparison, control in _controls(cell, scores):
+            family = [
+                _gain(comparison, cell, benchmark, cw[benchmark], scores[cell][benchmark], scores[control][benchmark])
+                for benchmark in scores[cell]
+                if benchmark in scores[control]
+            ]
+            found += _holm([gain for gain in family if gain is not None])
+    order = [TRAINING, SCALING, PARAPHRASE, WEIGHTING]
+    return sorted(found, key=lambda g: (order.index(g.comparison), g.retriever, g.source, g.weighting, g.per_doc, g.cw))
+
+
+def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
+    """What a condition is compared with, as far as it is there."""
+    retriever, source, per_doc, weighting = cell
+    if source == UNTRAINED:
+        return []
+    wanted: list[tuple[str, Cell]] = [(TRAINING, (retriever, UNTRAINED, 0, "none"))]
+    if per_doc > 1:
+        wanted.append((SCALING, (retriever, source, 1, weighting)))
+    if source == "diverse":
+        wanted.append((PARAPHRASE, (retriever, "paraphrase", per_doc, weighting)))
+    if weighting != "none":
+        wanted.append((WEIGHTING, (retriever, source, per_doc, "none")))
+    there = set(cells)
+    return [(comparison, control) for comparison, control in wanted if control in there]
+
+
+def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores, control: Scores) -> Gain | None:
+    retriever, source, per_doc, weighting = cell
+    if comparison == TRAINING:
+        (before,) = control.values()
+        differences = [values - before for values in scores.values()]
+    else:
+        differences = [scores[seed] - control[seed] for seed in scores if seed in control]
+    if not differences:
+        return None
+    per_query = np.mean(differences, axis=0)
+    by_seed = [float(values.mean()) for values in differences]
+    points = float(per_query.mean())
+    low, high = bootstrap_interval(per_query)
+    p = paired_p(per_query)
+    return Gain(
+        comparison=comparison,
+        retriever=retriever,
+        source=source,
+        weighting=weighting,
+        per_doc=per_doc,
+        benchmark=benchmark,
+        cw=cw,
+        points=points,
+        low=low,
+        high=high,
+        p=p,
+        p_holm=p,
+        n_queries=len(per_query),
+        n_seeds=len(by_seed),
+        seed_sd=float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else None,
+        seeds_agree=all(value * points > 0 for value in by_seed),
+    )
+
+
+def paired_p(differences: NDArray[np.float64]) -> float:
+    """The paired t-test's two-sided p of differences per query; 1 where no query differs."""
+    from scipy.stats import ttest_1samp
+
+    if len(differences) < 2 or not differences.any():
+        return 1.0
+    if np.ptp(differences) == 0:
+        return 0.0
+    return float(ttest_1samp(differences, 0.0).pvalue)
+
+
+def holm(p: Sequence[float]) -> list[float]:
+    """Holm's step-down correction, in the order given: how likely so small a p is among so many tests."""
+    order = sorted(range(len(p)), key=lambda i: p[i])
+    corrected = [0.0] * len(p)
+    largest = 0.0
+    for rank, i in enumerate(order):
+        largest = max(largest, min(1.0, (len(p) - rank) * p[i]))
+        corrected[i] = largest
+    return corrected
+
+
+def _holm(family: Sequence[Gain]) -> list[Gain]:
+    return [replace(gain, p_holm=p) for gain, p in zip(family, holm([g.p for g in family]), strict=True)]
+
+
+def read_scores(
+    records: Iterable[Mapping[str, Any]], places: Mapping[str, str]
+) -> tuple[dict[Cell, dict[str, dict[int, NDArray[np.float64]]]], dict[Cell, list[Mapping[str, Any]]]]:
+    """Finished records as (scores by cell, benchmark and seed; the records of each cell). ``places`` maps the place
+    of a record's evaluation to the benchmark's name. Queries are put into one order by their ids."""
+    scores: dict[Cell, dict[str, dict[int, NDArray[np.float64]]]] = {}
+    behind: dict[Cell, list[Mapping[str, Any]]] = {}
+    for record in records:
+        if record.get("failure"):
+            continue
+        about = record["condition"]
+        if about is None:
+            cell, seed = (str(record["retriever"]), UNTRAINED, 0, "none"), 0
+        else:
+            cell = (about["retriever"], about["source"], about["per_doc"], about["weighting"])
+            seed = int(about["seed"])
+        for place, name in places.items():
+            evaluation = record["evaluations"].get(place)
+            if evaluation is not None:
+                order = np.argsort(np.asarray(evaluation["query_ids"]), kind="stable")
+                values = 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]
+                scores.setdefault(cell, {}).setdefault(name, {})[seed] = values
+        behind.setdefault(cell, []).append(record)
+    return scores, behind

@@ -1,0 +1,106 @@
+"""From a plan to its conditions: which trainings there are, in which order, and what each takes from the query set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError
+from cdp.studies.config import StudyConfig
+
+UNTRAINED = "untrained"
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is trained on: ``label`` names it in the report, ``kind`` is the method, or "human" for human queries.
+
+    ``query_set`` is its id; empty while the job ``job_id`` still has to write it. ``n_documents`` and ``counts`` (how
+    many documents have at least 1, 2, 3 … queries) are known for a set that is there.
+    """
+
+    label: str
+    kind: str
+    query_set: str = ""
+    job_id: str = ""
+    n_documents: int = 0
+    counts: tuple[int, ...] = ()
+
+    def pairs(self, per_doc: int, max_documents: int | None = None) -> int:
+        """Roughly how many training pairs the first ``per_doc`` queries of so many documents give."""
+        total = sum(self.counts[:per_doc]) if self.counts else self.n_documents * per_doc
+        if max_documents is None or not self.n_documents:
+            return total
+        return round(total * min(1.0, max_documents / self.n_documents))
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One training of the study. ``max_documents`` is None for all documents."""
+
+    retriever: str
+    source: str
+    per_doc: int
+    weighting: str
+    seed: int
+    max_documents: int | None = None
+
+    @property
+    def cell(self) -> tuple[str, str, int, str]:
+        """What tells it apart from the others but for the seed: retriever, source, Q/Doc, weighting."""
+        return self.retriever, self.source, self.per_doc, self.weighting
+
+    def __str__(self) -> str:
+        weights = "" if self.weighting == "none" else f", {self.weighting}-weighted"
+        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}, seed {self.seed}"
+
+
+def conditions(config: StudyConfig, sources: Sequence[Source]) -> list[Condition]:
+    """Every training of the study. Those on the same pairs follow each other, so that their tokens are shared."""
+    if len({source.label for source in sources}) < len(sources):
+        raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
+    return [
+        Condition(retriever, source.label, per_doc, weighting, seed, documents_at(config, per_doc))
+        for retriever in config.items("retrievers")
+        for source in sources
+        for per_doc in config.numbers("per_doc", minimum=1)
+        for weighting in config.items("weightings")
+        for seed in config.numbers("seeds", minimum=0)
+    ]
+
+
+def documents_at(config: StudyConfig, per_doc: int) -> int | None:
+    """How many of the first documents a Q/Doc takes: what the budget allows, at most ``max_documents``. None: all."""
+    limits = [config.max_documents, None if config.budget is None else max(2, config.budget // per_doc)]
+    given = [limit for limit in limits if limit is not None]
+    return min(given) if given else None
+
+
+def training_config(config: StudyConfig, condition: Condition, query_set: str) -> TrainingConfig:
+    """The training that a condition is."""
+    values: dict[str, Any] = {
+        "query_set": query_set,
+        "retriever": condition.retriever,
+        "weighting": condition.weighting,
+        "per_doc": condition.per_doc,
+        "max_documents": condition.max_documents,
+        "seed": condition.seed,
+        "epochs": config.epochs,
+        "batch_size": config.batch_size,
+        "learning_rate": config.learning_rate,
+        "max_length": config.max_length,
+        "gpus": config.gpus,
+    }
+    return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})
+
+
+def benchmark_names(config: StudyConfig) -> list[tuple[str, str]]:
+    """(benchmark, split) of each entry; the split is empty where none is named."""
+    found = []
+    for entry in config.items("benchmarks"):
+        name, separator, split = entry.rpartition(":")
+        # A colon may belong to a path; a split never holds a slash.
+        found.append((name, split) if separator and "/" not in split and "\\" not in split else (entry, ""))
+    return found

@@ -1,0 +1,65 @@
+"""What a study keeps of each condition: ``results/conditions/<key>.json`` in the job's folder, one file per training.
+
+The key is a hash of all that determines the result (the pairs, the untrained model, every setting, the seed), so a
+condition that is there is never run again, and one that another study ran is taken from there.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from cdp.studies.plan import Condition
+from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
+
+SCHEMA = 1
+FOLDER = Path("results") / "conditions"
+
+
+def key_of(facts: dict[str, Any]) -> str:
+    """24 hex digits over everything that determines a condition's scores."""
+    return sha256_text(json.dumps({"schema": SCHEMA, **facts}, sort_keys=True, ensure_ascii=False, default=str))[:24]
+
+
+def place_key(benchmark_hash: str, split: str, protocol: str) -> str:
+    """Under which name a condition keeps its scores on one split of a benchmark."""
+    return f"{benchmark_hash}/{split}/{protocol}"
+
+
+def path_of(job_folder: Path, key: str) -> Path:
+    return job_folder / FOLDER / f"{key}.json"
+
+
+def load(job_folder: Path, key: str) -> dict[str, Any] | None:
+    """A condition's record, if it is there and whole."""
+    value = read_json_or_none(path_of(job_folder, key))
+    return value if isinstance(value, dict) and value.get("schema") == SCHEMA else None
+
+
+def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | None:
+    """A finished condition of this key: this study's own, or another's, which then notes where it came from."""
+    own = load(job_folder, key)
+    if own is not None and not own.get("failure"):
+        return own
+    for folder in sorted(workspace.jobs.glob("study-*")):
+        found = load(folder, key) if folder != job_folder else None
+        if found is not None and not found.get("failure"):
+            return {**found, "reused_from": found.get("reused_from") or folder.name}
+    return None
+
+
+def save(job_folder: Path, key: str, condition: Condition | None, record: dict[str, Any]) -> None:
+    """Write a condition's record. ``condition`` is None for the retriever as it was before training."""
+    about = asdict(condition) if condition is not None else None
+    write_json(path_of(job_folder, key), {**record, "schema": SCHEMA, "key": key, "condition": about})
+
+
+def every(job_folder: Path) -> Iterator[dict[str, Any]]:
+    """The records of a study, finished or failed, in no order."""
+    for path in (job_folder / FOLDER).glob("[!.]*.json"):
+        value = read_json_or_none(path)
+        if isinstance(value, dict) and value.get("schema") == SCHEMA:
+            yield value

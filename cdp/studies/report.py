@@ -1,0 +1,218 @@
+"""A study's report: the paper's tables from one's own runs, and what may and what may not be concluded from them.
+
+Pure: the records of the conditions in, a report out. The statistics are those of ``cdp.principle``, the same functions
+that read the published results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from cdp.principle import (
+    PARAPHRASE,
+    SCALING,
+    WEIGHTING,
+    Correlation,
+    Difference,
+    PositiveRate,
+    Threshold,
+    correlation_table,
+    level_of,
+    positive_rates,
+    threshold,
+    why_no_threshold,
+)
+from cdp.studies.config import StudyConfig
+from cdp.studies.findings import findings, limits
+from cdp.studies.gains import Cell, Gain, gains, read_scores
+from cdp.studies.plan import UNTRAINED, Source, conditions
+
+
+@dataclass(frozen=True, slots=True)
+class BenchmarkFacts:
+    """A benchmark of the study with the content words of its queries and the published advice for them."""
+
+    name: str
+    split: str
+    n_queries: int
+    n_documents: int
+    cw: float
+    cw_interval: tuple[float, float]
+
+    @property
+    def level(self) -> str:
+        return level_of(self.cw)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
+
+    ``spread`` is the standard deviation over the seeds, without an entry where there is only one. ``average`` is None
+    unless every benchmark has a score. ``pairs``, ``documents`` and ``seconds`` are of one training.
+    """
+
+    retriever: str
+    source: str
+    per_doc: int
+    weighting: str
+    n_seeds: int
+    scores: Mapping[str, float]
+    spread: Mapping[str, float]
+    average: float | None
+    pairs: int
+    documents: int
+    seconds: float
+
+    @property
+    def name(self) -> str:
+        if self.source == UNTRAINED:
+            return f"{self.retriever}, untrained"
+        weights = "" if self.weighting == "none" else f", {self.weighting}"
+        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}"
+
+
+@dataclass(frozen=True)
+class StudyReport:
+    """What a study found so far. ``planned`` counts trainings, ``failures`` are (condition, reason)."""
+
+    id: str
+    name: str
+    state: str
+    config: StudyConfig
+    sources: tuple[Source, ...]
+    benchmarks: tuple[BenchmarkFacts, ...]
+    rows: tuple[Row, ...]
+    gains: tuple[Gain, ...]
+    correlations: tuple[Correlation, ...]
+    rates: tuple[PositiveRate, ...]
+    threshold: Threshold | None
+    no_threshold: str
+    planned: int
+    finished: int
+    reused: int
+    failures: tuple[tuple[str, str], ...]
+    findings: tuple[str, ...] = field(default_factory=tuple)
+    limits: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def differences(self) -> tuple[Difference, ...]:
+        """The gains that the principle is about, in its form: those of its threshold first of all."""
+        return own_differences(self.gains)
+
+    def of(self, comparison: str) -> list[Gain]:
+        """The gains of one comparison."""
+        return [gain for gain in self.gains if gain.comparison == comparison]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, with plain values."""
+        values = asdict(self)
+        values["config"] = self.config.to_dict()
+        values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
+        values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
+        return values
+
+
+def build(
+    study_id: str, name: str, state: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
+) -> StudyReport:
+    """The report of a study from ``results/study.json`` (``about``) and the records of its conditions."""
+    config = StudyConfig.from_dict(about["config"])
+    sources = [Source(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
+    benchmarks = tuple(
+        BenchmarkFacts(b["name"], b["split"], b["n_queries"], b["n_documents"], b["cw"], tuple(b["cw_interval"]))
+        for b in about["benchmarks"]
+    )
+    names = _names(benchmarks)
+    places = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
+    benchmarks = tuple(
+        BenchmarkFacts(label, b.split, b.n_queries, b.n_documents, b.cw, b.cw_interval)
+        for b, label in zip(benchmarks, names, strict=True)
+    )
+    planned = conditions(config, sources)
+    scores, behind = read_scores(records, places)
+    ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
+    found = gains(ordered, {b.name: b.cw for b in benchmarks})
+    own = own_differences(found)
+    reason = why_no_threshold(own) if own else "There is no comparison of more queries per document with one."
+    line = None if reason else threshold(own)
+    failures = tuple(
+        (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
+    )
+    finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
+    report = StudyReport(
+        id=study_id,
+        name=name,
+        state=state,
+        config=config,
+        sources=tuple(sources),
+        benchmarks=benchmarks,
+        rows=tuple(_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()),
+        gains=tuple(found),
+        correlations=tuple(correlation_table(_as_differences(found, (SCALING, PARAPHRASE, WEIGHTING)))),
+        rates=tuple(positive_rates(own)) if own else (),
+        threshold=line,
+        no_threshold=reason,
+        planned=len(planned),
+        finished=len(finished),
+        reused=sum(1 for record in finished if record.get("reused_from")),
+        failures=failures,
+    )
+    return StudyReport(**{**report.__dict__, "findings": tuple(findings(report)), "limits": tuple(limits(report))})
+
+
+def own_differences(found: Sequence[Gain]) -> tuple[Difference, ...]:
+    """The gains from more different queries per document, with equal weights where there are such trainings: what the
+    published threshold is drawn from. Paraphrases are the control and do not count as more different queries."""
+    about = [g for g in found if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase"]
+    equal = [g for g in about if g.weighting == "none"]
+    return _as_differences(equal or about, (SCALING, PARAPHRASE))
+
+
+def _as_differences(found: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
+    return tuple(
+        Difference(g.condition, g.comparison, g.per_doc, g.benchmark, g.cw, g.points)
+        for g in found
+        if g.comparison in comparisons
+    )
+
+
+def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
+    """Names of the benchmarks; with the split where two have the same name."""
+    plain = [b.name for b in benchmarks]
+    return [b.name if plain.count(b.name) == 1 else f"{b.name} {b.split}" for b in benchmarks]
+
+
+def _order(config: StudyConfig, sources: Sequence[Source]) -> list[Cell]:
+    cells: list[Cell] = []
+    for retriever in config.items("retrievers"):
+        cells.append((retriever, UNTRAINED, 0, "none"))
+        cells += dict.fromkeys(c.cell for c in conditions(config, sources) if c.retriever == retriever)
+    return cells
+
+
+def _row(
+    cell: Cell,
+    by_benchmark: Mapping[str, Mapping[int, Any]],
+    records: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+) -> Row:
+    means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
+    training = [record["training"] for record in records if record.get("training")]
+    return Row(
+        retriever=cell[0],
+        source=cell[1],
+        per_doc=cell[2],
+        weighting=cell[3],
+        n_seeds=max(len(values) for values in means.values()),
+        scores={name: float(np.mean(values)) for name, values in means.items()},
+        spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if len(values) > 1},
+        average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
+        pairs=training[0]["pairs"] if training else 0,
+        documents=training[0]["documents"] if training else 0,
+        seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
+    )

@@ -1,0 +1,290 @@
+"""Running a study's conditions one after the other in one process: what they share is read, tokenised and hashed once.
+
+A process of its own for each of a hundred short trainings would spend most of its time importing torch. Models of the
+conditions are not kept: their scores per query are, and the same settings give the same model again.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError
+from cdp.evaluation import Benchmark, Evaluation, evaluate_model
+from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import Condition, Source, training_config
+from cdp.training.pairs import BatchOrder, PairSet, load_pairs
+from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
+from cdp.training.settings import complete
+from cdp.training.weights import raw_weights
+from cdp.worker import Job, failure_of
+from cdp.workspace import now
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from cdp.training.loop import Outcome
+    from cdp.training.tokens import Store
+
+LOADING_S = 300.0
+STEP_S = 300.0
+"""A model may take this long to load, and a batch or a search this long, without a heartbeat."""
+
+FATAL = ("disk", "host_out_of_memory")
+"""Kinds of failure that the next condition would meet as well: the study ends at once."""
+
+
+@dataclass
+class _Data:
+    """The pairs of the present source and Q/Doc, with their tokens for the present retriever."""
+
+    key: tuple[Any, ...]
+    pairs: PairSet
+    stores: list[Store] | None = None
+
+
+class Study:
+    """One attempt at a study: ``execute`` runs what is not there yet."""
+
+    def __init__(
+        self,
+        job: Job,
+        config: StudyConfig,
+        sources: Sequence[Source],
+        conditions: Sequence[Condition],
+        benchmarks: Sequence[Benchmark],
+    ) -> None:
+        self.job, self.config = job, config
+        self.sources = {source.label: source for source in sources}
+        self.conditions, self.benchmarks = list(conditions), list(benchmarks)
+        self.places = [records.place_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
+        self.store = EmbeddingStore(job.workspace)
+        self.done = 0
+        self.failed = 0
+        self._data: _Data | None = None
+        self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+
+    @property
+    def total(self) -> int:
+        return len(self.conditions) + len(self.config.items("retrievers"))
+
+    def execute(self) -> None:
+        """Evaluate every retriever untrained, then train and evaluate each condition. Returns early on a stop.
+
+        A condition that fails is written down with its reason and the others go on; a full disk or memory ends it all.
+        """
+        for name in self.config.items("retrievers"):
+            self._guarded(None, name, partial(self._untrained, name))
+            if self.job.stop_requested():
+                return
+        for condition in self.conditions:
+            self._guarded(condition, condition.retriever, partial(self._trained, condition))
+            if self.job.stop_requested():
+                return
+
+    def _guarded(self, condition: Condition | None, retriever: str, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Stopped:
+            return
+        except Exception as error:
+            failure = failure_of(error)
+            if failure["kind"] in FATAL:
+                raise
+            traceback.print_exc()
+            self.failed += 1
+            facts = {"retriever": retriever, "failed": str(condition) if condition else "untrained"}
+            key = records.key_of(facts)
+            records.save(self.job.folder, key, condition, {**facts, "failure": failure, "created": now()})
+        self.done += 1
+        self._report("")
+
+    def _encoding(self, what: str, phase: str, done: int, total: int) -> None:
+        self._report(f"{what}, {phase}")
+
+    def _report(self, message: str, *, next_within_s: float = STEP_S) -> None:
+        self.job.progress("conditions", self.done, self.total, "conditions", message, next_within_s=next_within_s)
+
+    def base(self, name: str) -> tuple[ResolvedRetriever, str]:
+        """A retriever and the hash of its untrained weights."""
+        if name not in self._base:
+            self._report(f"loading {name}", next_within_s=LOADING_S)
+            found = resolve(name, self.job.workspace)
+            self._base[name] = (found, model_hash(load(found, "cpu")))
+        return self._base[name]
+
+    def _untrained(self, name: str) -> None:
+        retriever, base_hash = self.base(name)
+        key = records.key_of({"base": base_hash, "max_length": self.config.max_length})
+        known = records.find(self.job.workspace, self.job.folder, key)
+        if known is not None and all(place in known["evaluations"] for place in self.places):
+            records.save(self.job.folder, key, None, known)
+            return
+        model = load(retriever, _device(self.config.gpus), self.config.max_length)
+        found = self._evaluate(model, f"{name} untrained", known, base_hash)
+        records.save(self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **found, "created": now()})
+
+    def _trained(self, condition: Condition) -> None:
+        retriever, base_hash = self.base(condition.retriever)
+        data = self._pairs(condition)
+        query_set = self.sources[condition.source].query_set
+        settings = complete(training_config(self.config, condition, query_set), retriever)
+        # The name of a query set does not matter, its pairs do.
+        what = {k: v for k, v in settings.to_dict().items() if k not in ("query_set", "name", "gpus", "save_steps")}
+        key = records.key_of({"base": base_hash, "pairs": data.pairs.content_hash, "settings": what})
+        known = records.find(self.job.workspace, self.job.folder, key)
+        if known is None or not all(place in known["evaluations"] for place in self.places):
+            began = time.perf_counter()
+            checkpoints = self.job.folder / "checkpoints" / key
+            model, training = self._train(condition, retriever, settings, data, checkpoints)
+            scores = self._evaluate(model, str(condition), known, "")
+            known = {
+                "retriever": condition.retriever,
+                "base_hash": base_hash,
+                "pairs_hash": data.pairs.content_hash,
+                "settings": settings.to_dict(),
+                "training": training,
+                **scores,
+                "seconds": round(time.perf_counter() - began, 3),
+                "created": now(),
+            }
+            shutil.rmtree(checkpoints, ignore_errors=True)
+        records.save(self.job.folder, key, condition, known)
+        values = [known["evaluations"][place]["measures"]["ndcg@10"] for place in self.places]
+        self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
+
+    def _pairs(self, condition: Condition) -> _Data:
+        wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents)
+        if self._data is None or self._data.key != wanted:
+            source = self.sources[condition.source]
+            pairs = load_pairs(
+                self.job.workspace,
+                source.query_set,
+                per_doc=condition.per_doc,
+                max_documents=condition.max_documents,
+            )
+            self._data = _Data(wanted, pairs)
+        return self._data
+
+    def _train(
+        self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
+    ) -> tuple[SentenceTransformer, dict[str, Any]]:
+        import torch
+
+        from cdp.training.engine import Batches
+        from cdp.training.loop import Training
+        from cdp.training.tokens import tokenise
+
+        torch.manual_seed(config.seed)
+        model = load(retriever, _device(self.config.gpus), config.max_length)
+        pairs = data.pairs
+        if data.stores is None:
+            self._report(f"tokenising {len(pairs):,} pairs of {condition.source}")
+            data.stores = [
+                tokenise(model, texts, model.prompts[role] or "")
+                for role, texts in (("query", pairs.queries), ("document", pairs.documents))
+            ]
+        weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
+        order = BatchOrder(len(pairs), config.batch_size or 1, config.epochs or 1, config.seed)
+        if order.global_rows < 2:
+            raise ConfigError(f"A batch of {order.global_rows} pairs is too small.", hint="Use a larger batch_size.")
+        outcome = Training(
+            model,
+            Batches(data.stores[0], data.stores[1], pairs.document_of, weights),
+            order,
+            config,
+            _Hooks(self, condition),
+            checkpoints,
+        ).run()
+        if outcome.stopped:
+            raise Stopped
+        return model, _facts(pairs, order, outcome)
+
+    def _evaluate(
+        self, model: SentenceTransformer, what: str, known: dict[str, Any] | None, identity: str
+    ) -> dict[str, Any]:
+        """Scores on every benchmark that is not known yet. ``identity`` is the hash of a model whose embeddings are
+        worth keeping: the untrained one's, which every study needs again."""
+        precision = precision_for(model)
+        model = cast(model, precision)
+        evaluations: dict[str, Any] = dict(known["evaluations"]) if known is not None else {}
+        for place, benchmark in zip(self.places, self.benchmarks, strict=True):
+            if place in evaluations:
+                continue
+            self._report(f"{what}: {benchmark.name}")
+            found = evaluate_model(
+                model,
+                benchmark,
+                protocol=self.config.protocol,
+                precision=precision,
+                store=self.store if identity else None,
+                model_hash=identity,
+                progress=partial(self._encoding, f"{what}: {benchmark.name}"),
+                should_stop=self.job.stop_requested,
+            )
+            evaluations[place] = _scores(benchmark, found)
+        return {"evaluations": evaluations}
+
+
+class _Hooks:
+    """What the training loop tells and asks."""
+
+    def __init__(self, study: Study, condition: Condition) -> None:
+        self.study, self.condition = study, condition
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        """A study shows scores, not losses: those of a single condition are in its record."""
+
+    def progress(self, step: int, steps: int, message: str) -> None:
+        self.study._report(f"{self.condition}: step {step} of {steps}")
+
+    def stop_requested(self) -> bool:
+        return self.study.job.stop_requested()
+
+
+def _device(gpus: int | None) -> str:
+    import torch
+
+    if gpus == 0 or not torch.cuda.is_available():
+        if gpus:
+            raise ConfigError("A GPU was asked for, and there is none.", hint="Set 'gpus' to 0 for the CPU.")
+        return "cpu"
+    return "cuda:0"
+
+
+def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any]:
+    """What is worth knowing of a training."""
+    last = outcome.last_losses
+    return {
+        "pairs": len(pairs),
+        "documents": len(pairs.documents),
+        "dropped": pairs.dropped,
+        "steps": outcome.steps,
+        "left_out_per_epoch": order.left_out_per_epoch,
+        "seconds": round(outcome.seconds, 3),
+        "loss_last": sum(last) / len(last) if last else None,
+    }
+
+
+def _scores(benchmark: Benchmark, found: Evaluation) -> dict[str, Any]:
+    """What the report needs of an evaluation; scores in [0, 1]."""
+    return {
+        "benchmark": benchmark.name,
+        "split": benchmark.split,
+        "measures": found.measures,
+        "query_ids": benchmark.query_ids,
+        "ndcg@10": np.round(found.per_query["ndcg@10"], 6).tolist(),
+        "counts": found.counts,
+        "seconds": found.seconds,
+    }

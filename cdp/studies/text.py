@@ -1,0 +1,246 @@
+"""A study in words and Markdown tables: its plan before the start, its report after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from cdp.principle import COMPARISONS, threshold
+from cdp.studies.estimate import StudyPlan
+from cdp.studies.gains import TITLES, Gain
+from cdp.studies.report import Row, StudyReport
+
+
+def plan_text(plan: StudyPlan) -> str:
+    """What would be run, what it costs and how long it takes."""
+    config = plan.config
+    n_seeds = len(config.items("seeds"))
+    lines = [
+        f"{config.name or 'study'}: {len(plan.conditions)} trainings "
+        f"({len(plan.sources)} × queries, Q/Doc {config.per_doc}, weighting {config.weightings}, "
+        f"{config.retrievers}, {n_seeds} {'seed' if n_seeds == 1 else 'seeds'}), each evaluated on "
+        f"{len(plan.benchmarks)} {'benchmark' if len(plan.benchmarks) == 1 else 'benchmarks'}",
+        "",
+        table(
+            ["Queries", "Q/Doc", "Documents", "Pairs"],
+            [
+                [c.source, str(c.per_doc), _documents(plan, c.source, c.max_documents), f"{plan.pairs[str(c)]:,}"]
+                for c in {(c.source, c.per_doc): c for c in plan.conditions}.values()
+            ],
+        ),
+        "",
+        table(
+            ["Benchmark", "Split", "Queries", "Documents", "CW"],
+            [
+                [b["name"], b["split"], f"{b['n_queries']:,}", f"{b['n_documents']:,}", f"{b['cw']:.2f}"]
+                for b in plan.benchmarks
+            ],
+        ),
+        "",
+    ]
+    for made in plan.generations:
+        cost = (
+            f"{made.requests:,} requests, about {made.input_tokens:,} tokens in and {made.output_tokens:,} out"
+            if made.requests
+            else "no LLM, no cost"
+        )
+        lines.append(f"To be written first: {made.method} queries by {made.generator} ({cost})")
+    if plan.seconds is None:
+        lines.append("Time: unknown.")
+    else:
+        source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
+        lines.append(f"Time: about {minutes(plan.seconds)} ({source}).")
+    lines += [f"Note: {note}" for note in plan.notes]
+    return "\n".join(lines)
+
+
+def _documents(plan: StudyPlan, label: str, limit: int | None) -> str:
+    there = next(source.n_documents for source in plan.sources if source.label == label)
+    return f"{there if limit is None else min(limit, there):,}"
+
+
+def minutes(seconds: float) -> str:
+    """``40 s``, ``12 min``, ``3 h 05 min``."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    whole = round(seconds / 60)
+    return f"{whole} min" if whole < 60 else f"{whole // 60} h {whole % 60:02} min"
+
+
+def to_markdown(report: StudyReport) -> str:
+    """The whole report: findings, limits, then the tables behind them."""
+    lines = [f"# {report.name}", "", progress_text(report), "", "## What was found", ""]
+    lines += [f"- {text}" for text in report.findings] or ["- Nothing yet."]
+    lines += ["", "## What this study cannot tell", ""]
+    lines += [f"- {text}" for text in report.limits] or ["- Nothing is missing from what was planned."]
+    lines += ["", "## NDCG@10", "", main_table(report)]
+    for title, body in comparison_tables(report).items():
+        lines += ["", f"## {title}", "", body]
+    if report.gains:
+        lines += ["", SIGNIFICANCE]
+    lines += ["", "## Relation to content words", "", *relation_lines(report), "", "## Cost", "", cost_table(report)]
+    lines += ["", "## Settings", "", settings_table(report)]
+    return "\n".join(lines) + "\n"
+
+
+SIGNIFICANCE = (
+    "Difference in NDCG@10 points, mean over the seeds ± standard deviation over them. \\* p below 0.05 (paired t-test "
+    "over the queries, Holm-corrected over the benchmarks of a line) and all seeds of one sign."
+)
+
+
+def progress_text(report: StudyReport) -> str:
+    """How far the study is."""
+    reused = f", {report.reused} taken from earlier studies" if report.reused else ""
+    failed = f", {len(report.failures)} failed" if report.failures else ""
+    return (
+        f"{report.finished} of {report.planned} trainings finished{reused}{failed} (study {report.id}, {report.state})."
+    )
+
+
+def main_table(report: StudyReport) -> str:
+    """Every way of training against every benchmark."""
+    names = [b.name for b in report.benchmarks]
+    head = ["Training", "Pairs", *(f"{b.name} (CW {b.cw:.2f})" for b in report.benchmarks), "Mean", "Seeds"]
+    best = {name: max((row.scores.get(name, -1.0) for row in report.rows), default=0.0) for name in names}
+    rows = [
+        [
+            row.name,
+            f"{row.pairs:,}" if row.pairs else "–",
+            *(score(row, name, best[name]) for name in names),
+            f"{len(row.scores)}/{len(names)}" if row.average is None else f"{row.average:.2f}",
+            str(row.n_seeds) if row.pairs else "–",
+        ]
+        for row in report.rows
+    ]
+    return table(head, rows)
+
+
+def score(row: Row, name: str, best: float) -> str:
+    """A score with its spread over the seeds; the best of its column in bold."""
+    if name not in row.scores:
+        return "–"
+    spread = f" ± {row.spread[name]:.2f}" if name in row.spread else ""
+    text = f"{row.scores[name]:.2f}{spread}"
+    return f"**{text}**" if row.scores[name] == best else text
+
+
+def comparison_tables(report: StudyReport) -> dict[str, str]:
+    """{title: table} of each comparison: conditions against benchmarks."""
+    found = {}
+    names = [b.name for b in report.benchmarks]
+    for comparison, title in TITLES.items():
+        lines: dict[tuple[str, int], dict[str, Gain]] = {}
+        for gain in report.of(comparison):
+            lines.setdefault((gain.condition, gain.per_doc), {})[gain.benchmark] = gain
+        if lines:
+            rows = [
+                [name, str(per_doc), *(gain_text(by.get(b)) for b in names)] for (name, per_doc), by in lines.items()
+            ]
+            found[title] = table(["Condition", "Q/Doc", *names], rows)
+    return found
+
+
+def gain_text(gain: Gain | None) -> str:
+    """``+1.20 ± 0.31 *``."""
+    if gain is None:
+        return "–"
+    spread = "" if gain.seed_sd is None else f" ± {gain.seed_sd:.2f}"
+    mark = " \\*" if gain.significant else ""
+    return f"{signed(gain.points)}{spread}{mark}"
+
+
+def relation_lines(report: StudyReport) -> list[str]:
+    """Correlations, positive rates and the threshold, with the published values beside."""
+    lines = []
+    if report.correlations:
+        rows = [
+            [
+                c.retriever,
+                COMPARISONS[c.comparison].split(",")[0],
+                str(c.per_doc),
+                f"{c.r:+.2f}",
+                f"{c.p:.3f}",
+                f"{c.rho:+.2f}",
+                interval(c.interval),
+                interval(c.without_one),
+                str(c.n_datasets),
+            ]
+            for c in report.correlations
+        ]
+        head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
+        lines += [table(head, rows), ""]
+    if report.rates:
+        rows = [[rate.dataset, f"{rate.cw:.2f}", f"{rate.positive} of {rate.conditions}"] for rate in report.rates]
+        lines += [table(["Benchmark", "CW", "Conditions with a gain"], rows), ""]
+    if report.threshold is None:
+        return [*lines, f"No threshold: {report.no_threshold}"]
+    lines.append(table(["", "This study", "Published"], threshold_rows(report)))
+    return lines
+
+
+def threshold_rows(report: StudyReport) -> list[list[str]]:
+    """Own threshold and the published one, side by side."""
+    own, published = report.threshold, threshold()
+    if own is None:
+        return []
+    return [
+        ["gain crosses zero at CW", f"{own.crossing:.2f}", f"{published.crossing:.2f}"],
+        ["95% over datasets", interval(own.by_dataset), interval(published.by_dataset)],
+        ["95% over conditions", interval(own.by_condition), interval(published.by_condition)],
+        ["leaving one dataset out", interval(own.without_one_dataset), interval(published.without_one_dataset)],
+        ["points per content word", f"{own.slope:+.2f}", f"{published.slope:+.2f}"],
+        ["r of dataset means (p)", f"{own.r_of_dataset_means:+.2f} ({own.p_of_dataset_means:.3f})",
+         f"{published.r_of_dataset_means:+.2f} ({published.p_of_dataset_means:.3f})"],
+        ["datasets, points", f"{own.n_datasets}, {own.n_points}", f"{published.n_datasets}, {published.n_points}"],
+    ]  # fmt: skip
+
+
+def cost_table(report: StudyReport) -> str:
+    """What each way of training takes and what it brings."""
+    before = {row.retriever: row.average for row in report.rows if not row.pairs}
+    rows = []
+    for row in report.rows:
+        base = before.get(row.retriever)
+        if row.pairs:
+            gain = row.average - base if row.average is not None and base is not None else None
+            rows.append(
+                [
+                    row.name,
+                    f"{row.documents:,}",
+                    f"{row.pairs:,}",
+                    f"{row.seconds:.0f} s",
+                    "–" if row.average is None else f"{row.average:.2f}",
+                    "–" if gain is None else signed(gain),
+                    "–" if gain is None else signed(1000 * gain / row.pairs),
+                ]
+            )
+    head = ["Training", "Documents", "Queries", "Time", "Mean NDCG@10", "Gain", "Gain per 1,000 queries"]
+    return table(head, rows)
+
+
+def settings_table(report: StudyReport) -> str:
+    """The plan as it was run."""
+    rows = [[name, str(value)] for name, value in report.config.to_dict().items() if value not in (None, "")]
+    rows += [[f"query set of {source.label}", source.query_set] for source in report.sources]
+    return table(["Setting", "Value"], rows)
+
+
+def signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
+
+
+def interval(values: tuple[float, float] | None) -> str:
+    return "–" if values is None else f"{values[0]:.2f} to {values[1]:.2f}"
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table that also reads well as plain text; cells are kept on one line."""
+    cells = [[_cell(c) for c in line] for line in (head, *rows)]
+    widths = [max(3, *(len(line[i]) for line in cells)) for i in range(len(head))]
+    shown = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in cells]
+    rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
+    return "\n".join([shown[0], rule, *shown[1:]])
+
+
+def _cell(text: str) -> str:
+    return " ".join(str(text).split()).replace("|", "\\|")

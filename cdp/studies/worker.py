@@ -1,0 +1,88 @@
+"""The worker of studies: ``python -m cdp.studies.worker <job folder>``.
+
+Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
+condition (``cdp.studies.records``) and ``results/study.json`` with what the report needs besides. A new attempt skips
+the conditions that are there and tries those again that had failed.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import asdict
+from typing import Any
+
+from cdp.complexity import count_content_words, profile
+from cdp.errors import ConfigError
+from cdp.evaluation import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import Source, benchmark_names, conditions
+from cdp.studies.run import Study
+from cdp.studies.sources import written
+from cdp.worker import Job, run
+from cdp.workspace import Workspace, now
+
+
+def main(job: Job) -> None:
+    config = StudyConfig.from_dict(job.config)
+    sources = [written(job.workspace, Source(**_lists(source))) for source in job.spec["inputs"]["sources"]]
+    planned = conditions(config, sources)
+    job.progress("reading benchmarks", 0, 0, "")
+    benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
+    for path in (job.folder / records.FOLDER).glob("*.json"):
+        found = records.load(job.folder, path.stem)
+        if found is not None and found.get("failure"):
+            path.unlink()
+    job.result("study", describe_study(config, sources, benchmarks))
+    from cdp.training.optimiser import keep_freed_memory
+
+    keep_freed_memory()
+    study = Study(job, config, sources, planned, benchmarks)
+    study.execute()
+    if study.failed:
+        raise ConfigError(
+            f"{study.failed} of {study.total} conditions failed; the others are kept and reported.",
+            hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
+        )
+
+
+def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
+    """One split of a benchmark, by name or folder."""
+    folder = resolve_benchmark(name, workspace)
+    return load_benchmark(folder, choose_split(describe(folder, workspace), split))
+
+
+def describe_study(config: StudyConfig, sources: list[Source], benchmarks: list[Benchmark]) -> dict[str, Any]:
+    """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
+    about = []
+    for benchmark in benchmarks:
+        cw = count_content_words(benchmark.queries, config.language)
+        found = profile(cw)
+        about.append(
+            {
+                "name": benchmark.name,
+                "split": benchmark.split,
+                "hash": benchmark.hash,
+                "place": records.place_key(benchmark.hash, benchmark.split, config.protocol),
+                "n_queries": benchmark.n_queries,
+                "n_documents": benchmark.n_documents,
+                "cw": found.mean,
+                "cw_interval": list(found.interval),
+            }
+        )
+    return {
+        "schema": records.SCHEMA,
+        "config": config.to_dict(),
+        "sources": [asdict(source) for source in sources],
+        "benchmarks": about,
+        "created": now(),
+    }
+
+
+def _lists(source: dict[str, Any]) -> dict[str, Any]:
+    return {**source, "counts": tuple(source.get("counts", ()))}
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)

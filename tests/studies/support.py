@@ -1,0 +1,93 @@
+"""Records of a study as its worker leaves them, with differences that are known beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from cdp.studies import Source, StudyConfig, StudyReport, build, conditions
+
+BENCHMARKS = {"simple": 5.0, "medium": 8.0, "hard": 12.0}
+"""Name → mean CW."""
+
+N_QUERIES = 200
+
+Truth = Callable[[str, str, int, str], float]
+"""(benchmark, source, Q/Doc, weighting) → points above the untrained retriever's 40."""
+
+
+def record(condition: Mapping[str, Any] | None, retriever: str, scores: Mapping[str, np.ndarray]) -> dict[str, Any]:
+    """One condition's record; scores per query in percent."""
+    return {
+        "schema": 1,
+        "condition": condition,
+        "retriever": retriever,
+        "training": None if condition is None else {"pairs": 100 * condition["per_doc"], "documents": 100,
+                                                    "seconds": 2.0},
+        "evaluations": {
+            f"place-{name}": {
+                "query_ids": [f"q{i}" for i in range(len(values))],
+                "ndcg@10": (values / 100).tolist(),
+            }
+            for name, values in scores.items()
+        },
+    }  # fmt: skip
+
+
+def study(
+    truth: Truth,
+    *,
+    benchmarks: Mapping[str, float] = BENCHMARKS,
+    kinds: Sequence[str] = ("human",),
+    drop: Callable[[Mapping[str, Any]], bool] = lambda condition: False,
+    failures: Sequence[tuple[str, str]] = (),
+    noise: float = 3.0,
+    **settings: Any,
+) -> StudyReport:
+    """A report over records made from ``truth``, with noise per query; conditions that ``drop`` names are missing."""
+    config = StudyConfig.from_dict(
+        {
+            "benchmarks": ", ".join(benchmarks),
+            "query_sets": ", ".join(kinds),
+            "per_doc": "1, 2, 5",
+            "retrievers": "tiny",
+            "seeds": "0, 1, 2",
+            **settings,
+        }
+    )
+    sources = [Source(kind, kind, f"{kind}-set", "", 100, (100,) * 20) for kind in kinds]
+    rng = np.random.default_rng(0)
+    easy = {name: rng.uniform(10, 70, N_QUERIES) for name in benchmarks}
+    records = [record(None, "tiny", easy)]
+    for condition in conditions(config, sources):
+        about = asdict(condition)
+        if drop(about):
+            continue
+        scores = {
+            name: easy[name]
+            + truth(name, condition.source, condition.per_doc, condition.weighting)
+            + rng.normal(0, noise, N_QUERIES)
+            for name in benchmarks
+        }
+        records.append(record(about, "tiny", scores))
+    records += [{"schema": 1, "failed": name, "failure": {"message": reason}} for name, reason in failures]
+    about = {
+        "config": config.to_dict(),
+        "sources": [asdict(source) for source in sources],
+        "benchmarks": [
+            {
+                "name": name,
+                "split": "test",
+                "place": f"place-{name}",
+                "n_queries": N_QUERIES,
+                "n_documents": 1000,
+                "cw": cw,
+                "cw_interval": [cw - 0.2, cw + 0.2],
+            }
+            for name, cw in benchmarks.items()
+        ],
+    }
+    return build("study-1", "made up", "finished", about, records)

@@ -1,0 +1,155 @@
+"""Plans in YAML, and the conditions that follow from them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from cdp.errors import ConfigError, InputError
+from cdp.studies import Source, StudyConfig, conditions, read_plan, ready_made
+from cdp.studies.estimate import Speed, estimate, generation
+from cdp.studies.plan import benchmark_names, documents_at, training_config
+
+HUMAN = Source("human", "human", "set", "", 100, (100, 60, 20))
+
+
+def plan(**settings: object) -> StudyConfig:
+    return StudyConfig.from_dict({"benchmarks": "a, b:dev", "query_sets": "set", "per_doc": "1, 2", **settings})
+
+
+def write(folder: Path, text: str) -> Path:
+    file = folder / "mine.yaml"
+    file.write_text(text, encoding="utf-8")
+    return file
+
+
+def test_lists_in_yaml_and_changes_from_the_command_line(tmp_path: Path) -> None:
+    file = write(tmp_path, "about: a try\nbenchmarks: [x:test, y]\nquery_sets: s\nper_doc: [1, 5]\nseeds: 3\n")
+    found = read_plan(file, {"seeds": "1, 2"})
+    assert found.items("benchmarks") == ["x:test", "y"]
+    assert found.numbers("per_doc", minimum=1) == [1, 5]
+    assert found.numbers("seeds", minimum=0) == [1, 2]
+    assert found.name == "mine"
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "says"),
+    [
+        ("benchmarks: [x\n", InputError, "line"),
+        ("- just\n- a list\n", InputError, "must hold settings"),
+        ("benchmarks: x\nquery_sets: s\ncolour: red\n", ConfigError, "'colour' is not a setting"),
+        ("benchmarks: x\n", ConfigError, "neither 'query_sets' nor 'methods'"),
+        ("query_sets: s\n", ConfigError, "'benchmarks' is required"),
+        ("benchmarks: x\nmethods: diverse\n", ConfigError, "need a 'corpus'"),
+        ("benchmarks: x\nquery_sets: s\nper_doc: [0, 1]\n", ConfigError, "at least 1, not '0'"),
+        ("benchmarks: x\nquery_sets: s\nseeds: [a]\n", ConfigError, "whole numbers"),
+        ("benchmarks: x\nquery_sets: s\nseeds: []\n", ConfigError, "'seeds' is empty"),
+        ("benchmarks: {a: b}\nquery_sets: s\n", InputError, "plain list"),
+        ("benchmarks: ['a,b']\nquery_sets: s\n", InputError, "cannot contain a comma"),
+    ],
+)
+def test_a_bad_plan_is_one_clear_sentence(tmp_path: Path, text: str, error: type[Exception], says: str) -> None:
+    with pytest.raises(error, match=says):
+        read_plan(write(tmp_path, text))
+
+
+def test_a_plan_that_is_not_there_names_the_ready_made_ones() -> None:
+    with pytest.raises(InputError, match="fairytale-multihop"):
+        read_plan("no-such-plan")
+
+
+def test_every_ready_made_plan_can_be_read_and_says_what_it_answers() -> None:
+    names = {found.name for found in ready_made()}
+    assert {"qdoc-scaling", "single-query", "document-quantity", "cw-weighting", "fairytale-multihop"} <= names
+    for found in ready_made():
+        assert len(found.about) > 40
+        assert read_plan(found.name).items("benchmarks")
+
+
+def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
+    config = read_plan("fairytale-multihop")
+    assert config.numbers("per_doc", minimum=1) == [1, 2, 3, 5]
+    assert config.items("weightings") == ["none", "cw"]
+    assert len(config.items("seeds")) == 3
+    assert len(conditions(config, [HUMAN])) == 24
+    assert [split for _, split in benchmark_names(config)] == ["test", "dev", "train", "test"]
+
+
+def test_every_combination_once_and_equal_pairs_together() -> None:
+    found = conditions(plan(weightings="none, cw", seeds="0, 1", retrievers="r, s"), [HUMAN])
+    assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
+    data = [(c.retriever, c.source, c.per_doc) for c in found]
+    assert sum(a != b for a, b in pairwise(data)) == 3
+    assert str(found[2]) == "r on human, Q/Doc 1, cw-weighted, seed 0"
+
+
+def test_a_budget_takes_fewer_documents_at_more_queries_each() -> None:
+    config = plan(budget=100, per_doc="1, 2, 5")
+    assert [documents_at(config, m) for m in (1, 2, 5)] == [100, 50, 20]
+    assert [c.max_documents for c in conditions(config, [HUMAN])][::3] == [100, 50, 20]
+    assert documents_at(plan(budget=100, max_documents=30), 1) == 30
+    assert documents_at(plan(), 5) is None
+
+
+def test_pairs_are_counted_from_the_queries_that_there_are() -> None:
+    assert [HUMAN.pairs(m) for m in (1, 2, 3, 5)] == [100, 160, 180, 180]
+    assert HUMAN.pairs(1, 50) == 50
+    assert Source("new", "diverse", "", "", 40).pairs(5) == 200
+
+
+def test_a_condition_as_a_training() -> None:
+    config = plan(epochs=2, learning_rate=0.01)
+    condition = conditions(config, [HUMAN])[0]
+    found = training_config(config, condition, "set-1")
+    assert (found.query_set, found.per_doc, found.epochs, found.learning_rate) == ("set-1", 1, 2, 0.01)
+    assert found.batch_size is None
+
+
+def test_two_sources_of_one_name_are_refused() -> None:
+    with pytest.raises(ConfigError, match="same name"):
+        conditions(plan(), [HUMAN, HUMAN])
+
+
+def test_splits_and_paths_of_benchmarks() -> None:
+    config = plan(benchmarks="name, name2:dev, data/folder:test, c:/data/x")
+    assert benchmark_names(config) == [("name", ""), ("name2", "dev"), ("data/folder", "test"), ("c:/data/x", "")]
+
+
+BENCHMARKS = [
+    {"name": n, "split": "test", "n_queries": 10, "n_documents": 990, "cw": cw} for n, cw in (("a", 5.0), ("b", 9.0))
+]
+
+
+def test_time_is_told_from_measured_speeds_or_not_at_all() -> None:
+    config = plan(retrievers="r", seeds="0")
+    unknown = estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 3}, speeds={})
+    assert unknown.seconds is None
+    assert any("cannot be told" in note for note in unknown.notes)
+    known = estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 3}, speeds={"r": Speed(100.0, 1000.0)})
+    assert known.seconds is not None
+    twice = estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 6}, speeds={"r": Speed(100.0, 1000.0)})
+    assert twice.seconds is not None
+    assert twice.seconds - known.seconds == pytest.approx(3 * (100 + 160) / 100)
+
+
+def test_what_the_plan_warns_of() -> None:
+    notes = " ".join(
+        estimate(plan(per_doc="2, 3", seeds="0"), [HUMAN], BENCHMARKS, epochs={"static-minilm": 3}, speeds={}).notes
+    )
+    assert "20 of 100 documents have 3 queries" in notes
+    assert "no correlation" in notes
+    assert "One seed" in notes
+    assert "Without Q/Doc 1" in notes
+    same = [{**b, "cw": 8.0, "name": n} for n, b in zip("abc", [*BENCHMARKS, BENCHMARKS[0]], strict=True)]
+    found = estimate(plan(), [HUMAN], same, epochs={"static-minilm": 3}, speeds={})
+    assert any("same CW" in note for note in found.notes)
+
+
+def test_only_an_llm_costs_tokens() -> None:
+    assert generation("diverse", "template", 100, 500, 5).requests == 0
+    llm = generation("diverse", "openai", 100, 900, 5)
+    assert llm.requests == 100
+    assert llm.input_tokens > 100 * 200
+    assert llm.output_tokens == 100 * 5 * 22

@@ -1,0 +1,159 @@
+"""What a study's report says, against differences that were put in."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
+from cdp.studies.gains import TRAINING, holm, paired_p
+from cdp.studies.text import to_markdown
+from tests.studies.support import BENCHMARKS, study
+
+
+def grows_with_cw(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
+    """5 points from training, and from more queries 2 points per content word above 8 (nothing at Q/Doc 1)."""
+    return 5.0 + (2.0 * (BENCHMARKS[benchmark] - 8.0) if per_doc > 1 else 0.0) + (0.5 if weighting == "cw" else 0.0)
+
+
+def test_known_differences_are_found_again() -> None:
+    report = study(grows_with_cw, weightings="none, cw")
+    scaling = {(g.benchmark, g.per_doc, g.weighting): g for g in report.of(SCALING)}
+    assert len(scaling) == 3 * 2 * 2
+    for (benchmark, _, _), gain in scaling.items():
+        assert gain.points == pytest.approx(2 * (BENCHMARKS[benchmark] - 8), abs=0.7)
+        assert gain.low < gain.points < gain.high
+        assert gain.n_seeds == 3
+        assert gain.seed_sd is not None
+    assert all(g.significant for g in report.of(SCALING) if g.benchmark != "medium")
+    assert {g.points > 4 for g in report.of(TRAINING) if g.per_doc == 1} == {True}
+    assert np.mean([g.points for g in report.of(WEIGHTING)]) == pytest.approx(0.5, abs=0.2)
+    assert report.of(PARAPHRASE) == []
+
+
+def test_the_threshold_of_the_study_by_the_same_functions_as_the_published_one() -> None:
+    report = study(grows_with_cw, noise=0.5)
+    assert report.threshold is not None
+    assert report.threshold.crossing == pytest.approx(8.0, abs=0.2)
+    assert report.threshold.slope == pytest.approx(2.0, abs=0.1)
+    assert (report.threshold.n_points, report.threshold.n_datasets) == (6, 3)
+    assert {r.dataset: (r.positive, r.conditions) for r in report.rates if r.dataset != "medium"} == {
+        "hard": (2, 2),
+        "simple": (0, 2),
+    }
+    assert all(c.r > 0.99 for c in report.correlations)
+    assert any("recommendation stays as it is" in text for text in report.findings)
+
+
+def test_diverse_against_paraphrase() -> None:
+    def truth(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
+        return 6.0 if source == "diverse" and per_doc > 1 else 4.0
+
+    report = study(truth, kinds=("diverse", "paraphrase"), noise=1.0)
+    assert {(g.per_doc, round(g.points)) for g in report.of(PARAPHRASE)} == {(1, 0), (2, 2), (5, 2)}
+    assert {g.source for g in report.of(SCALING)} == {"diverse", "paraphrase"}
+    assert not any("paraphrase" in d.retriever for d in report.differences)
+
+
+def test_no_effect_is_not_called_one() -> None:
+    report = study(lambda *_: 5.0)
+    assert sum(g.significant for g in report.of(SCALING)) <= 1
+    assert any("0 gain and 0 lose significantly" in text or "1 " in text for text in report.findings)
+
+
+def test_a_gain_that_does_not_grow_with_cw_is_said_to() -> None:
+    report = study(lambda b, s, m, w: 5.0 + (10 - BENCHMARKS[b] if m > 1 else 0.0))
+    assert any("does not grow with CW" in text for text in report.findings)
+
+
+def test_a_crossing_outside_the_benchmarks_is_called_an_extension() -> None:
+    report = study(lambda b, s, m, w: 5.0 + (0.5 * BENCHMARKS[b] if m > 1 else 0.0))
+    assert any("extension of the line" in text for text in report.findings)
+
+
+def test_fewer_than_three_benchmarks() -> None:
+    report = study(grows_with_cw, benchmarks={"simple": 5.0, "hard": 12.0})
+    assert report.threshold is None
+    assert report.correlations == ()
+    assert any("at least three datasets" in text for text in report.limits)
+    assert "No threshold" in to_markdown(report)
+
+
+def test_benchmarks_of_one_cw() -> None:
+    report = study(lambda *_: 5.0, benchmarks={"a": 8.0, "b": 8.0, "c": 8.0})
+    assert report.threshold is None
+    assert any("of the same CW" in text for text in report.limits)
+
+
+def test_one_seed() -> None:
+    report = study(grows_with_cw, seeds="7")
+    assert all(g.seed_sd is None and g.n_seeds == 1 for g in report.gains)
+    assert all(not row.spread for row in report.rows)
+    assert any("With one seed" in text for text in report.limits)
+    assert "±" not in to_markdown(report).split("## Relation")[0].split("## NDCG@10")[1].split("\nDifference in")[0]
+
+
+def test_a_failed_condition_is_named_and_left_out() -> None:
+    report = study(
+        grows_with_cw,
+        drop=lambda c: c["per_doc"] == 5 and c["seed"] == 1,
+        failures=[("tiny on human, Q/Doc 5, seed 1", "The disk is on fire.")],
+    )
+    assert (report.planned, report.finished) == (9, 8)
+    assert {g.n_seeds for g in report.of(SCALING) if g.per_doc == 5} == {2}
+    assert any("1 of 9 trainings are missing" in text for text in report.limits)
+    assert any("The disk is on fire." in text for text in report.limits)
+
+
+def test_without_the_control_there_is_no_comparison() -> None:
+    report = study(grows_with_cw, drop=lambda c: c["per_doc"] == 1)
+    assert report.of(SCALING) == []
+    assert report.threshold is None
+    assert "no comparison of more queries per document" in report.no_threshold
+
+
+def test_nothing_finished_yet() -> None:
+    report = study(grows_with_cw, drop=lambda c: True)
+    assert report.finished == 0
+    assert "- Nothing yet." in to_markdown(report)
+
+
+def test_a_budget_removes_the_warning_about_more_pairs() -> None:
+    assert any("more training pairs" in text for text in study(grows_with_cw).limits)
+    assert not any("more training pairs" in text for text in study(grows_with_cw, budget=100).limits)
+
+
+def test_holm_and_the_paired_test() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([]) == []
+    assert paired_p(np.zeros(10)) == 1.0
+    assert paired_p(np.ones(10)) == 0.0
+    from scipy.stats import ttest_rel
+
+    rng = np.random.default_rng(3)
+    a, b = rng.normal(size=50), rng.normal(0.2, size=50)
+    assert paired_p(b - a) == pytest.approx(ttest_rel(b, a).pvalue)
+
+
+def test_queries_are_matched_by_id_whatever_their_order() -> None:
+    from cdp.studies.gains import read_scores
+
+    def made(ids: list[str], values: list[float]) -> dict[str, object]:
+        return {
+            "retriever": "tiny",
+            "condition": None,
+            "evaluations": {"p": {"query_ids": ids, "ndcg@10": values}},
+        }
+
+    one, _ = read_scores([made(["a", "b"], [0.1, 0.2])], {"p": "x"})
+    other, _ = read_scores([made(["b", "a"], [0.2, 0.1])], {"p": "x"})
+    assert [list(s["x"][0]) for s in one.values()] == [list(s["x"][0]) for s in other.values()] == [[10.0, 20.0]]
+
+
+def test_the_markdown_tables_are_whole() -> None:
+    text = to_markdown(study(grows_with_cw, weightings="none, cw", name="a | b"))
+    for line in text.splitlines():
+        if line.startswith("|"):
+            assert line.endswith("|")
+    assert "a \\| b" in text
+    assert text.count("| tiny, human, Q/Doc 5, cw") >= 2
