@@ -15,15 +15,6 @@ from pathlib import Path
 from cdp import __version__
 from cdp.cli import text as show
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, say, settings, started
-from cdp.cli.principle import (  # noqa: F401 - handlers by name
-    principle,
-    published_list,
-    published_show,
-    study_list,
-    study_plan,
-    study_report,
-    study_run,
-)
 from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.workspace import Workspace
@@ -296,4 +287,4 @@ def parser() -> argparse.ArgumentParser:
     """The whole command line, as argparse sees it."""
     from cdp.cli.options import build
 
-    return build(sys.modules[__name__], __version__)
+    return build(__version__)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from types import ModuleType
+import functools
+import importlib
 from typing import Any
 
 from cdp.config import EvaluationConfig, SynthesisConfig, TrainingConfig
@@ -31,7 +32,7 @@ def _choice(config: type, field: str) -> dict[str, Any]:
 
 
 def commands() -> dict[str, tuple[str, str, list[Option]]]:
-    """Command words → (handler's name, help, options)."""
+    """Command words → (handler's name, see ``run``; help; options)."""
     cw: list[Option] = [
         ("query_set", {"nargs": "?", "default": "", "help": "a query set"}),
         ("--file", {"default": "", "help": "a text file with one query per line, or JSONL with a text field"}),
@@ -182,27 +183,31 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--format", {"default": "table", "choices": ("table", "csv", "json")}),
             ],
         ),
-        "principle correlation": ("principle", "CW against the published gains, per condition", evidence),
-        "principle rates": ("principle", "on how many conditions each dataset gained", evidence),
-        "principle threshold": ("principle", "the CW at which the published gains cross zero", evidence),
-        "published list": ("published_list", "the paper's tables and figures", []),
+        "principle correlation": ("principle.principle", "CW against the published gains, per condition", evidence),
+        "principle rates": ("principle.principle", "on how many conditions each dataset gained", evidence),
+        "principle threshold": ("principle.principle", "the CW at which the published gains cross zero", evidence),
+        "published list": ("principle.published_list", "the paper's tables and figures", []),
         "published show": (
-            "published_show",
+            "principle.published_show",
             "one published table, as printed, with notes where numbers disagree",
             [
                 ("table", {"help": "its name, as multihop_scaling"}),
                 ("--format", {"default": "table", "choices": ("table", "csv")}),
             ],
         ),
-        "study list": ("study_list", "the ready-made plans, and the studies of this workspace", []),
-        "study plan": ("study_plan", "what a study would run, cost and take, without starting it", [plan, SET]),
+        "study list": ("principle.study_list", "the ready-made plans, and the studies of this workspace", []),
+        "study plan": (
+            "principle.study_plan",
+            "what a study would run, cost and take, without starting it",
+            [plan, SET],
+        ),
         "study run": (
-            "study_run",
+            "principle.study_run",
             "run a study as a job; jobs resume goes on with it",
             [plan, SET, WAIT],
         ),
         "study report": (
-            "study_report",
+            "principle.study_report",
             "what a study found, finished or not",
             [
                 one_id,
@@ -237,7 +242,13 @@ GROUPS = {
 }
 
 
-def build(handlers: ModuleType, version: str) -> argparse.ArgumentParser:
+def run(handler: str, *arguments: Any) -> int:
+    """Call a handler by its name: a function of ``commands``, or ``module.function`` in this package."""
+    module, _, function = handler.rpartition(".")
+    return int(getattr(importlib.import_module(f"cdp.cli.{module or 'commands'}"), function)(*arguments))
+
+
+def build(version: str) -> argparse.ArgumentParser:
     """The parser; ``run`` of a parsed command is its handler, ``action`` its last word."""
     top = argparse.ArgumentParser(prog="python -m cdp", description="CDP Studio on the command line.")
     top.add_argument("--version", action="version", version=f"CDP Studio {version}")
@@ -255,5 +266,5 @@ def build(handlers: ModuleType, version: str) -> argparse.ArgumentParser:
         for option, details in options:
             command.add_argument(option, **details)
         command.add_argument("--json", action="store_true", help="answer in JSON")
-        command.set_defaults(run=getattr(handlers, handler), action=second or first)
+        command.set_defaults(run=functools.partial(run, handler), action=second or first)
     return top

@@ -75,7 +75,7 @@ def preview(
     language = corpora.cw_language(manifest)
     found: dict[str, Preview] = {}
     for name in methods:
-        method = get_method(name)
+        method = get_method(name, config.prompt)
         generation = generate_for(document, method, per_doc, source, max_document_tokens=config.max_document_tokens)
         queries = list(generation.queries)
         found[name] = Preview(
@@ -93,7 +93,7 @@ def preview(
 def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = "") -> str:
     """Start writing queries for a corpus; the job's id. The key travels in the worker's environment only."""
     manifest = corpus_room.resolve_corpus(workspace, config.corpus)
-    method = get_method(config.method)
+    method = get_method(config.method, config.prompt)
     settings = {**config.to_dict(), "corpus": manifest.id}
     checked = SynthesisConfig.from_dict(settings)
     make_generator(checked, api_key=api_key)
