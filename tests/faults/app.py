@@ -1,6 +1,7 @@
 """A program beside the test on the same workspace: ``python -m tests.faults.app <what> …``.
 
-``serve``           submits a counting job, prints its id, and then stays, like an app that somebody looks at
+``serve <steps>``   submits a counting job, prints its id, and then stays, like an app that somebody looks at
+``train <epochs>``  loads the demo collection, starts a training on it, and stays the same way
 ``busy <seed> <n>`` does n random things that pages and the command line do, and prints what came of them as JSON
 """
 
@@ -15,7 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cdp import catalog, jobs
+from cdp.config import TrainingConfig
 from cdp.errors import CdpError
+from cdp.services import demo, queries, training
 from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start
@@ -23,6 +26,19 @@ from tests.jobs.support import start
 
 def serve(workspace: Workspace, steps: str) -> None:
     print(start(workspace, steps=int(steps), step_s=0.02), flush=True)
+    look_on(workspace)
+
+
+def train(workspace: Workspace, epochs: str) -> None:
+    demo.load(workspace)
+    (query_set,) = [q.id for q in queries.every(workspace) if q.name == "demo diverse"]
+    values = {"query_set": query_set, "epochs": int(epochs), "batch_size": 32}
+    print(training.start(workspace, TrainingConfig.from_dict(values)).job_id, flush=True)
+    look_on(workspace)
+
+
+def look_on(workspace: Workspace) -> None:
+    """Show what runs, again and again, until somebody kills this program."""
     while True:
         for job in jobs.list_jobs(workspace):
             jobs.read_log(workspace, job.id)
@@ -67,4 +83,4 @@ def busy(workspace: Workspace, seed: str, n: str) -> None:
 
 
 if __name__ == "__main__":
-    {"serve": serve, "busy": busy}[sys.argv[1]](Workspace.default(), *sys.argv[2:])
+    {"serve": serve, "train": train, "busy": busy}[sys.argv[1]](Workspace.default(), *sys.argv[2:])

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdp import jobs
+from cdp.config import SynthesisConfig
+from cdp.services import corpora, queries
 from cdp.workspace import Workspace, append_jsonl, read_jsonl
-from tests.faults.support import resumes_without_loss
-from tests.jobs.support import start, until_state, until_step
+from tests.faults.support import kill, resumes_without_loss, worker_of
+from tests.jobs.support import start, until, until_state, until_step
 
 RECORDS = [{"step": n, "text": "ünï\ncode"} for n in range(3)]
 
@@ -43,3 +46,42 @@ def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> 
             file.write(json.dumps({"step": 99, "attempt": 1, "from": 99}).encode()[:-9])
     assert len(jobs.read_metrics(workspace, job_id)) == steps, "the torn line is not shown"
     resumes_without_loss(workspace, job_id, 40)
+
+
+DOCUMENTS = 3000
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+@pytest.mark.slow
+def test_a_synthesis_killed_in_the_midst_of_a_line(workspace: Workspace, tmp_path: Path) -> None:
+    """Every document gets its queries once, in the corpus's order, as in a run that nothing interrupted."""
+    source = tmp_path / "documents.jsonl"
+    text = "The river {n} flows through valley {n} because melting snow feeds it every spring near town {n}."
+    append_jsonl(source, [{"_id": f"d{n}", "title": f"River {n}", "text": text.format(n=n)} for n in range(DOCUMENTS)])
+    corpus = corpora.add(workspace, source, name="rivers").corpus.id
+    config = SynthesisConfig(corpus=corpus, method="diverse", per_doc=3, generator="template")
+    whole_id, torn_id = queries.generate(workspace, config), queries.generate(workspace, config)
+    until_state(workspace, whole_id, "finished")
+
+    def file_of(job_id: str) -> Path:
+        (found,) = [q.id for q in queries.every(workspace) if q.job_id == job_id]
+        return workspace.query_set(found) / "queries.jsonl"
+
+    until(lambda: any(q.job_id == torn_id for q in queries.every(workspace)), "the second query set to exist")
+    path = file_of(torn_id)
+    until(lambda: path.exists() and path.stat().st_size > 10_000, "some queries to be written")
+    kill([worker_of(workspace, torn_id)])
+    until_state(workspace, torn_id, "failed")
+    with open(path, "r+b") as file:
+        file.truncate(path.stat().st_size - 25)
+    jobs.resume(workspace, torn_id)
+    until_state(workspace, torn_id, "finished")
+
+    def texts(job_id: str) -> list[tuple[str, list[str]]]:
+        return [(line["document_id"], line["queries"]) for line in lines_of(file_of(job_id))]
+
+    assert texts(torn_id) == texts(whole_id)
+    assert [document for document, _ in texts(torn_id)] == [f"d{n}" for n in range(DOCUMENTS)]
