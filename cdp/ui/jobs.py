@@ -145,10 +145,11 @@ def failure(view: JobView) -> None:
     )
     if kind:
         st.caption(f"Kind of failure: {md(kind)}")
-    tail = str(found.get("log_tail") or "").strip()
-    if tail:
+    tail = found.get("log_tail") or []
+    lines = tail.splitlines() if isinstance(tail, str) else list(tail)
+    if lines:
         with st.expander("Last lines of the log", icon=":material/receipt_long:"):
-            st.code("\n".join(tail.splitlines()[-30:]), language=None, wrap_lines=True)
+            st.code("\n".join(lines[-30:]), language=None, wrap_lines=True)
 
 
 def curves(workspace: Workspace, view: JobView) -> None:
