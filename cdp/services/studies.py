@@ -18,9 +18,10 @@ from cdp.services import devices, queries
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation
+from cdp.studies.gains import TITLES, Gain
 from cdp.studies.plan import benchmark_names
 from cdp.studies.sources import counted
-from cdp.studies.text import plan_text
+from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
 from cdp.synthesis import query_sets
 from cdp.synthesis.methods import get_method
 from cdp.synthesis.query_sets import QuerySet
@@ -30,19 +31,26 @@ from cdp.training.weights import WEIGHTINGS
 from cdp.workspace import Workspace, read_json_or_none
 
 __all__ = [
+    "TITLES",
+    "Gain",
     "ReadyMade",
     "Started",
     "StudyConfig",
     "StudyPlan",
     "StudyReport",
     "every",
+    "minutes",
     "plan",
     "plan_text",
+    "progress_text",
     "read_plan",
     "ready_made",
     "report",
     "run",
+    "threshold_rows",
     "to_markdown",
+    "to_yaml",
+    "weightings",
 ]
 
 WORKER = "cdp.studies.worker"
@@ -121,6 +129,19 @@ def report(workspace: Workspace, study: str) -> StudyReport:
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
     return build_report(view.id, view.name, str(view.state), about, list(records.every(view.folder)))
+
+
+def weightings() -> dict[str, str]:
+    """The weightings that can be compared, each with its title."""
+    return {name: weighting.title for name, weighting in WEIGHTINGS.items()}
+
+
+def to_yaml(config: StudyConfig) -> str:
+    """The plan as a file that ``study run`` reads."""
+    import yaml
+
+    values = {name: value for name, value in config.to_dict().items() if value not in (None, "")}
+    return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
 
 
 def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], list[Generation]]:

@@ -92,6 +92,24 @@ PAGES: dict[str, PageInfo] = {
             "Results",
             ("baseline", "retrievers"),
         ),
+        PageInfo(
+            "evidence",
+            "pages/results/evidence.py",
+            "Evidence",
+            "fact_check",
+            "What does the published evidence show, and what not?",
+            "Results",
+            ("table",),
+        ),
+        PageInfo(
+            "study",
+            "pages/results/study.py",
+            "Study",
+            "science",
+            "Does the same hold for your documents and your task?",
+            "Results",
+            ("study",),
+        ),
     )
 }  # fmt: skip
 

@@ -24,6 +24,8 @@ EMPTY = {
     "launch": "No query sets yet",
     "jobs": "Nothing has run yet",
     "compare": "No results yet",
+    "evidence": "crosses zero at CW 7.91",
+    "study": "No study yet",
 }
 
 FULL = {
@@ -35,6 +37,8 @@ FULL = {
     "launch": "What will happen",
     "jobs": "tuned otherwise on demo",
     "compare": "tuned on diverse** gains",
+    "evidence": "crosses zero at CW 7.91",
+    "study": "No study yet",
 }
 
 

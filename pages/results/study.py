@@ -1,0 +1,27 @@
+"""Studies: plan one, start it, and read what was found."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.ui import frame, study
+from cdp.workspace import Workspace
+
+workspace = Workspace.default()
+frame.head("study")
+
+with frame.guarded():
+    found, planned = st.tabs(["Found", "Plan a new study"])
+    with found, frame.guarded():
+        chosen = study.choose_study(workspace)
+        if chosen is None:
+            frame.empty("No study yet", "Plan one in the second tab: the paper's experiment on your own data.")
+        else:
+            study.shown(workspace, chosen)
+    with planned, frame.guarded():
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            config = study.choose_plan(workspace)
+        if config is not None:
+            with right, frame.guarded():
+                study.summary(workspace, config)
