@@ -1,8 +1,11 @@
-"""Two apps and a command line on one workspace: 210 submits, ingests and reads at once, and no lock error."""
+"""Apps and a command line on one workspace: 210 submits, ingests and reads at once, and no lock error."""
 
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
@@ -10,14 +13,37 @@ from cdp import catalog, jobs
 from cdp.workspace import Workspace
 from tests.faults.support import app
 from tests.jobs.support import status, until
+from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
 EACH = 70
 
+COMMANDS = (
+    ("jobs", "list"),
+    ("results", "list"),
+    ("catalog", "query", "SELECT count(*) FROM scores"),
+    ("catalog", "rebuild"),
+)
+"""What a person types meanwhile; each answers in JSON."""
+
+
+def typed(workspace: Workspace, command: tuple[str, ...]) -> None:
+    """Run one command of the command line; it has to succeed."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cdp", *command, "--json"],
+        capture_output=True, text=True, timeout=120, cwd=REPOSITORY,
+        env={**os.environ, "CDP_WORKSPACE": str(workspace.root)},
+    )  # fmt: skip
+    assert done.returncode == 0, (command, done.stderr)
+    json.loads(done.stdout)
+
 
 def test_many_at_once(workspace: Workspace) -> None:
     programs = [app(workspace, "busy", str(seed), str(EACH), CDP_CPU_SLOTS="3") for seed in (1, 2, 3)]
+    while any(program.poll() is None for program in programs):
+        for command in COMMANDS:
+            typed(workspace, command)
     answers = []
     for program in programs:
         out, error = program.communicate(timeout=300)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from cdp import jobs
+from cdp.errors import ConfigError
 from cdp.workspace import Workspace, read_jsonl
 from tests.jobs.support import saved_step, start, status, until, until_state, until_step
 
@@ -31,6 +33,23 @@ def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
     (earlier,) = job.history
     assert (earlier["attempt"], earlier["outcome"]) == (1, "stopped")
     assert "--- attempt 2 ---" in jobs.read_log(workspace, job_id)
+
+
+def test_of_several_resumes_at_once_one_starts(workspace: Workspace) -> None:
+    job_id = start(workspace, "fail", how="data")
+    until_state(workspace, job_id, "failed")
+
+    def attempt(_: int) -> int:
+        try:
+            return jobs.resume(workspace, job_id)
+        except ConfigError:
+            return 0
+
+    with ThreadPoolExecutor(6) as pool:
+        attempts = sorted(pool.map(attempt, range(6)))
+    assert attempts[-1] == len([n for n in attempts if n]) + 1, "no two attempts have one number"
+    until_state(workspace, job_id, "failed")
+    assert [entry["attempt"] for entry in jobs.view(workspace, job_id).history] == list(range(1, attempts[-1]))
 
 
 def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -> None:
