@@ -1,0 +1,98 @@
+"""Tiny models made on the spot, so that no test downloads anything: a BERT, a Qwen3-shaped decoder, a static table.
+
+Their weights are random but fixed by the seed; their vocabulary holds single letters and digits, so that any Latin text
+becomes tokens.
+"""
+
+from __future__ import annotations
+
+import string
+from pathlib import Path
+
+CHARACTERS = string.ascii_lowercase + string.digits + string.punctuation
+
+
+def _wordpiece_vocabulary() -> dict[str, int]:
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    return {t: i for i, t in enumerate([*special, *CHARACTERS, *(f"##{c}" for c in CHARACTERS)])}
+
+
+def tiny_bert(folder: Path, *, hidden: int = 32, layers: int = 2, dropout: float = 0.0, seed: int = 0) -> Path:
+    """A BERT in transformers' layout (no pooling configured): the shape of Contriever, RetroMAE and MiniLM."""
+    import torch
+    from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    torch.manual_seed(seed)
+    vocabulary = _wordpiece_vocabulary()
+    config = BertConfig(
+        vocab_size=len(vocabulary), hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=2,
+        intermediate_size=2 * hidden, max_position_embeddings=128, hidden_dropout_prob=dropout,
+        attention_probs_dropout_prob=dropout, initializer_range=0.2,
+    )  # fmt: skip
+    BertModel(config).save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordPiece(vocabulary, unk_token="[UNK]"))
+    tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", vocabulary["[CLS]"]), ("[SEP]", vocabulary["[SEP]"])]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="[UNK]", pad_token="[PAD]", cls_token="[CLS]", sep_token="[SEP]",
+        mask_token="[MASK]", model_max_length=128,
+    ).save_pretrained(folder)  # fmt: skip
+    return folder
+
+
+def tiny_decoder(folder: Path, *, hidden: int = 32, layers: int = 2, seed: int = 0) -> Path:
+    """A Qwen3-shaped decoder whose tokenizer ends each text with an end-of-text token, as Qwen3-Embedding's does."""
+    import torch
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import PreTrainedTokenizerFast, Qwen3Config, Qwen3Model
+
+    torch.manual_seed(seed)
+    vocabulary = {t: i for i, t in enumerate(["<pad>", "<unk>", "<end>", "▁", *CHARACTERS, *string.ascii_uppercase])}
+    config = Qwen3Config(
+        vocab_size=len(vocabulary), hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=2,
+        num_key_value_heads=1, head_dim=16, intermediate_size=2 * hidden, max_position_embeddings=512,
+        initializer_range=0.2,
+    )  # fmt: skip
+    Qwen3Model(config).save_pretrained(folder)
+    tokenizer = Tokenizer(models.WordLevel(vocabulary, unk_token="<unk>"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Split("", "isolated")
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="$A <end>", special_tokens=[("<end>", vocabulary["<end>"])]
+    )
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, unk_token="<unk>", pad_token="<pad>", eos_token="<end>", model_max_length=512
+    ).save_pretrained(folder)  # fmt: skip
+    return folder
+
+
+def tiny_retriever(
+    folder: Path, *, pooling: str = "mean", dropout: float = 0.0, seed: int = 0, hidden: int = 32
+) -> Path:
+    """A tiny BERT with pooling, in sentence-transformers' layout: loads with ``SentenceTransformer(folder)``."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+
+    base = tiny_bert(folder / "base", dropout=dropout, seed=seed, hidden=hidden)
+    transformer = Transformer(str(base))
+    model = SentenceTransformer(modules=[transformer, Pooling(hidden, pooling)], device="cpu")
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
+
+
+def tiny_static(folder: Path, *, dimension: int = 16, seed: int = 0) -> Path:
+    """A tiny static embedding model in sentence-transformers' layout."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer
+
+    base = tiny_bert(folder / "base", seed=seed)
+    tokenizer = Tokenizer.from_file(str(base / "tokenizer.json"))
+    table = torch.randn(tokenizer.get_vocab_size(), dimension, generator=torch.Generator().manual_seed(seed))
+    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device="cpu")
+    model.save(str(folder / "model"), create_model_card=False)
+    return folder / "model"
