@@ -109,8 +109,7 @@ def matrix(found: Comparison) -> None:
             "Benchmarks": [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names],
         },
         alt="NDCG@10 in percent of each retriever on each benchmark",
-        config={p: st.column_config.NumberColumn(format="%.2f") for p in places}
-        | {"Retriever": st.column_config.TextColumn(width="large", pinned=True)},
+        config={p: st.column_config.NumberColumn(format="%.2f") for p in places},
     )
     charts.show(
         ndcg_bars({name: by_name[name] for name in names}, palette=palette(found)),

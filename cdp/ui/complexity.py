@@ -64,6 +64,7 @@ def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
             required=True,
             key="target_domain",
             persist_state="session",
+            wrap=True,
             help="The principle is about queries of another task or style than those the retriever is trained on.",
         )
     found = _profiled(workspace, source or PASTE, name, language or "en")

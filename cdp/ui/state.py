@@ -33,6 +33,12 @@ def keep(param: str, value: str | list[str] | None) -> None:
     st.session_state[f"kept_{param}"] = value
 
 
+def set_many(param: str, values: list[str]) -> None:
+    """Choose these from now on; call ``st.rerun()`` after it."""
+    keep(param, values)
+    st.query_params[param] = values
+
+
 def labels(items: Mapping[str, str]) -> dict[str, str]:
     """Names made unique: where two things are called the same, the end of the id tells them apart."""
     names = {key: cut(" ".join(name.split()), 90) or key for key, name in items.items()}

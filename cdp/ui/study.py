@@ -24,12 +24,20 @@ LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retriev
 OWN = "Your own"
 
 
+def asked_plan() -> str:
+    """The ready-made plan that a link asks for (``?plan=cw-weighting``); empty without one."""
+    asked = st.query_params.get("plan", "")
+    return asked if asked in {plan.name for plan in studies.ready_made()} else ""
+
+
 def choose_plan(workspace: Workspace) -> StudyConfig | None:
     """A ready-made plan as a start, then the form; None while something is missing."""
     ready = {plan.name: plan for plan in studies.ready_made()}
+    asked = asked_plan()
     start = st.selectbox(
         "Start from",
         [OWN, *ready],
+        index=[OWN, *ready].index(asked) if asked else 0,
         format_func=lambda name: name.replace("-", " ").capitalize() if name != OWN else OWN,
         key="study_start",
         persist_state="session",

@@ -11,7 +11,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.services import commands, evaluation, training
 from cdp.services.queries import QuerySet
-from cdp.ui import command, forms, frame, state
+from cdp.ui import command, forms, frame, imports, state
 from cdp.ui.text import count, md, number
 from cdp.workspace import Workspace
 
@@ -131,7 +131,13 @@ def _add_benchmark(workspace: Workspace) -> None:
         if st.button("Add", key="benchmark_add", disabled=not path.strip()):
             with frame.guarded(), st.spinner("Checking the benchmark"):
                 added = evaluation.add_benchmark(workspace, path.strip())
-                st.success(f"{md(added.name)}: {count(added.n_queries, 'query', 'queries')}.")
+                split = "test" if "test" in added.splits else added.splits[0]
+                state.set_many("benchmarks", [*state.kept_many("benchmarks"), f"{added.name}/{split}"])
+                imports.remember(
+                    f"The benchmark {added.name} is added.",
+                    [f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."],
+                )
+                st.rerun()
 
 
 def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:

@@ -7,11 +7,13 @@ import streamlit as st
 from cdp.ui import frame, study
 from cdp.workspace import Workspace
 
+PLAN = "Plan a new study"
+
 workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    found, planned = st.tabs(["Found", "Plan a new study"])
+    found, planned = st.tabs(["Found", PLAN], default=PLAN if study.asked_plan() else None)
     with found, frame.guarded():
         chosen = study.choose_study(workspace)
         if chosen is None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import queries
-from cdp.ui import frame, training
+from cdp.ui import frame, imports, training
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("launch")
 
 with frame.guarded():
+    imports.flash()
     known = [q for q in queries.every(workspace) if q.n_queries]
     if not known:
         frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")

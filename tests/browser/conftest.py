@@ -1,0 +1,188 @@
+"""A real server on a free port with a workspace of its own, and chromium looking at it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+
+from cdp.services import demo, jobs
+from cdp.workspace import Workspace
+from tests.support import REPOSITORY
+
+SCREENSHOTS = REPOSITORY / "test-artefacts"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+class Server:
+    """The dashboard's server; ``errors`` is what it wrote to its console."""
+
+    def __init__(self, workspace: Workspace, log: Path) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        self.workspace = workspace
+        self.url = f"http://127.0.0.1:{port}"
+        self.log = log
+        self._file = open(log, "wb")  # noqa: SIM115  (open for as long as the server runs)
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            cwd=REPOSITORY,
+            env={**os.environ, "CDP_WORKSPACE": str(workspace.root)},
+            stdin=subprocess.DEVNULL,
+            stdout=self._file,
+            stderr=subprocess.STDOUT,
+        )
+        self._wait()
+
+    def _wait(self) -> None:
+        last = time.monotonic() + 60
+        while time.monotonic() < last:
+            try:
+                urllib.request.urlopen(f"{self.url}/_stcore/health", timeout=2).close()
+                return
+            except OSError:
+                assert self._process.poll() is None, self.log.read_text()
+                time.sleep(0.1)
+        raise AssertionError(f"no answer from the server:\n{self.log.read_text()}")
+
+    def stop(self) -> None:
+        self._process.terminate()
+        try:
+            self._process.wait(timeout=20)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._file.close()
+
+    def console(self) -> str:
+        """What the server wrote, warnings and tracebacks included."""
+        return self.log.read_text(encoding="utf-8", errors="replace")
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    if not found:
+        pytest.skip("chromium is not installed: make chromium")
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=found, args=ARGUMENTS)
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture
+def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
+    """Start a server: ``serve()`` on an empty workspace, ``serve(demo=True)`` on one with the demo."""
+    servers: list[Server] = []
+
+    def started(*, with_demo: bool = False, workspace: Workspace | None = None) -> Server:
+        used = workspace or Workspace(tmp_path / f"workspace-{len(servers)}")
+        if with_demo:
+            demo.load(used)
+        servers.append(Server(used, tmp_path / f"server-{len(servers)}.log"))
+        return servers[-1]
+
+    yield started
+    for server in servers:
+        for view in jobs.running(server.workspace):
+            jobs.stop(server.workspace, view.id)
+        server.stop()
+
+
+class Looker:
+    """One browser tab, with waits that know Streamlit."""
+
+    def __init__(self, page: Page, base: str) -> None:
+        self.page = page
+        self.base = base
+
+    def open(self, path: str = "") -> Looker:
+        self.page.goto(f"{self.base}/{path}")
+        self.page.wait_for_selector("h1", timeout=60_000)
+        return self.idle()
+
+    def idle(self) -> Looker:
+        """Wait until the script has run and what it drew is there."""
+        self.page.wait_for_timeout(250)
+        self.page.wait_for_function(
+            "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'",
+            timeout=60_000,
+        )
+        return self
+
+    def see(self, text: str, *, seconds: float = 30) -> Looker:
+        """Wait until ``text`` is visible in the page's main part."""
+        main = self.page.get_by_test_id("stMain")
+        main.get_by_text(text).first.wait_for(state="visible", timeout=seconds * 1000)
+        return self
+
+    def press(self, label: str) -> Looker:
+        self.page.get_by_test_id("stMain").get_by_role("button", name=label).first.click()
+        return self.idle()
+
+    def confirm(self, label: str) -> Looker:
+        """Press a button in the popover that is open."""
+        self.page.get_by_test_id("stPopoverBody").get_by_role("button", name=label).click()
+        return self.idle()
+
+    def chosen(self, label: str) -> str:
+        """What a select box shows."""
+        return self.page.locator(f"input[aria-label='{label}']").input_value()
+
+    def menu(self, label: str) -> Looker:
+        self.page.get_by_test_id("stSidebar").get_by_role("link", name=label, exact=True).click()
+        self.page.get_by_role("heading", level=1, name=label).wait_for(timeout=30_000)
+        return self.idle()
+
+    def type(self, label: str, text: str) -> Looker:
+        box = self.page.get_by_test_id("stMain").get_by_label(label, exact=True).first
+        box.fill(text)
+        box.press("Tab")
+        return self.idle()
+
+    def shot(self, name: str) -> Looker:
+        """Keep a picture of the whole page, charts drawn."""
+        SCREENSHOTS.mkdir(exist_ok=True)
+        self.page.wait_for_timeout(800)
+        width = (self.page.viewport_size or {"width": 1280})["width"]
+        height = (self.page.viewport_size or {"height": 900})["height"]
+        whole = int(self.page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
+        self.page.set_viewport_size({"width": width, "height": max(height, min(whole + 20, 4000))})
+        self.page.wait_for_timeout(400)
+        self.page.screenshot(path=str(SCREENSHOTS / f"{name}.png"))
+        self.page.set_viewport_size({"width": width, "height": height})
+        return self
+
+
+@pytest.fixture
+def look(browser: Browser) -> Iterator[Callable[..., Looker]]:
+    """A new tab on a server: ``look(server)``, with ``width``, ``height`` and ``dark`` where they matter."""
+    contexts = []
+
+    def tab(server: Server, *, width: int = 1280, height: int = 900, dark: bool = False) -> Looker:
+        context = browser.new_context(
+            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
+        )
+        contexts.append(context)
+        return Looker(context.new_page(), server.url)
+
+    yield tab
+    for context in contexts:
+        context.close()

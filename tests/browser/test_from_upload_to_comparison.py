@@ -1,0 +1,72 @@
+"""A newcomer's way through the dashboard: upload, preview, queries, metrics, recommendation, training, comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cdp.services import corpora, jobs, queries, results
+from cdp.workspace import SHIPPED_DATA
+from tests.browser.conftest import Looker, Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+DEMO = SHIPPED_DATA / "demo"
+
+
+def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    server = serve()
+    workspace = server.workspace
+    tab = look(server).open().see("Add your documents")
+    tab.shot("1-overview-empty")
+
+    tab.press("Add your documents").see("No documents yet")
+    tab.page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(DEMO / "corpus.jsonl")
+    tab.idle().press("Read the documents").see("is stored")
+    (corpus,) = corpora.every(workspace)
+    assert corpus.n_documents == 96
+    assert f"corpus={corpus.id}" in tab.page.url
+    tab.shot("2-corpus")
+
+    tab.press("See queries for these documents").see("repeat each other less")
+    assert tab.page.get_by_test_id("stMain").locator("ol").count() == 2
+    tab.shot("3-preview")
+
+    tab.page.get_by_role("tab", name="Whole corpus").click()
+    tab.idle().press("Start writing").see("finished", seconds=120)
+    (query_set,) = queries.every(workspace)
+    assert (query_set.n_documents, query_set.n_queries) == (96, 480)
+    tab.shot("4-writing-done")
+
+    tab.menu("Quality and diversity").see("Self-BLEU against queries per document")
+    tab.shot("5-quality-and-diversity")
+
+    tab.menu("Complexity")
+    lines = (DEMO / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:60]
+    tab.type("One query per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
+    tab.see("Why:").see("What limits this answer")
+    tab.shot("6-recommendation")
+
+    tab.press("Set up a training").see("What will happen")
+    tab.page.get_by_text("Add a benchmark").click()
+    tab.type("Folder or zip in BEIR layout, on this server", str(DEMO))
+    tab.page.get_by_test_id("stMain").get_by_role("button", name="Add", exact=True).click()
+    tab.idle().see("demo · test", seconds=60)
+    tab.shot("7-launch")
+
+    tab.press("Start training").see("finished", seconds=240)
+    tab.shot("8-training-done")
+    for view in jobs.every(workspace):
+        assert jobs.wait(workspace, view.id).state == "finished", view.failure
+
+    tab.menu("Compare").see("gains", seconds=60).see("Query by query")
+    rows = results.every(workspace)
+    assert {row["benchmark"] for row in rows} == {"demo"}
+    assert len(rows) == 2
+    with tab.page.expect_download() as download:
+        tab.page.get_by_role("button", name="Download as CSV").click()
+    assert "difference" in download.value.path().read_text(encoding="utf-8").splitlines()[0]
+    tab.shot("9-compare")
+    assert "Traceback" not in server.console()
+    assert "Warning" not in server.console()

@@ -1,0 +1,109 @@
+"""What a person may do to a page: open a link on a fresh server, reload, go back, use the dark, a phone, two tabs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from cdp.config import TrainingConfig
+from cdp.services import corpora, jobs, queries, training
+from cdp.services.corpora import ReadOptions
+from cdp.ui.navigation import PAGES
+from cdp.workspace import Workspace
+from tests.browser.conftest import Looker, Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+Serve = Callable[..., Server]
+Look = Callable[..., Looker]
+
+
+def test_the_first_link_on_a_fresh_server_opens_what_it_names(serve: Serve, look: Look) -> None:
+    server = serve(with_demo=True)
+    chosen = queries.every(server.workspace)[-1]
+    tab = look(server).open(f"launch?query_set={chosen.id}").see("What will happen")
+    assert tab.page.get_by_text("Page not found").count() == 0
+    assert tab.chosen("Query set").startswith(chosen.name)
+
+
+def test_back_returns_to_the_page_before_with_its_selection(serve: Serve, look: Look) -> None:
+    server = serve(with_demo=True)
+    corpus = corpora.every(server.workspace)[0]
+    tab = look(server).open(f"corpus?corpus={corpus.id}").see("Median length")
+    tab.menu("Compare").see("No results yet")
+    tab.page.go_back()
+    tab.see("Median length")
+    assert tab.page.url.endswith(f"corpus?corpus={corpus.id}")
+
+
+def test_selections_survive_a_change_of_page_and_a_reload(serve: Serve, look: Look) -> None:
+    server = serve(with_demo=True)
+    corpus = corpora.every(server.workspace)[0]
+    tab = look(server).open(f"queries?corpus={corpus.id}&document=tides").see("repeat each other less")
+    tab.menu("Complexity").see("Why:")
+    tab.menu("Queries").see("repeat each other less")
+    assert "document=tides" in tab.page.url
+    tab.page.reload()
+    tab.see("repeat each other less")
+    assert tab.chosen("Document") == "Tides (tides)"
+
+
+def test_a_training_goes_on_through_a_reload_and_in_two_tabs(serve: Serve, look: Look) -> None:
+    server = serve(with_demo=True)
+    config = TrainingConfig.from_dict({"query_set": "demo diverse", "epochs": 200})
+    job = training.start(server.workspace, config).job_id
+    first = look(server).open(f"jobs?job={job}").see("running", seconds=90)
+    second = look(server).open(f"jobs?job={job}").see("running", seconds=90)
+    first.page.reload()
+    first.see("loss (InfoNCE)", seconds=90).shot("training-live")
+    first.press("Stop").page.wait_for_timeout(5000)
+    first.confirm("Stop the job")
+    first.see("stopped", seconds=90)
+    second.see("stopped", seconds=30).see("Resume")
+    assert jobs.show(server.workspace, job).state == "stopped"
+    assert "Traceback" not in server.console()
+
+
+@pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
+def test_every_page_fits_its_screen(serve: Serve, look: Look, width: int, dark: bool) -> None:
+    server = serve(with_demo=True)
+    tab = look(server, width=width, height=844, dark=dark)
+    for name, page in PAGES.items():
+        tab.open("" if name == "overview" else name).see(page.question)
+        tab.shot(f"{name}-{width}-{'dark' if dark else 'light'}")
+        wide = tab.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
+        shown = tab.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
+        assert wide <= shown + 1, f"{name} scrolls sideways at {width} pixels"
+        assert tab.page.get_by_test_id("stException").count() == 0, name
+    assert "Traceback" not in server.console()
+
+
+def test_on_a_phone_the_menu_opens_and_closes(serve: Serve, look: Look) -> None:
+    server = serve(with_demo=True)
+    tab = look(server, width=390, height=844).open()
+    tab.page.get_by_test_id("stExpandSidebarButton").click()
+    tab.menu("Corpus").see("Median length")
+
+
+def test_names_made_of_markup_are_shown_as_they_are_written(serve: Serve, look: Look, workspace: Workspace) -> None:
+    source = workspace.root.parent / "hostile.jsonl"
+    title = "<b id='evil'>bold</b> **strong** $x^2$ :red[hot] :material/home: <img src=x onerror=alert(1)>"
+    source.write_text(
+        f'{{"_id": "1", "title": "{title}", "text": "A text about tides, <script>alert(2)</script> and the Moon."}}\n',
+        encoding="utf-8",
+    )
+    added = corpora.add(workspace, source, name=title, options=ReadOptions())
+    server = serve(workspace=workspace)
+    tab = look(server)
+    asked: list[str] = []
+    tab.page.on("dialog", lambda dialog: (asked.append(dialog.message), dialog.dismiss()))
+    for path in ("", f"corpus?corpus={added.corpus.id}", f"queries?corpus={added.corpus.id}"):
+        tab.open(path)
+        main = tab.page.get_by_test_id("stMain")
+        assert main.locator("#evil, .katex, img[src=x]").count() == 0, path
+    tab.page.get_by_text("The document", exact=True).click()
+    shown = tab.page.get_by_test_id("stMain").inner_text().replace("\u2060", "")
+    assert title in shown
+    assert "<script>alert(2)</script>" in shown
+    assert asked == []
