@@ -17,7 +17,7 @@ from cdp.jobs import JobView
 from cdp.services import devices, queries
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
-from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation
+from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation, measured_speeds
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.plan import benchmark_names
 from cdp.studies.sources import counted
@@ -124,7 +124,7 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     view = jobs.view(workspace, jobs.resolve_job(workspace, study), with_size=False)
     if view.kind != "study":
         raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
-    about = read_json_or_none(view.folder / "results" / "study.json")
+    about = read_json_or_none(view.folder / "results" / "about.json")
     if not isinstance(about, dict):
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
@@ -234,7 +234,7 @@ def _benchmark(workspace: Workspace, name: str, split: str, language: str) -> di
 
 
 def _speeds(workspace: Workspace) -> dict[str, Speed]:
-    """How fast each retriever was here, from its newest training and evaluation."""
+    """How fast each retriever was here, from its newest training and evaluation, or the newest study."""
     pairs: dict[str, float] = {}
     texts: dict[str, float] = {}
     for row in catalog.trainings(workspace):
@@ -244,4 +244,8 @@ def _speeds(workspace: Workspace) -> dict[str, Speed]:
     for row in catalog.evaluations(workspace):
         if row["seconds"] and not row["counts"].get("embeddings_reused"):
             texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
+    for view in every(workspace):
+        for name, speed in measured_speeds(records.every(view.folder)).items():
+            pairs.setdefault(name, speed.pairs_per_second)
+            texts.setdefault(name, speed.texts_per_second)
     return {name: Speed(pairs[name], texts[name]) for name in pairs if name in texts}

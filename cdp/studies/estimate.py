@@ -6,8 +6,9 @@ where there is neither, none is given.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from statistics import median
 from typing import Any
 
 from cdp.studies.config import StudyConfig
@@ -47,8 +48,8 @@ class Generation:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What a study would run. ``seconds`` is None where a retriever's speed is not known here; ``known`` conditions
-    are there already and are not run again. ``notes`` say what is worth knowing before the start."""
+    """What a study would run. ``seconds`` is None where a retriever's speed is not known here.
+    ``notes`` say what is worth knowing before the start."""
 
     config: StudyConfig
     sources: tuple[Source, ...]
@@ -111,6 +112,23 @@ def estimate(
         measured=all(name in speeds for name in names),
         notes=tuple(_notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in known])),
     )
+
+
+def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
+    """How fast each retriever was in a study, from the medians over its conditions."""
+    pairs: dict[str, list[float]] = {}
+    texts: dict[str, list[float]] = {}
+    for record in records:
+        if record.get("failure") or not record.get("training"):
+            continue
+        name, training = str(record["retriever"]), record["training"]
+        seen = training["pairs"] * (record["settings"]["epochs"] or 1)
+        took = [sum(e["seconds"].values()) for e in record["evaluations"].values()]
+        n = sum(e["n_texts"] for e in record["evaluations"].values())
+        if training["seconds"] > 0 and sum(took) > 0:
+            pairs.setdefault(name, []).append(seen / training["seconds"])
+            texts.setdefault(name, []).append(n / sum(took))
+    return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 
 
 def generation(method: str, generator: str, n_documents: int, characters: float, per_doc: int) -> Generation:

@@ -38,7 +38,7 @@ def _best(report: StudyReport) -> list[str]:
         before = next(
             (row.average for row in report.rows if row.retriever == retriever and row.source == UNTRAINED), None
         )
-        against = "" if before is None else f", {_points((best.average or 0.0) - before)} against the untrained one"
+        against = "" if before is None else f", {signed((best.average or 0.0) - before)} against the untrained one"
         found.append(
             f"Best on average over {_count(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
             f"{best.average:.2f}{against}."
@@ -52,7 +52,7 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     down = [g for g in group if g.significant and g.points < 0]
     most = max(g.per_doc for g in group)
     listed = ", ".join(
-        f"{_points(g.points)}{'*' if g.significant else ''} on {g.benchmark} (CW {g.cw:.1f})"
+        f"{signed(g.points)}{'*' if g.significant else ''} on {g.benchmark} (CW {g.cw:.1f})"
         for g in sorted((g for g in group if g.per_doc == most), key=lambda g: g.cw)
     )
     first = group[0]
@@ -72,13 +72,13 @@ def _relation(report: StudyReport) -> list[str]:
     by_dataset = f"{own.by_dataset[0]:.1f} to {own.by_dataset[1]:.1f}"
     datasets = _count(own.n_datasets, "benchmark")
     strength = (
-        f"Over {datasets} the mean gain and CW correlate with r {own.r_of_dataset_means:+.2f} "
+        f"Over {datasets} the mean gain and CW correlate with r {signed(own.r_of_dataset_means)} "
         f"(p {own.p_of_dataset_means:.2f})"
     )
     if own.slope <= 0:
         return [
             f"{strength}: here the gain does not grow with CW, unlike in the published results (r "
-            f"{published.r_of_dataset_means:+.2f} over {published.n_datasets} datasets). The published lines at "
+            f"{signed(published.r_of_dataset_means)} over {published.n_datasets} datasets). The published lines at "
             f"{AVOID_BELOW:.0f} and {RECOMMEND_ABOVE:.0f} find no support in this study; go by the gains measured."
         ]
     cw = [b.cw for b in report.benchmarks]
@@ -164,7 +164,8 @@ def limits(report: StudyReport) -> list[str]:
     return found
 
 
-def _points(value: float) -> str:
+def signed(value: float) -> str:
+    """A number with its sign, two digits."""
     return f"{value:+.2f}".replace("-", "−")
 
 

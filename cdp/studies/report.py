@@ -120,7 +120,7 @@ class StudyReport:
 def build(
     study_id: str, name: str, state: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
 ) -> StudyReport:
-    """The report of a study from ``results/study.json`` (``about``) and the records of its conditions."""
+    """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
     config = StudyConfig.from_dict(about["config"])
     sources = [Source(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
     benchmarks = tuple(

@@ -72,6 +72,8 @@ class Study:
         self.store = EmbeddingStore(job.workspace)
         self.done = 0
         self.failed = 0
+        self.trained = 0
+        self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
 
@@ -160,6 +162,9 @@ class Study:
                 "created": now(),
             }
             shutil.rmtree(checkpoints, ignore_errors=True)
+            self.trained += 1
+        else:
+            self.reused += 1
         records.save(self.job.folder, key, condition, known)
         values = [known["evaluations"][place]["measures"]["ndcg@10"] for place in self.places]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
@@ -282,6 +287,7 @@ def _scores(benchmark: Benchmark, found: Evaluation) -> dict[str, Any]:
     return {
         "benchmark": benchmark.name,
         "split": benchmark.split,
+        "n_texts": benchmark.n_queries + benchmark.n_documents,
         "measures": found.measures,
         "query_ids": benchmark.query_ids,
         "ndcg@10": np.round(found.per_query["ndcg@10"], 6).tolist(),

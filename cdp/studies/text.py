@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.principle import COMPARISONS, threshold
+from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
+from cdp.studies.findings import signed
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.report import Row, StudyReport
 
@@ -156,11 +157,11 @@ def relation_lines(report: StudyReport) -> list[str]:
         rows = [
             [
                 c.retriever,
-                COMPARISONS[c.comparison].split(",")[0],
+                TITLES[c.comparison],
                 str(c.per_doc),
-                f"{c.r:+.2f}",
+                signed(c.r),
                 f"{c.p:.3f}",
-                f"{c.rho:+.2f}",
+                signed(c.rho),
                 interval(c.interval),
                 interval(c.without_one),
                 str(c.n_datasets),
@@ -170,8 +171,8 @@ def relation_lines(report: StudyReport) -> list[str]:
         head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
         lines += [table(head, rows), ""]
     if report.rates:
-        rows = [[rate.dataset, f"{rate.cw:.2f}", f"{rate.positive} of {rate.conditions}"] for rate in report.rates]
-        lines += [table(["Benchmark", "CW", "Conditions with a gain"], rows), ""]
+        rows = [[r.dataset, f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in report.rates]
+        lines += [table(["Benchmark", "CW", "Published advice", "Conditions with a gain"], rows), ""]
     if report.threshold is None:
         return [*lines, f"No threshold: {report.no_threshold}"]
     lines.append(table(["", "This study", "Published"], threshold_rows(report)))
@@ -183,14 +184,15 @@ def threshold_rows(report: StudyReport) -> list[list[str]]:
     own, published = report.threshold, threshold()
     if own is None:
         return []
+    falling = " (falling: gains below it)" if own.slope < 0 else ""
     return [
-        ["gain crosses zero at CW", f"{own.crossing:.2f}", f"{published.crossing:.2f}"],
+        ["gain crosses zero at CW", f"{own.crossing:.2f}{falling}", f"{published.crossing:.2f}"],
         ["95% over datasets", interval(own.by_dataset), interval(published.by_dataset)],
         ["95% over conditions", interval(own.by_condition), interval(published.by_condition)],
         ["leaving one dataset out", interval(own.without_one_dataset), interval(published.without_one_dataset)],
-        ["points per content word", f"{own.slope:+.2f}", f"{published.slope:+.2f}"],
-        ["r of dataset means (p)", f"{own.r_of_dataset_means:+.2f} ({own.p_of_dataset_means:.3f})",
-         f"{published.r_of_dataset_means:+.2f} ({published.p_of_dataset_means:.3f})"],
+        ["points per content word", signed(own.slope), signed(published.slope)],
+        ["r of dataset means (p)", f"{signed(own.r_of_dataset_means)} ({own.p_of_dataset_means:.3f})",
+         f"{signed(published.r_of_dataset_means)} ({published.p_of_dataset_means:.3f})"],
         ["datasets, points", f"{own.n_datasets}, {own.n_points}", f"{published.n_datasets}, {published.n_points}"],
     ]  # fmt: skip
 
@@ -220,13 +222,14 @@ def cost_table(report: StudyReport) -> str:
 
 def settings_table(report: StudyReport) -> str:
     """The plan as it was run."""
-    rows = [[name, str(value)] for name, value in report.config.to_dict().items() if value not in (None, "")]
+    unused = () if report.config.items("methods") else ("corpus", "generator", "model", "base_url")
+    rows = [
+        [name, str(value)]
+        for name, value in report.config.to_dict().items()
+        if value not in (None, "") and name not in unused
+    ]
     rows += [[f"query set of {source.label}", source.query_set] for source in report.sources]
     return table(["Setting", "Value"], rows)
-
-
-def signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")
 
 
 def interval(values: tuple[float, float] | None) -> str:

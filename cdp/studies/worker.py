@@ -1,7 +1,8 @@
 """The worker of studies: ``python -m cdp.studies.worker <job folder>``.
 
 Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
-condition (``cdp.studies.records``) and ``results/study.json`` with what the report needs besides. A new attempt skips
+condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
+``results/study.json`` when it ends. A new attempt skips
 the conditions that are there and tries those again that had failed.
 """
 
@@ -33,12 +34,17 @@ def main(job: Job) -> None:
         found = records.load(job.folder, path.stem)
         if found is not None and found.get("failure"):
             path.unlink()
-    job.result("study", describe_study(config, sources, benchmarks))
+    job.result("about", describe_study(config, sources, benchmarks))
     from cdp.training.optimiser import keep_freed_memory
 
     keep_freed_memory()
     study = Study(job, config, sources, planned, benchmarks)
     study.execute()
+    job.result(
+        "study",
+        {"trained": study.trained, "reused": study.reused, "failed": study.failed,
+         "report": f"python -m cdp study report {job.id}"},
+    )  # fmt: skip
     if study.failed:
         raise ConfigError(
             f"{study.failed} of {study.total} conditions failed; the others are kept and reported.",

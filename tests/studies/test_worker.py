@@ -1,0 +1,138 @@
+"""The worker: every condition once, nothing run twice, a failure does not take the others with it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.errors import ConfigError
+from cdp.services import studies
+from cdp.studies import records
+from cdp.studies.estimate import measured_speeds
+from cdp.studies.worker import main
+from cdp.worker import Job
+from cdp.workspace import Workspace, read_json, read_jsonl, write_json
+from tests.studies.conftest import study_job
+
+pytestmark = pytest.mark.slow
+
+
+def run(folder: Path) -> None:
+    main(Job(folder))
+
+
+def made(folder: Path) -> dict[str, float]:
+    """When each condition's record was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / records.FOLDER).glob("*.json")}
+
+
+def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, weightings="none, cw")
+    run(folder)
+    report = studies.report(workspace, "study-1")
+    assert (report.planned, report.finished, report.failures) == (8, 8, ())
+    assert [row.source for row in report.rows] == ["untrained", *["human"] * 4]
+    assert {row.pairs for row in report.rows if row.per_doc == 3} == {100}
+    assert {row.pairs for row in report.rows if row.per_doc == 1} == {40}
+    assert all(set(row.scores) == set(benchmarks) and row.n_seeds in (1, 2) for row in report.rows)
+    assert [round(b.cw) for b in report.benchmarks] == [2, 4, 6]
+    assert {c.comparison for c in report.correlations} == {"qdoc_minus_one", "cw_weighted_minus_equal"}
+    assert report.threshold is not None
+    assert not list((folder / "checkpoints").glob("*"))
+    assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == list(range(2, 10))
+    assert "20 of 40 documents have 3 queries" in " ".join(report.limits)
+    ended = read_json(folder / "results" / "study.json")
+    assert (ended["trained"], ended["reused"], ended["failed"]) == (8, 0, 0)
+    speeds = measured_speeds(records.every(folder))
+    assert speeds[tiny].pairs_per_second > 0
+    assert speeds[tiny].texts_per_second > 0
+
+
+def test_conditions_that_are_there_are_not_run_again(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny)
+    run(folder)
+    first = {path.name: records.load(folder, path.stem) for path in (folder / records.FOLDER).glob("*.json")}
+    doomed = sorted(first)[0]
+    (folder / records.FOLDER / doomed).unlink()
+    run(folder)
+    again = {path.name: records.load(folder, path.stem) for path in (folder / records.FOLDER).glob("*.json")}
+    assert again.keys() == first.keys()
+    for name, record in again.items():
+        assert record is not None
+        before = first[name]
+        assert before is not None
+        scores = {place: e["ndcg@10"] for place, e in record["evaluations"].items()}
+        assert scores == {place: e["ndcg@10"] for place, e in before["evaluations"].items()}
+        if name != doomed:
+            assert record.get("seconds") == before.get("seconds")
+
+
+def test_another_study_takes_what_was_run_already_and_adds_a_benchmark(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    run(study_job(workspace, "study-1", query_set, benchmarks[:2], retrievers=tiny))
+    run(study_job(workspace, "study-2", query_set, benchmarks[:2], retrievers=tiny, per_doc="1, 2, 3"))
+    second = studies.report(workspace, "study-2")
+    assert (second.finished, second.reused) == (6, 4)
+    run(study_job(workspace, "study-3", query_set, benchmarks, retrievers=tiny))
+    third = studies.report(workspace, "study-3")
+    assert {name for row in third.rows for name in row.scores} == set(benchmarks)
+    both = {row.name: row for row in second.rows}
+    for row in third.rows:
+        assert {n: row.scores[n] for n in benchmarks[:2]} == both[row.name].scores
+
+
+def test_a_failed_condition_is_told_and_the_others_go_on(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=f"{tiny}, {tiny}-gone")
+    with pytest.raises(ConfigError, match="5 of 10 conditions failed"):
+        run(folder)
+    report = studies.report(workspace, "study-1")
+    assert (report.planned, report.finished, len(report.failures)) == (8, 4, 5)
+    assert any("4 of 8 trainings are missing, 4 of them because they failed" in text for text in report.limits)
+    assert report.threshold is not None
+
+
+def test_diverging_training_is_such_a_failure(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", per_doc="1")
+    spec = dict(Job(folder).spec)
+    spec["config"]["batch_size"] = 1000000
+    spec["config"]["max_documents"] = 1
+    write_json(folder / "spec.json", spec)
+    with pytest.raises(ConfigError, match="1 of 2 conditions failed"):
+        run(folder)
+    (failure,) = studies.report(workspace, "study-1").failures
+    assert "at least two different documents" in failure[1] or "one document only" in failure[1]
+
+
+def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    whole = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny)
+    run(whole)
+    expected = {row.name: dict(row.scores) for row in studies.report(workspace, "study-1").rows}
+    for path in (whole / records.FOLDER).glob("*.json"):
+        path.unlink()
+
+    stopped = study_job(workspace, "study-2", query_set, benchmarks, retrievers=tiny)
+    job = Job(stopped)
+    asked = 0
+
+    def stop_after_a_while() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 25
+
+    job.stop_requested = stop_after_a_while  # type: ignore[method-assign]
+    main(job)
+    kept = made(stopped)
+    assert 0 < len(kept) < 5
+    assert studies.report(workspace, "study-2").finished < 4
+    run(stopped)
+    assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
