@@ -94,13 +94,13 @@ def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = ""
     """Start writing queries for a corpus; the job's id. The key travels in the worker's environment only."""
     manifest = corpus_room.resolve_corpus(workspace, config.corpus)
     method = get_method(config.method, config.prompt)
-    settings = {**config.to_dict(), "corpus": manifest.id}
-    checked = SynthesisConfig.from_dict(settings)
+    name = config.name or f"{manifest.name} {method.name} {config.per_doc}"
+    checked = SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "name": name})
     make_generator(checked, api_key=api_key)
     return jobs.submit(
         workspace,
         kind="synthesis",
-        name=checked.name or f"{manifest.name} {method.name} {checked.per_doc}",
+        name=name,
         module=WORKER,
         config=checked.to_dict(),
         inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "prompt_hash": method.prompt_hash},
