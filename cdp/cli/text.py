@@ -212,7 +212,10 @@ def job(view: Any) -> str:
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     """How a job ended, and the figures that it was run for."""
     shown = {k: v for k, v in outcome.items() if isinstance(v, (int, float, str)) and v != ""}
-    return "\n".join([job(view), *(f"  {name}: {_cell(value, 4)}" for name, value in shown.items())])
+    lines = [job(view), *(f"  {name}: {_cell(value, 4)}" for name, value in shown.items())]
+    if isinstance(outcome.get("measures"), list):
+        lines += ["", measures(outcome["measures"])]
+    return "\n".join(lines)
 
 
 def progress_line(view: Any) -> str:
