@@ -23,6 +23,7 @@ from cdp.jobs.failures import classify, log_tail
 from cdp.jobs.launchers import command, environment
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import JobSpec, read_spec
+from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
 from cdp.locks import wait_for_lock
 from cdp.worker import failure_of, release_reserve
@@ -81,7 +82,9 @@ class Supervisor:
     def _wait_for_turn(self) -> tuple[str, ...] | None:
         """The devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
         slots = cpu_slots()
-        gpus = [gpu.uuid for gpu in list_gpus()] if self.spec.device.lane == "gpu" else []
+        present = list_gpus() if self.spec.device.lane == "gpu" else []
+        self.spec.device.check(present)
+        gpus = [gpu.uuid for gpu in present]
         room = slots if self.spec.device.lane == "cpu" else max(1, len(gpus))
         seen, asked = -1, 0.0
         while not self._stop_requested():
@@ -109,10 +112,9 @@ class Supervisor:
         for job_id in self.spec.after:
             if self.queue.pending(job_id):
                 return False
-            status = read_json_or_none(self.workspace.job(job_id) / "status.json")
-            outcome = status.get("outcome") if isinstance(status, dict) else None
-            if outcome not in ("finished", "stopped"):
-                how = "failed" if outcome == "failed" else "was cut off or deleted"
+            ended = derive(JobFiles.read(self.workspace.job(job_id)), False, time.monotonic()).state
+            if ended not in (State.FINISHED, State.STOPPED):
+                how = "failed" if ended is State.FAILED else "was cut off or deleted"
                 raise ConfigError(
                     f"It builds on the job {job_id}, which {how}.", hint="Resume that job, then this one."
                 )

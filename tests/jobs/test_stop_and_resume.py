@@ -35,6 +35,7 @@ def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
     assert "--- attempt 2 ---" in jobs.read_log(workspace, job_id)
 
 
+@pytest.mark.slow
 def test_of_several_resumes_at_once_one_starts(workspace: Workspace) -> None:
     job_id = start(workspace, "fail", how="data")
     until_state(workspace, job_id, "failed")
