@@ -1,24 +1,19 @@
 """The models behind the model-based measures: what scores a pair of queries, and what embeds queries.
 
-torch and sentence-transformers are imported inside the functions. A model that is neither on this machine nor to be
-had from the hub is known to be missing within seconds, not after minutes of retries.
+torch and sentence-transformers are imported inside the functions. ``cdp.training.retrievers`` finds the models: one
+that is neither on this machine nor to be had from the hub is known to be missing within seconds.
 """
 
 from __future__ import annotations
 
-import os
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.embedded import minilm_folder
-from cdp.errors import ModelError
+from cdp.errors import ModelError, NotFoundError
 from cdp.metrics.dist_sim import unit_vectors
 from cdp.metrics.measure import Measure
 from cdp.metrics.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
@@ -38,7 +33,6 @@ it is 0.783: above the threshold are 83% of the demo's recorded paraphrase pairs
 35% of the pairs of human questions on one paragraph of XQuAD and FairytaleQA, some of which do ask the same.
 """
 
-HUB_TIMEOUT_S = 8.0
 LONGEST_PAIR = 512
 """Tokens of a pair that a cross-encoder reads at most; the rest is cut off."""
 
@@ -71,15 +65,15 @@ def load_scorer(
     """The scorer of a choice: ``auto``, ``bi-encoder``, or a cross-encoder's name or folder.
 
     ``auto`` is the default cross-encoder if it can be loaded and the bi-encoder stand-in if not, and then says why.
-    ``threshold`` None means 0.5 for a cross-encoder and the calibrated cosine for the stand-in. ModelError if a model
-    that was asked for by name cannot be loaded or does not score pairs.
+    ``threshold`` None means 0.5 for a cross-encoder and the calibrated cosine for the stand-in. For a model asked for
+    by name: NotFoundError if there is none, ModelError if it cannot be loaded or does not score pairs.
     """
     if choice == BI_ENCODER:
         return _bi_encoder(workspace, threshold, batch_size, device)
     try:
         name = CROSS_ENCODER if choice == "auto" else choice
-        return _cross_encoder(name, THRESHOLD if threshold is None else threshold, batch_size, device)
-    except ModelError as error:
+        return _cross_encoder(name, workspace, THRESHOLD if threshold is None else threshold, batch_size, device)
+    except (ModelError, NotFoundError) as error:
         if choice != "auto":
             raise
         return _bi_encoder(workspace, None, batch_size, device, note=error.message)
@@ -88,16 +82,14 @@ def load_scorer(
 def load_encoder(
     name: str, workspace: Workspace, *, batch_size: int = 128, device: str | None = None
 ) -> Callable[[list[str]], NDArray[np.float64]]:
-    """An encoder of queries: ``minilm``, a training job's id, or any sentence-transformers model's folder or name.
+    """An encoder of queries: a retriever preset, a training job's id, or any model's folder or name.
 
-    A query prompt that the model brings along is used. The result maps n texts to unit vectors, float64 of shape
-    (n, dim). ModelError if the model is not there or cannot be loaded.
+    The retriever's query prompt is used. The result maps n texts to unit vectors, float64 of shape (n, dim).
+    NotFoundError if there is no such model, ModelError if it cannot be loaded.
     """
-    from sentence_transformers import SentenceTransformer
+    from cdp.training.retrievers import load, resolve
 
-    source, local = _find_encoder(name, workspace)
-    with _loading(name):
-        model = SentenceTransformer(source, device=device, local_files_only=local)
+    model = load(resolve(name, workspace), device)
     prompt = model.prompts.get("query", "")
 
     def encode(texts: list[str]) -> NDArray[np.float64]:
@@ -109,17 +101,6 @@ def load_encoder(
         )
 
     return encode
-
-
-def _find_encoder(name: str, workspace: Workspace) -> tuple[str, bool]:
-    """Where an encoder is, and whether that is on this machine."""
-    if name == STAND_IN_MODEL:
-        return str(minilm_folder()), True
-    trained = workspace.jobs / Path(name).name / "model"
-    for folder in (Path(name).expanduser(), trained):
-        if (folder / "modules.json").is_file() or (folder / "config.json").is_file():
-            return str(folder), True
-    return name, _is_local(name)
 
 
 def _bi_encoder(
@@ -142,18 +123,26 @@ def _bi_encoder(
     )
 
 
-def _cross_encoder(name: str, threshold: float, batch_size: int, device: str | None) -> PairScorer:
-    folder = Path(name).expanduser()
-    local = folder.is_dir() or _is_local(name)
+def _cross_encoder(
+    name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None
+) -> PairScorer:
+    from cdp.training.retrievers import resolve
+
+    found = resolve(name, workspace)
+    if found.origin in ("preset", "job"):
+        raise ModelError(
+            f"{name} embeds single texts; CE needs a model that scores pairs.",
+            hint=f"Use {CROSS_ENCODER}, or {BI_ENCODER}.",
+        )
     import torch
     from sentence_transformers import CrossEncoder
 
     on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
     with _loading(name):
         model = CrossEncoder(
-            str(folder) if folder.is_dir() else name,
+            found.source,
             device=device,
-            local_files_only=local,
+            local_files_only=found.local,
             model_kwargs={"dtype": "float16" if on_gpu else "float32"},
         )
     if model.num_labels != 1:
@@ -190,47 +179,3 @@ def _loading(name: str) -> Iterator[None]:
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"The model {name} cannot be loaded: {reason}") from error
-
-
-def _is_local(name: str) -> bool:
-    """Whether a hub model is in the local cache; ModelError if it is not and the hub cannot give it."""
-    from huggingface_hub import try_to_load_from_cache
-    from huggingface_hub.errors import HFValidationError
-
-    try:
-        cached = isinstance(try_to_load_from_cache(name, "config.json"), str)
-    except HFValidationError as error:
-        raise ModelError(f"{name!r} is neither a folder nor the name of a model.") from error
-    if not cached:
-        _ask_hub(name)
-    return cached
-
-
-def _ask_hub(name: str) -> None:
-    """Whether the hub has the model, asked once and within ``HUB_TIMEOUT_S``; ModelError if not."""
-    answer: list[Any] = []
-
-    def ask() -> None:
-        from huggingface_hub import HfApi
-
-        try:
-            answer.append(HfApi().model_info(name, timeout=HUB_TIMEOUT_S))
-        except Exception as error:
-            answer.append(error)
-
-    offline = os.environ.get("HF_HUB_OFFLINE", "").strip().lower() in ("1", "true", "yes", "on")
-    if not offline:
-        thread = threading.Thread(target=ask, daemon=True, name="hub-question")
-        thread.start()
-        thread.join(HUB_TIMEOUT_S)
-    if answer and not isinstance(answer[0], Exception):
-        return
-    kind = type(answer[0]).__name__ if answer else ""
-    if kind == "RepositoryNotFoundError":
-        raise ModelError(f"The model hub has no model {name}.", hint="Check the name, or give a folder.")
-    if kind == "GatedRepoError":
-        raise ModelError(f"The model {name} is gated.", hint="Accept its terms on the hub and log in.")
-    raise ModelError(
-        f"The model {name} is not on this machine and the model hub cannot be reached.",
-        hint="Connect to the network or give a folder.",
-    )

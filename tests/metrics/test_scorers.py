@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.errors import ModelError
+from cdp.errors import ModelError, NotFoundError
 from cdp.metrics import MEASURES, dist_sim, paraphrase_ratio
 from cdp.metrics.scorers import CALIBRATED_THRESHOLD, load_encoder, load_scorer
 from cdp.workspace import Workspace
@@ -35,8 +35,10 @@ def test_a_cross_encoder_scores_between_0_and_1_whatever_the_batches(workspace: 
 def test_a_model_that_does_not_score_likeness_is_refused(workspace: Workspace, tmp_path: Path) -> None:
     with pytest.raises(ModelError, match="3 scores per pair"):
         load_scorer(str(tiny_cross_encoder(tmp_path / "nli", labels=3)), workspace)
+    with pytest.raises(ModelError, match="scores pairs"):
+        load_scorer("minilm", workspace)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ModelError, match="cannot be loaded"):
+    with pytest.raises(ModelError, match="holds no model"):
         load_scorer(str(tmp_path / "empty"), workspace)
 
 
@@ -52,7 +54,7 @@ def test_without_the_hub_auto_falls_back_within_seconds_and_a_named_model_fails_
     began = time.monotonic()
     with pytest.raises(ModelError, match="cannot be reached"):
         load_scorer("someone/some-cross-encoder", workspace)
-    with pytest.raises(ModelError, match="neither a folder nor the name"):
+    with pytest.raises(NotFoundError, match="not a name!"):
         load_scorer("not a name!", workspace)
     with pytest.raises(ModelError, match="cannot be reached"):
         load_encoder("someone/some-encoder", workspace)
@@ -100,6 +102,12 @@ def test_an_encoder_is_found_by_folder_and_by_job(workspace: Workspace, tmp_path
     folder.rename(workspace.jobs / "t1" / "model")
     np.testing.assert_array_equal(load_encoder("t1", workspace)(["one", "two", ""]), vectors)
     assert dist_sim(["one"], ["one"], encode) == pytest.approx(1.0)
+
+
+def test_every_preset_on_this_machine_encodes(workspace: Workspace) -> None:
+    vectors = load_encoder("static-minilm", workspace)(["How tall is it?", "What is its height?", "مرحبا 🙂"])
+    assert vectors.shape[0] == 3
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-6)
 
 
 def test_embeddings_of_minilm(workspace: Workspace) -> None:
