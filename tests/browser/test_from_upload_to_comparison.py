@@ -65,7 +65,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 2
     with tab.page.expect_download() as download:
-        tab.page.get_by_role("button", name="Download as CSV").click()
+        tab.page.get_by_test_id("stDownloadButton").get_by_role("button").click()
     assert "difference" in download.value.path().read_text(encoding="utf-8").splitlines()[0]
     tab.shot("9-compare")
     assert "Traceback" not in server.console()
