@@ -44,3 +44,14 @@ def test_the_demos_paraphrases_repeat_each_other_more_than_its_diverse_queries(m
     assert found.n_documents == 96
     assert found.interval[0] > 0
     assert found.higher > 0.7
+
+
+def test_at_full_length_their_self_bleu_intervals_lie_apart() -> None:
+    intervals = {}
+    for mode in ("diverse", "paraphrase"):
+        lines = (SHIPPED_DATA / "demo" / "generations" / f"{mode}.jsonl").read_text("utf-8").splitlines()
+        measured = measure_query_set((r["document_id"], r["queries"]) for r in map(json.loads, lines))
+        (value,) = [v for v in measured.values if (v.name, v.per_doc, v.scope) == ("self_bleu", 8, "document")]
+        assert value.interval is not None
+        intervals[mode] = value.interval
+    assert intervals["diverse"][1] < intervals["paraphrase"][0]
