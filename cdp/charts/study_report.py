@@ -62,6 +62,7 @@ def _figures(report: StudyReport, title: str) -> list[str]:
 
 
 def _figure(chart: go.Figure, caption: str) -> str:
+    chart.update_layout(template="plotly_white")
     drawn = chart.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True})
     return f"<figure>{drawn}<figcaption>{escaping.escape(caption)}</figcaption></figure>"
 

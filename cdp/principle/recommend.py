@@ -29,6 +29,7 @@ from cdp.principle.advice import (
 AVOID_BELOW = float(LOW)
 RECOMMEND_ABOVE = float(HIGH)
 FEW_QUERIES = 50
+SPLIT_PLAN = "document-quantity"
 LEVELS = ("avoid", "test", "recommend")
 
 ADVICE = {
@@ -46,7 +47,8 @@ class Recommendation:
     ``level`` is avoid, test or recommend; ``possible`` are the levels that the interval of the mean CW touches, and
     ``certain`` is whether that is only one. ``expected`` are the published gains at this CW, ``splits`` what the same
     number of queries is worth on fewer documents, ``suggestion`` the Q/Doc that follows, ``weighting`` whether to
-    weight the loss by CW. ``summary`` says all of it in three sentences that can be read aloud.
+    weight the loss by CW. ``plan`` is the ready-made study that would settle it on the user's own data, empty where the
+    answer is not to try. ``summary`` says all of it in three sentences that can be read aloud.
     """
 
     level: str
@@ -61,6 +63,7 @@ class Recommendation:
     expected: tuple[Expected, ...] = ()
     splits: tuple[Split, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
+    plan: str = ""
 
     @property
     def certain(self) -> bool:
@@ -131,6 +134,7 @@ def recommend(
         expected=expected_differences(mean),
         splits=expected_splits(mean, budget),
         caveats=tuple(_caveats(cw, mean, possible, language, domain)),
+        plan="" if domain == "in-domain" or level == "avoid" else "qdoc-scaling" if budget is None else SPLIT_PLAN,
     )
 
 

@@ -18,7 +18,7 @@ from cdp.services import devices, queries
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation, measured_speeds
-from cdp.studies.gains import TITLES, Gain
+from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import benchmark_names
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
@@ -31,6 +31,7 @@ from cdp.training.weights import WEIGHTINGS
 from cdp.workspace import Workspace, read_json_or_none
 
 __all__ = [
+    "SCALING",
     "TITLES",
     "Gain",
     "ReadyMade",

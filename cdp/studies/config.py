@@ -92,6 +92,11 @@ class ReadyMade:
     about: str
     file: Path
 
+    @property
+    def title(self) -> str:
+        """The beginning of ``about``, up to its colon."""
+        return self.about.partition(":")[0]
+
 
 def ready_made() -> list[ReadyMade]:
     """The plans in ``data/plans``, by name."""

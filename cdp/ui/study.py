@@ -38,7 +38,7 @@ def choose_plan(workspace: Workspace) -> StudyConfig | None:
         "Start from",
         [OWN, *ready],
         index=[OWN, *ready].index(asked) if asked else 0,
-        format_func=lambda name: name.replace("-", " ").capitalize() if name != OWN else OWN,
+        format_func=lambda name: ready[name].title if name in ready else OWN,
         key="study_start",
         persist_state="session",
         help="A ready-made plan fills the form; everything can be changed.",
@@ -215,13 +215,13 @@ def scores(report: StudyReport) -> None:
     tables.show(
         {
             "Training": [row.name for row in report.rows],
-            "Pairs": [row.pairs or None for row in report.rows],
+            "Pairs": [f"{row.pairs:,}" if row.pairs else "–" for row in report.rows],
             **{f"{b.name} (CW {b.cw:.1f})": [row.scores.get(b.name) for row in report.rows] for b in report.benchmarks},
             "Mean": [row.average for row in report.rows],
             "Spread over seeds": [
                 f"± {max(row.spread.values()):.2f} at most" if row.spread else "–" for row in report.rows
             ],
-            "Seeds": [row.n_seeds if row.pairs else None for row in report.rows],
+            "Seeds": [str(row.n_seeds) if row.pairs else "–" for row in report.rows],
         },
         alt="NDCG@10 in percent of each way of training on each benchmark",
         config={
@@ -250,7 +250,7 @@ def comparisons(report: StudyReport) -> None:
         "Comparison",
         list(kinds),
         format_func=lambda k: kinds[k],
-        default=next(iter(kinds)),
+        default=studies.SCALING if studies.SCALING in kinds else next(iter(kinds)),
         required=True,
         key="study_comparison",
         label_visibility="collapsed",

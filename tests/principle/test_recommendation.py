@@ -100,6 +100,14 @@ def test_a_budget_is_split_between_documents_and_queries() -> None:
     assert (simple.per_doc, simple.documents) == (1, 8000)
 
 
+def test_the_study_that_would_settle_it() -> None:
+    assert recommend([5] * 100).plan == ""
+    assert recommend([8] * 100).plan == "qdoc-scaling"
+    assert recommend([12] * 100).plan == "qdoc-scaling"
+    assert recommend([8] * 100, budget=1000).plan == "document-quantity"
+    assert recommend([8] * 100, domain="in-domain").plan == ""
+
+
 def test_a_small_corpus_limits_what_a_budget_buys() -> None:
     found = recommend([5] * 100, budget=5000, n_documents=1000).suggestion
     assert (found.per_doc, found.documents) == (1, 1000)

@@ -1,0 +1,95 @@
+"""A study's figures and its HTML page, from made-up records."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+from cdp.charts import study as figures
+from cdp.charts.evidence import correlations, difference_against_cw
+from cdp.charts.study_report import html
+from cdp.principle import SCALING, correlation_table, differences, threshold
+from tests.studies.support import BENCHMARKS, study
+
+
+def made(**settings: object):  # type: ignore[no-untyped-def]
+    return study(lambda b, s, m, w: 5.0 + (BENCHMARKS[b] - 8 if m > 1 else 0.0), **settings)
+
+
+def test_scaling_has_a_line_per_way_of_training_and_the_untrained_level() -> None:
+    report = made(weightings="none, cw")
+    chart = figures.scaling(report, "hard")
+    assert [trace.name for trace in chart.data] == ["tiny, human", "tiny, human, cw"]
+    assert list(chart.data[0].x) == ["1", "2", "5"]
+    assert list(chart.data[0].y) == [r.scores["hard"] for r in report.rows if r.pairs and r.weighting == "none"]
+    assert len(chart.layout.shapes) == 1
+
+
+def test_gains_show_significance_by_a_full_symbol() -> None:
+    found = made().of(SCALING)
+    chart = figures.gains(found)
+    shown = {(t.name.split(" ")[0], y): s for t in chart.data for y, s in zip(t.y, t.marker.symbol, strict=True)}
+    for gain in found:
+        full = not shown[gain.benchmark, f"tiny, human, Q/Doc {gain.per_doc}"].endswith("-open")
+        assert full == gain.significant
+
+
+def test_cost_goes_by_the_number_of_queries() -> None:
+    chart = figures.cost_efficiency(made())
+    assert list(chart.data[0].x) == [100, 200, 500]
+
+
+def test_the_published_scatter_holds_every_point_and_the_band() -> None:
+    data = differences()
+    chart = difference_against_cw(data, threshold(data), band=True)
+    markers = [t for t in chart.data if t.mode == "markers"]
+    assert sum(len(t.x) for t in markers) == len(data) == 56
+    assert any("95% band, 4 datasets" in (t.name or "") for t in chart.data)
+    assert any("zero at CW 7.91" in (t.name or "") for t in chart.data)
+
+
+def test_without_a_line_the_points_still_show() -> None:
+    data = [d for d in differences() if d.dataset == "musique"]
+    chart = difference_against_cw(data, None, band=True)
+    assert [t.mode for t in chart.data] == ["markers", "markers"]
+
+
+def test_correlations_stand_with_their_intervals() -> None:
+    found = correlation_table()
+    chart = correlations(found)
+    assert sum(len(t.x) for t in chart.data) == 14
+    assert all(t.error_x.array is not None for t in chart.data)
+
+
+class Tags(HTMLParser):
+    """Checks that tags close in the order in which they were opened."""
+
+    VOID = ("meta", "br", "hr", "img", "input", "link")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: object) -> None:
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open and self.open[-1] != "script":
+            self.text.append(data)
+
+
+def test_the_page_is_whole_and_shows_names_as_text() -> None:
+    report = made(failures=[("<script>alert(1)</script> | **x**", "**odd** \\* <b>reason</b>")])
+    page = html(report)
+    tags = Tags()
+    tags.feed(page)
+    assert tags.open == []
+    text = " ".join(tags.text)
+    assert "<script>alert(1)</script>" in text
+    assert "<b>reason</b>" in text
+    assert "<script>alert(1)" not in page
+    assert page.count('class="plotly-graph-div"') == len(BENCHMARKS) + 2 + 1 + 1
