@@ -159,6 +159,10 @@ def wide(found: PublishedTable, rows: Sequence[Row] | None = None) -> tuple[list
     shown = found.rows if rows is None else rows
     keys = [c for c in found.columns if c in COLUMNS and c not in ("dataset", "group", "eval_domain")]
     keys = [c for c in keys if len({row[c] for row in found.rows}) > 1] or keys[:1]
+    for implied in ("train_data", "generator"):
+        others = [c for c in keys if c != implied]
+        if others and _lines(found.rows, others) == _lines(found.rows, keys):
+            keys = others
     places = list(dict.fromkeys(_place(row) for row in shown))
     lines: dict[tuple[Any, ...], Row] = {}
     for row in shown:
@@ -169,6 +173,10 @@ def wide(found: PublishedTable, rows: Sequence[Row] | None = None) -> tuple[list
         place = _place(row)
         line[place] = f"{line[place]} / {cell}" if line[place] else cell
     return [*(COLUMNS[c] for c in keys), *places], list(lines.values())
+
+
+def _lines(rows: Sequence[Row], keys: Sequence[str]) -> int:
+    return len({tuple(row[c] for c in keys) for row in rows})
 
 
 def printed(row: Row) -> str:

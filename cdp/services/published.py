@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -44,6 +45,7 @@ from cdp.principle.tables import (
     table,
     wide,
 )
+from cdp.services import studies
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
 
@@ -147,12 +149,16 @@ def to_csv(found: PublishedTable) -> str:
 
 
 def own_scores(workspace: Workspace, rows: Sequence[Row]) -> dict[int, OwnScore]:
-    """{position in ``rows``: the newest own evaluation under the same condition}.
+    """{position in ``rows``: the newest own result under the same condition, of a study or else of a training}.
 
     The same condition: retriever, method, Q/Doc, weighting and dataset. A benchmark counts as the dataset if its name
     begins with the dataset's (``hotpotqa_sample``); what it is stands beside the score, as it is not the same data.
     """
     own: dict[tuple[Any, ...], OwnScore] = {}
+    for view in studies.every(workspace):
+        with suppress(CdpError):
+            for key, score in _of_study(studies.report(workspace, view.id)):
+                own.setdefault(key, score)
     for row in catalog.evaluations(workspace):
         condition = _condition(workspace, row)
         if condition is not None:
@@ -179,6 +185,30 @@ def own_scores(workspace: Workspace, rows: Sequence[Row]) -> dict[int, OwnScore]
                 found[i] = score
                 break
     return found
+
+
+def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], OwnScore]]:
+    """The scores of a study's rows under the paper's names, means over the seeds."""
+    kinds = {source.label: source.kind for source in report.sources}
+    for row in report.rows:
+        method = METHOD_OF.get(kinds.get(row.source, "")) if row.pairs else "Pretrained"
+        per_doc = row.per_doc if row.pairs else None
+        for benchmark in report.benchmarks:
+            if method is not None and benchmark.name in row.scores:
+                key = (row.retriever.lower(), method, per_doc, WEIGHTING_OF.get(row.weighting), benchmark.name)
+                seeds = f" (mean of {row.n_seeds} seeds)" if row.n_seeds > 1 else ""
+                yield (
+                    key,
+                    OwnScore(
+                        ndcg=row.scores[benchmark.name],
+                        benchmark=benchmark.name,
+                        split=benchmark.split,
+                        n_queries=benchmark.n_queries,
+                        retriever=f"{row.name}{seeds}",
+                        n_documents_trained=row.documents or None,
+                        evaluation_id=report.id,
+                    ),
+                )
 
 
 def _is_dataset(benchmark: str, dataset: str) -> bool:

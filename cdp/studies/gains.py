@@ -144,7 +144,7 @@ def paired_p(differences: NDArray[np.float64]) -> float:
 
     if len(differences) < 2 or not differences.any():
         return 1.0
-    if np.ptp(differences) == 0:
+    if np.ptp(differences) < 1e-9:
         return 0.0
     return float(ttest_1samp(differences, 0.0).pvalue)
 

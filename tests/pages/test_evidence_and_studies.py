@@ -1,0 +1,153 @@
+"""The pages of the evidence and of studies: every table can be drawn, a study can be planned, its report is read."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from cdp.services import published, queries, studies
+from cdp.studies import Source, conditions, records
+from cdp.studies.sources import counted
+from cdp.workspace import Workspace, write_json
+from tests.pages.conftest import Open
+from tests.pages.support import ended_job, evaluated, trained
+from tests.pages.test_every_page_in_every_state import words
+
+
+def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriever: str = "static-minilm") -> str:
+    """A study on three benchmarks as its worker leaves it: gains of 1, 2 and 3 points at Q/Doc 2."""
+    query_set = queries.every(workspace)[0].id
+    config = studies.StudyConfig.from_dict(
+        {"benchmarks": f"{benchmark}, b, c", "query_sets": query_set, "per_doc": "1, 2", "retrievers": retriever}
+    )
+    source = counted(workspace, Source("diverse", "diverse", query_set))
+    folder = ended_job(workspace, "study-1", "study", config.to_dict(), name="our study")
+    names = [benchmark, "b", "c"]
+    about = {
+        "config": config.to_dict(),
+        "sources": [asdict(source)],
+        "benchmarks": [
+            dict(name=n, split="test", place=n, n_queries=50, n_documents=90, cw=cw, cw_interval=[cw, cw])
+            for n, cw in zip(names, (5.0, 8.0, 12.0), strict=True)
+        ],
+    }  # fmt: skip
+    write_json(folder / "results" / "about.json", about)
+
+    def scores(points: float) -> dict[str, dict[str, object]]:
+        return {
+            n: {
+                "query_ids": [str(q) for q in range(50)],
+                "ndcg@10": [0.3 + points * (i + 1) / 100 + 0.0001 * (q % 7) for q in range(50)],
+            }
+            for i, n in enumerate(names)
+        }
+
+    records.save(folder, "base", None, {"retriever": retriever, "evaluations": scores(0)})
+    for i, condition in enumerate(conditions(config, [source])):
+        made = {
+            "retriever": retriever,
+            "training": {"pairs": 96, "documents": 96, "seconds": 1.0},
+            "settings": {"epochs": 1},
+            "evaluations": scores(condition.per_doc - 1 + 0.01 * condition.seed),
+        }
+        records.save(folder, f"c{i}", condition, made)
+    return "study-1"
+
+
+@pytest.mark.parametrize("name", ["tab:multihop_scaling", "tab:content_words", "fig:cost_efficiency_full"])
+def test_a_table_by_its_address(name: str, open_page: Open) -> None:
+    short = published.short_name(name)
+    at = open_page("evidence", table=short)
+    assert at.selectbox(key="choose_table").value == short
+    assert published.table(name).info.about in words(at)
+    assert not at.warning
+
+
+def test_every_table_can_be_shown(open_page: Open) -> None:
+    at = open_page("evidence")
+    for info in published.tables():
+        at.selectbox(key="choose_table").set_value(info["name"]).run()
+        assert not at.exception, info["name"]
+        assert info["about"] in words(at)
+
+
+def test_the_choice_of_datasets_changes_the_answer(open_page: Open) -> None:
+    at = open_page("evidence")
+    assert "only **4 independent datasets**" in words(at)
+    at.segmented_control(key="evidence_datasets").set_value("all").run()
+    assert "explain little of the gain" in words(at)
+    at.segmented_control(key="evidence_datasets").set_value("multi-hop").run()
+    at.toggle(key="evidence_implied").set_value(True).run()
+    assert "In 8 of 14 conditions" in words(at)
+
+
+def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace) -> None:
+    diverse = next(q for q in queries.every(filled) if q.method == "diverse")
+    trained(filled, "training-1-own", diverse.id, name="own", retriever="contriever", per_doc=5)
+    evaluated(filled, "evaluation-1-own", "training-1-own", [0.5, 0.7], name="own", benchmark="hotpotqa_sample")
+    evaluated(filled, "evaluation-2-base", "contriever", [0.4, 0.4], name="Contriever", benchmark="musique")
+    evaluated(filled, "evaluation-3-else", "training-1-own", [0.1], name="own", benchmark="hotpotqa2")
+    rows = published.table("multihop_scaling").rows
+    own = published.own_scores(filled, rows)
+    assert {(rows[i]["retriever"], rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {
+        ("Contriever", "hotpotqa", 5)
+    }
+    (score,) = own.values()
+    assert score.ndcg == pytest.approx(60.0)
+    assert (score.benchmark, score.n_queries) == ("hotpotqa_sample", 2)
+    untrained = published.table("multihop_full").rows
+    assert {(untrained[i]["method"], untrained[i]["dataset"]) for i in published.own_scores(filled, untrained)} == {
+        ("Pretrained", "musique"),
+        ("Ours-diverse", "hotpotqa"),
+    }
+
+
+def test_own_results_of_a_study_too(filled: Workspace, open_page: Open) -> None:
+    finished_study(filled, retriever="contriever")
+    rows = published.table("multihop_scaling").rows
+    own = published.own_scores(filled, rows)
+    assert {(rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {("hotpotqa", 1), ("hotpotqa", 2)}
+    at = open_page("evidence", table="multihop_scaling")
+    at.segmented_control(key="evidence_view").set_value("One row per number").run()
+    assert not at.exception
+    assert "2 numbers with a result of yours" in words(at)
+
+
+def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None:
+    study = finished_study(filled)
+    at = open_page("study", study=study)
+    shown = words(at)
+    assert "Best on average over 3 benchmarks" in shown
+    assert "What it cannot tell" in shown
+    assert "stays as it is" in shown or "extension of the line" in shown
+    assert not at.error
+
+
+def test_a_study_that_failed_before_it_began_says_why(filled: Workspace, open_page: Open) -> None:
+    config = studies.read_plan("single-query").to_dict()
+    ended_job(filled, "study-1", "study", config, outcome="failed", failure={"message": "No memory.", "kind": "bug"})
+    at = open_page("study", study="study-1")
+    assert "nothing to report yet" in words(at)
+    assert not at.error
+
+
+def test_a_ready_made_plan_fills_the_form_and_says_what_it_comes_to(filled: Workspace, open_page: Open) -> None:
+    at = open_page("study", plan="qdoc-scaling")
+    assert at.selectbox(key="study_start").value == "qdoc-scaling"
+    assert at.multiselect(key="study_qdoc-scaling_m").value == ["diverse"]
+    assert at.multiselect(key="study_qdoc-scaling_b").value == ["demo:dev", "demo:test"]
+    metrics = {m.label: m.value for m in at.metric}
+    assert metrics["Trainings"] == "12"
+    assert metrics["Evaluations"] == "26"
+    assert at.button(key="study_start_button")
+    at.text_input(key="study_qdoc-scaling_seeds").set_value("0, x").run()
+    assert "whole numbers" in at.error[0].proto.title
+
+
+def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPathFactory) -> None:
+    config = studies.read_plan("document-quantity")
+    file = tmp_path_factory.mktemp("plan") / "plan.yaml"
+    file.write_text(studies.to_yaml(config), encoding="utf-8")
+    assert json.dumps(studies.read_plan(file).to_dict()) == json.dumps(config.to_dict())
