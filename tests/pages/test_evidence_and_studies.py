@@ -25,11 +25,12 @@ def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriev
     source = counted(workspace, Source("diverse", "diverse", query_set))
     folder = ended_job(workspace, "study-1", "study", config.to_dict(), name="our study")
     names = [benchmark, "b", "c"]
+    facts = {"split": "test", "n_queries": 50, "n_documents": 90}
     about = {
         "config": config.to_dict(),
         "sources": [asdict(source)],
         "benchmarks": [
-            dict(name=n, split="test", place=n, n_queries=50, n_documents=90, cw=cw, cw_interval=[cw, cw])
+            {**facts, "name": n, "place": n, "cw": cw, "cw_interval": [cw, cw]}
             for n, cw in zip(names, (5.0, 8.0, 12.0), strict=True)
         ],
     }  # fmt: skip
