@@ -20,7 +20,7 @@ import torch.distributed as dist
 from sentence_transformers import SentenceTransformer
 
 from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
+from cdp.errors import ConfigError, ModelError
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
@@ -192,6 +192,11 @@ class Training:
             self._skipped_in_a_row += 1
             if self._skipped_in_a_row < SKIPPED_LIMIT:
                 return
+        if self.outcome.step == 0:
+            raise ModelError(
+                f"The model gives a {what} that is no finite number before any training.",
+                hint="Are its weights whole? Try precision fp32.",
+            )
         raise ConfigError(
             f"Training diverged: the {what} is no longer a finite number at step {self.outcome.step + 1} of "
             f"{self.outcome.steps} (learning rate {self.config.learning_rate:g}, {self.precision}).",

@@ -1,0 +1,54 @@
+"""A small workspace to train in: twelve documents, three queries each, one content twice under two ids."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.corpus import read_documents, store
+from cdp.workspace import Workspace, write_json
+
+TOPICS = (
+    "glacier", "volcano", "harbour", "orchard", "telescope", "bakery", "railway", "lighthouse", "beehive", "quarry",
+    "monsoon", "violin",
+)  # fmt: skip
+
+
+@pytest.fixture
+def query_set(workspace: Workspace, tmp_path: Path) -> str:
+    """The id of a query set with 13 documents (12 distinct contents) and 3 queries each."""
+    documents = [
+        {"_id": f"d{i}", "title": topic, "text": f"all about the {topic} and its {topic[::-1]}"}
+        for i, topic in enumerate(TOPICS)
+    ]
+    documents.append({**documents[0], "_id": "twin"})
+    source = tmp_path / "documents.jsonl"
+    source.write_text("".join(json.dumps(d) + "\n" for d in documents), encoding="utf-8")
+    with read_documents(source) as result:
+        corpus = store(result, "small", workspace)
+    write_queries(
+        workspace,
+        "small-queries",
+        corpus.id,
+        {d["_id"]: [f"what is a {d['title']}", f"{d['title']} facts", f"why {d['title']}"] for d in documents},
+    )
+    return "small-queries"
+
+
+def write_queries(workspace: Workspace, query_set_id: str, corpus_id: str, queries: dict[str, list[str]]) -> None:
+    """Write a query set as it lies on disk."""
+    folder = workspace.query_set(query_set_id)
+    folder.mkdir(parents=True)
+    write_json(folder / "manifest.json", {"id": query_set_id, "corpus_id": corpus_id})
+    lines = [json.dumps({"document_id": d, "queries": q}) + "\n" for d, q in queries.items()]
+    (folder / "queries.jsonl").write_text("".join(lines), encoding="utf-8")
+
+
+def write_job(workspace: Workspace, job_id: str, **config: Any) -> Path:
+    """A job folder as a submitter leaves it."""
+    folder = workspace.job(job_id)
+    write_json(folder / "spec.json", {"id": job_id, "kind": "training", "name": job_id, "config": config})
+    return folder

@@ -1,0 +1,152 @@
+"""Two gloo processes against one process on the full batch, in float64: our loop, and the trainer with our loss."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as mp
+from datasets import Dataset
+from sentence_transformers import (
+    SentenceTransformer,
+    SentenceTransformerTrainer,
+    SentenceTransformerTrainingArguments,
+)
+
+from cdp.training import loss as loss_module
+from cdp.training.engine import Batches, TransformerEngine
+from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.optimiser import average_gradients, broadcast_parameters
+from cdp.training.tokens import tokenise
+from tests.support_models import tiny_retriever
+
+pytestmark = pytest.mark.slow
+
+QUERIES = [
+    f"question {i} about {w}" for i, w in enumerate(("tea", "ships", "snow", "rails", "ink", "tea", "corn", "tea"))
+]
+DOCUMENTS = [f"text on {w}" for w in ("tea leaves", "ships", "snow", "railways and lines", "ink", "corn")]
+DOCUMENT_OF = np.array([0, 1, 2, 3, 4, 0, 5, 0])  # document 0 on both ranks: rows 0 | 5, 7
+WEIGHTS = np.array([1.0, 9.0, 2.0, 0.5, 3.0, 4.0, 1.0, 30.0])  # sums 12.5 | 38
+
+
+def gradients(model: SentenceTransformer) -> dict[str, torch.Tensor]:
+    return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
+
+
+def build(folder: str, mini_batch: int | None) -> tuple[SentenceTransformer, TransformerEngine, WeightedInfoNCELoss]:
+    model = SentenceTransformer(folder, device="cpu").double().eval()
+    loss = WeightedInfoNCELoss(None, gather_across_devices=True)
+    batches = Batches(tokenise(model, QUERIES), tokenise(model, DOCUMENTS), DOCUMENT_OF, WEIGHTS)
+    return model, TransformerEngine(model, batches, loss, mini_batch=mini_batch), loss
+
+
+def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process: bool, out: str) -> None:
+    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    torch.set_num_threads(1)
+    if per_process:  # the mistake this test must catch: weights normalised over the own rows only
+        loss_module.normalised = lambda weights: weights / weights.mean()
+    model, engine, loss = build(folder, mini_batch)
+    if rank == 1:
+        with torch.no_grad():
+            for parameter in model.parameters():
+                parameter.add_(1.0)  # what initialisation at random would do; the broadcast must undo it
+    broadcast_parameters(model)
+    value = engine.backward(np.arange(4) + 4 * rank)
+    average_gradients([p for p in model.parameters() if p.requires_grad])
+    torch.save((value, gradients(model), loss.masked), f"{out}.{rank}")
+    dist.destroy_process_group()
+
+
+def trainer_step(rank: int, port: int, processes: int, folder: str, mini_batch: int | None, out: str) -> None:
+    """One step of plain gradient descent by the sentence-transformers trainer, with our loss."""
+    address = {
+        "RANK": rank,
+        "LOCAL_RANK": rank,
+        "WORLD_SIZE": processes,
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": port,
+    }
+    os.environ.update({name: str(value) for name, value in address.items()})
+    torch.set_num_threads(1)
+    model = SentenceTransformer(folder, device="cpu").double()
+    columns = {
+        "query": QUERIES,
+        "document": [DOCUMENTS[i] for i in DOCUMENT_OF],
+        "label": [[weight, float(document)] for weight, document in zip(WEIGHTS, DOCUMENT_OF, strict=True)],
+    }
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=f"{out}.trainer", per_device_train_batch_size=8 // processes, max_steps=1, learning_rate=1.0,
+        lr_scheduler_type="constant", optim="sgd", max_grad_norm=0.0, use_cpu=True, report_to=[], save_strategy="no",
+        disable_tqdm=True, ddp_backend="gloo" if processes > 1 else None,
+    )  # fmt: skip
+    loss = WeightedInfoNCELoss(model, gather_across_devices=True, mini_batch=mini_batch)
+    SentenceTransformerTrainer(model=model, args=arguments, train_dataset=Dataset.from_dict(columns), loss=loss).train()
+    torch.save(model.state_dict(), f"{out}.{rank}")
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def two_processes(function: Any, out: Path, *arguments: Any) -> list[Any]:
+    mp.spawn(function, args=(free_port(), *arguments, str(out)), nprocs=2, join=True)
+    return [torch.load(f"{out}.{rank}", weights_only=True) for rank in (0, 1)]
+
+
+def worst(found: dict[str, torch.Tensor], expected: dict[str, torch.Tensor]) -> float:
+    """The largest difference of a gradient, relative to the largest gradient."""
+    largest = max(float(g.abs().max()) for g in expected.values())
+    differences = [float((found[name] - g).abs().max()) for name, g in expected.items()]
+    extra = [float(g.abs().max()) for name, g in found.items() if name not in expected]
+    return max(differences + extra) / largest
+
+
+@pytest.fixture
+def full_batch(tmp_path: Path) -> tuple[str, float, dict[str, torch.Tensor], int]:
+    folder = str(tiny_retriever(tmp_path / "tiny"))
+    model, engine, loss = build(folder, None)
+    value = engine.backward(np.arange(8))
+    return folder, float(value), gradients(model), loss.masked
+
+
+@pytest.mark.parametrize("mini_batch", [None, 2])
+def test_our_loop_on_two_processes_gives_the_full_batch_gradients(
+    tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int], mini_batch: int | None
+) -> None:
+    folder, value, expected, masked = full_batch
+    ranks = two_processes(share, tmp_path / "out", folder, mini_batch, False)
+    assert masked == 6  # rows 0, 5 and 7 share document 0
+    assert sum(rank[2] for rank in ranks) == masked
+    assert np.mean([float(rank[0]) for rank in ranks]) == pytest.approx(value, rel=1e-12)
+    for rank in ranks:
+        assert worst(rank[1], expected) < 1e-10
+
+
+@pytest.mark.parametrize(("processes", "mini_batch"), [(1, 2), (2, None), (2, 2)])
+def test_the_trainer_with_our_loss_takes_the_full_batch_step(
+    tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int], processes: int, mini_batch: int | None
+) -> None:
+    """Plain gradient descent at rate 1: what a step takes away from the weights is the gradient."""
+    folder, _, expected, _ = full_batch
+    start = SentenceTransformer(folder, device="cpu").double().state_dict()
+    mp.spawn(trainer_step, args=(free_port(), processes, folder, mini_batch, str(tmp_path / "out")), nprocs=processes)
+    for rank in range(processes):
+        trained = torch.load(f"{tmp_path / 'out'}.{rank}", weights_only=True)
+        assert worst({name: start[name] - value for name, value in trained.items()}, expected) < 1e-10
+
+
+def test_normalising_per_process_would_be_noticed(
+    tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int]
+) -> None:
+    folder, _, expected, _ = full_batch
+    ranks = two_processes(share, tmp_path / "out", folder, None, True)
+    assert worst(ranks[0][1], expected) > 0.01

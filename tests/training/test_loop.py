@@ -1,0 +1,177 @@
+"""The loop in process: resuming to the same weights, edge cases, divergence. Tiny models, real files."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from cdp.config import TrainingConfig
+from cdp.errors import CdpError, ConfigError, ModelError
+from cdp.training.checkpoint import latest
+from cdp.training.engine import Batches
+from cdp.training.loop import Outcome, Training
+from cdp.training.optimiser import cosine_rate
+from cdp.training.pairs import BatchOrder
+from cdp.training.tokens import tokenise
+from tests.support_models import tiny_retriever, tiny_static
+
+WORDS = ("glacier", "volcano", "harbour", "orchard", "telescope", "bakery", "railway", "beehive")
+QUERIES = [f"{verb} {word}" for word in WORDS for verb in ("find", "explain", "compare")]
+DOCUMENTS = [f"all about the {word} " + word[::-1] * (i + 1) for i, word in enumerate(WORDS)]
+DOCUMENT_OF = np.repeat(np.arange(len(WORDS)), 3)
+
+
+class Recorder:
+    """Hooks that remember the lines, and stop or crash after a number of steps."""
+
+    def __init__(self, stop_after: int | None = None, crash_after: int | None = None) -> None:
+        self.lines: list[dict[str, Any]] = []
+        self.steps = 0
+        self.stop_after, self.crash_after = stop_after, crash_after
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        self.lines.append({"step": step, **values})
+
+    def progress(self, step: int, steps: int, message: str) -> None:
+        self.steps += 1
+        if self.steps == self.crash_after:
+            raise RuntimeError("the power went out")
+
+    def stop_requested(self) -> bool:
+        return self.steps == self.stop_after
+
+
+def train(
+    folder: Path, source: Path, hooks: Recorder | None = None, evaluate: Any = None, **settings: Any
+) -> tuple[SentenceTransformer, Outcome]:
+    values = {"learning_rate": 3e-3, "batch_size": 6, "epochs": 5, "scale": 20.0, "save_steps": 4, "weight_decay": 0.01}
+    config = dataclasses.replace(TrainingConfig(query_set="q"), **{**values, **settings})
+    model = SentenceTransformer(str(source), device="cpu")
+    batches = Batches(tokenise(model, QUERIES), tokenise(model, DOCUMENTS), DOCUMENT_OF, np.arange(24.0) % 5)
+    order = BatchOrder(len(QUERIES), config.batch_size or 1, config.epochs or 1, config.seed)
+    training = Training(model, batches, order, config, hooks or Recorder(), folder, evaluate=evaluate)
+    return model, training.run()
+
+
+def source(kind: str, folder: Path) -> Path:
+    return tiny_static(folder / "tiny") if kind == "static" else tiny_retriever(folder / "tiny", dropout=0.2)
+
+
+@pytest.mark.parametrize("kind", ["transformer", "static", "gradcache"])
+@pytest.mark.parametrize("how", ["stopped", "crashed"])
+def test_resuming_reaches_the_weights_of_an_uninterrupted_run_bit_for_bit(tmp_path: Path, kind: str, how: str) -> None:
+    model = source(kind, tmp_path)
+    settings = {"mini_batch": 3} if kind == "gradcache" else {}
+    whole, outcome = train(tmp_path / "whole", model, **settings)
+
+    torch.manual_seed(99)
+    if how == "stopped":
+        _, stopped = train(tmp_path / "parts", model, Recorder(stop_after=7), **settings)
+        assert (stopped.step, stopped.stopped) == (7, True)
+    else:
+        with pytest.raises(RuntimeError, match="power"):
+            train(tmp_path / "parts", model, Recorder(crash_after=7), **settings)
+        checkpoint = latest(tmp_path / "parts")
+        assert checkpoint is not None
+        assert checkpoint.name == "step-000000004"
+    torch.manual_seed(7)
+    resumed, end = train(tmp_path / "parts", model, **settings)
+
+    assert (end.step, end.stopped, end.masked) == (20, False, outcome.masked)
+    assert end.first_losses == outcome.first_losses
+    for (name, value), expected in zip(resumed.state_dict().items(), whole.state_dict().values(), strict=True):
+        assert torch.equal(value, expected), name
+    untrained = SentenceTransformer(str(model), device="cpu").state_dict()
+    assert any(not torch.equal(value, untrained[name]) for name, value in whole.state_dict().items())
+
+
+def test_another_seed_gives_another_model_and_the_same_seed_the_same(tmp_path: Path) -> None:
+    model = source("transformer", tmp_path)
+    runs = [train(tmp_path / str(i), model, seed=seed)[0].state_dict() for i, seed in enumerate((1, 1, 2))]
+    same, other = (
+        all(torch.equal(value, run[name]) for name, value in runs[0].items()) for run in (runs[1], runs[2])
+    )  # fmt: skip
+    assert (same, other) == (True, False)
+
+
+def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
+    model = source("static", tmp_path)
+    train(tmp_path / "run", model, Recorder(stop_after=3))
+    with pytest.raises(ConfigError, match="other data, another batch size"):
+        train(tmp_path / "run", model, batch_size=4)
+
+
+def test_metrics_tell_every_step_and_the_schedule_is_a_cosine(tmp_path: Path) -> None:
+    hooks = Recorder()
+    _, outcome = train(tmp_path / "run", source("static", tmp_path), hooks)
+    assert [line["step"] for line in hooks.lines] == list(range(1, 21))
+    rates = [line["learning_rate"] for line in hooks.lines]
+    assert rates == pytest.approx([3e-3 * 0.5 * (1 + np.cos(np.pi * i / 20)) for i in range(20)])
+    assert cosine_rate(1.0, 10, 20) == pytest.approx(0.5)
+    assert sum(line["masked"] for line in hooks.lines) == outcome.masked > 0
+    assert all(line["gradient_norm"] > 0 and line["pairs_per_second"] > 0 for line in hooks.lines)
+
+
+def test_the_best_model_by_evaluation_is_kept(tmp_path: Path) -> None:
+    seen: list[dict[str, torch.Tensor]] = []
+
+    def evaluate(model: SentenceTransformer) -> float:
+        assert not model.training
+        seen.append({name: value.clone() for name, value in model.state_dict().items()})
+        return (0.2, 0.9, 0.4, 0.3)[len(seen) - 1]
+
+    model, outcome = train(tmp_path / "run", source("static", tmp_path), evaluate=evaluate, eval_steps=5)
+    assert (outcome.best_step, outcome.best_score) == (10, 0.9)
+    assert [line["ndcg@10"] for line in outcome.evaluations] == pytest.approx([20.0, 90.0, 40.0, 30.0])
+    assert all(torch.equal(value, seen[1][name]) for name, value in model.state_dict().items())
+
+
+def test_a_batch_larger_than_the_data_trains_on_all_of_it_each_step(tmp_path: Path) -> None:
+    _, outcome = train(tmp_path / "run", source("transformer", tmp_path), batch_size=1000)
+    assert (outcome.steps, outcome.pairs_seen) == (5, 5 * 24)
+
+
+def test_a_document_longer_than_the_models_length_is_cut_there(tmp_path: Path) -> None:
+    model = SentenceTransformer(str(source("transformer", tmp_path)), device="cpu")
+    model.max_seq_length = 16
+    store = tokenise(model, ["word " * 500, "short"])
+    assert store.lengths.tolist()[0] == 16 > store.lengths.tolist()[1]
+
+
+def test_a_huge_gradient_is_clipped_and_counted(tmp_path: Path) -> None:
+    hooks = Recorder()
+    _, outcome = train(tmp_path / "run", source("static", tmp_path), hooks, clip_norm=1e-6)
+    assert outcome.clipped == 20
+    assert all(np.isfinite(line["loss"]) for line in hooks.lines)
+
+
+def test_divergence_is_named_with_its_step_and_leaves_no_new_checkpoint(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"diverged: the loss .* at step [23] of 20"):
+        train(tmp_path / "run", source("transformer", tmp_path), learning_rate=1e38)
+    assert latest(tmp_path / "run") is None
+
+
+def test_a_model_that_is_broken_from_the_start_is_said_to_be(tmp_path: Path) -> None:
+    folder = source("static", tmp_path)
+    model = SentenceTransformer(str(folder), device="cpu")
+    with torch.no_grad():
+        model[0].embedding.weight.fill_(float("nan"))
+    model.save(str(folder), create_model_card=False)
+    with pytest.raises(ModelError, match="before any training"):
+        train(tmp_path / "run", folder)
+
+
+def test_fp16_needs_a_gpu(tmp_path: Path) -> None:
+    with pytest.raises(CdpError, match="fp16 needs a GPU"):
+        train(tmp_path / "run", source("transformer", tmp_path), precision="fp16")
+
+
+def test_bf16_on_a_cpu_trains(tmp_path: Path) -> None:
+    _, outcome = train(tmp_path / "run", source("transformer", tmp_path), precision="bf16", epochs=10)
+    assert outcome.last_losses[-1] < outcome.first_losses[0]
