@@ -164,9 +164,7 @@ class SynthesisConfig(Config):
         None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0
     )
     name: str = option("", "A name for the query set; made from corpus, method and Q/Doc if empty.")
-    concurrency: int = option(
-        8, "Requests under way at once.", unit="requests", minimum=1, maximum=256, advanced=True
-    )
+    concurrency: int = option(8, "Requests under way at once.", unit="requests", minimum=1, maximum=256, advanced=True)
     temperature: float = option(
         0.0, "Sampling temperature; the paper uses 0 for zero-shot prompts.", minimum=0.0, maximum=2.0, advanced=True
     )
@@ -208,6 +206,13 @@ class MetricsConfig(Config):
     max_documents: int | None = option(
         None, "Only a random sample of so many documents, for a first look.", unit="documents", minimum=1
     )
+    language: str = option("", "Language of the queries, as en, fr, zh; the query set's own if empty.", advanced=True)
+    stopwords: str = option(
+        "standard",
+        "The words that do not count for CW: standard, question-words-kept (French and Chinese), or a file of your own "
+        "with one word per line.",
+        advanced=True,
+    )
     threshold: float | None = option(
         None,
         "A pair scoring above this counts as paraphrases; 0.5 for the cross-encoder (the paper's), the calibrated "
@@ -218,6 +223,45 @@ class MetricsConfig(Config):
     )
     batch_size: int = option(128, "Pairs scored at once.", unit="pairs", minimum=1, maximum=4096, advanced=True)
     seed: int = option(0, "Seed of the sample and of the bootstrap.", minimum=0, advanced=True)
+
+
+@dataclass(frozen=True)
+class PromptTuningConfig(Config):
+    """Choosing a prompt on a sample of the corpus (Algorithm 1): candidates, metrics, distance to the target, cost."""
+
+    corpus: str = option(REQUIRED, "The corpus whose documents the candidates are tried on (its id).")
+    methods: str = option(
+        "diverse,paraphrase", "The candidate methods, separated by commas; prompts of your own come on top."
+    )
+    target: str = option(
+        "ood",
+        "ood: different queries, CE and Self-BLEU both below 0.5; in-domain: alike ones, both above 0.5.",
+        choices=("ood", "in-domain"),
+    )
+    documents: int = option(100, "Documents drawn at random, the same for each candidate.", unit="documents", minimum=2)
+    per_doc: int = option(5, "Queries per document (Q/Doc, M).", unit="queries", minimum=2, maximum=20)
+    generator: str = option(
+        "template",
+        "What writes the queries.",
+        choices=SynthesisConfig.__dataclass_fields__["generator"].metadata["choices"],
+    )
+    model: str = option("", "The model's name for that generator; its default if empty.")
+    base_url: str = option("", "The endpoint's address, empty for OpenAI itself.")
+    human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")
+    scorer: str = option("auto", "What scores a pair of queries as paraphrases, as for the Q-D metrics.", advanced=True)
+    encoder: str = option("minilm", "The retriever that embeds queries for Dist-Sim.", advanced=True)
+    concurrency: int = option(8, "Requests under way at once.", unit="requests", minimum=1, maximum=256, advanced=True)
+    max_document_tokens: int = option(
+        2048, "Longer documents are cut before they are sent.", unit="tokens", minimum=64, maximum=131072, advanced=True
+    )
+    batch_size: int = option(128, "Pairs scored at once.", unit="pairs", minimum=1, maximum=4096, advanced=True)
+    seed: int = option(0, "Seed of the sample and of the bootstrap.", minimum=0, advanced=True)
+
+    def synthesis(self, method: str, prompt: str = "") -> SynthesisConfig:
+        """The settings under which a candidate writes its queries: those that both kinds of job share."""
+        shared = ("corpus", "per_doc", "generator", "model", "base_url", "concurrency", "max_document_tokens")
+        values = {name: value for name in shared if (value := getattr(self, name)) != ""}
+        return SynthesisConfig.from_dict({**values, "method": method, "prompt": prompt})
 
 
 @dataclass(frozen=True)
@@ -290,9 +334,7 @@ class EvaluationConfig(Config):
     max_length: int | None = option(
         None, "Longest text; the rest is cut off.", unit="tokens", minimum=8, maximum=32768, advanced=True
     )
-    top_k: int = option(
-        100, "Documents kept per query.", unit="documents", minimum=10, maximum=10000, advanced=True
-    )
+    top_k: int = option(100, "Documents kept per query.", unit="documents", minimum=10, maximum=10000, advanced=True)
     precision: str = option(
         "auto",
         "Of the encoder. auto: half precision on a GPU, fp32 on CPU.",

@@ -28,6 +28,7 @@ CONFIGS = {
     "Reading documents": ReadOptions,
     "Synthesis": config.SynthesisConfig,
     "Q-D metrics": config.MetricsConfig,
+    "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
 }

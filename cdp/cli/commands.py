@@ -126,8 +126,18 @@ def queries_list(workspace: Workspace, a: argparse.Namespace) -> int:
 def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import metrics as service
 
-    config = MetricsConfig.from_dict({**settings(a), "query_set": a.query_set, "human": a.human})
-    quick = service.quick(workspace, config.query_set, human=config.human)
+    config = MetricsConfig.from_dict(
+        {
+            **settings(a),
+            "query_set": a.query_set,
+            "human": a.human,
+            "language": a.language,
+            "stopwords": a.stopwords,
+        }
+    )
+    quick = service.quick(
+        workspace, config.query_set, human=config.human, language=config.language, stopwords=config.stopwords
+    )
     if a.quick:
         return say(a, quick, show.measures(quick.measures))
     if not a.json:
@@ -142,15 +152,20 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
         raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
     if a.file:
         texts = complexity.read_queries(a.file)
-        found = complexity.profile_texts(texts, language=a.language or "en", name=Path(a.file).name)
+        found = complexity.profile_texts(texts, language=a.language, name=Path(a.file).name, stopwords=a.stopwords)
     elif a.benchmark:
-        found = complexity.profile_benchmark(workspace, a.benchmark, split=a.split, language=a.language or "en")
+        found = complexity.profile_benchmark(
+            workspace, a.benchmark, split=a.split, language=a.language, stopwords=a.stopwords
+        )
     else:
-        found = complexity.profile_query_set(workspace, a.query_set, language=a.language)
+        found = complexity.profile_query_set(workspace, a.query_set, language=a.language, stopwords=a.stopwords)
+    facts = {"name": found.name, "language": found.language, "stopwords": found.stopwords}
     if a.action == "profile":
-        return say(a, {"name": found.name, **show.plain(found.profile)}, show.cw_profile(found))
+        effect = complexity.question_words(found)
+        value = {**facts, **show.plain(found.profile), "question_words": show.plain(effect)}
+        return say(a, value, show.cw_profile(found, complexity.language(found.language), effect))
     answer = found.recommend(domain=a.domain, budget=a.budget, n_documents=a.documents)
-    return say(a, {"name": found.name, **show.plain(answer)}, show.recommendation(found.name, answer))
+    return say(a, {**facts, **show.plain(answer)}, show.recommendation(found.name, answer))
 
 
 # train, evaluate, results

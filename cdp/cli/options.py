@@ -7,7 +7,7 @@ import functools
 import importlib
 from typing import Any
 
-from cdp.config import EvaluationConfig, SynthesisConfig, TrainingConfig
+from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 
 SET = (
     "--set",
@@ -15,6 +15,14 @@ SET = (
 )
 WAIT = ("--wait", {"action": "store_true", "help": "follow the job to its end; Ctrl-C leaves it running"})
 NAME = ("--name", {"default": "", "help": "a name for it"})
+STOPWORDS = (
+    "--stopwords",
+    {
+        "default": "standard",
+        "metavar": "LIST",
+        "help": "words that do not count for CW: standard, question-words-kept (fr, zh), or a file with one per line",
+    },
+)
 CORPUS = ("--corpus", {"required": True, "help": "the corpus: its id, name or the beginning of its id"})
 
 Option = tuple[str, dict[str, Any]]
@@ -38,7 +46,8 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         ("--file", {"default": "", "help": "a text file with one query per line, or JSONL with a text field"}),
         ("--benchmark", {"default": "", "help": "the queries of a benchmark"}),
         ("--split", {"default": "", "help": "the benchmark's split"}),
-        ("--language", {"default": "", "help": "language of the queries, as en, fr, zh"}),
+        ("--language", {"default": "", "help": "language of the queries, as en, fr, zh; found out if left out"}),
+        STOPWORDS,
     ]
     evidence: list[Option] = [
         (
@@ -119,6 +128,8 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("query_set", {"help": "the query set"}),
                 ("--human", {"default": "", "help": "a query set with human queries for the same documents"}),
                 ("--quick", {"action": "store_true", "help": "only what needs no model"}),
+                ("--language", _choice(MetricsConfig, "language")),
+                STOPWORDS,
                 SET,
                 WAIT,
             ],

@@ -130,13 +130,14 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
     return table(rows, ["measure", "value", "95% interval", "documents", "measured with"], "no measures", digits=3)
 
 
-def cw_profile(found: Any) -> str:
-    """A CW distribution: its numbers and a bar per value."""
+def cw_profile(found: Any, language: Any, effect: Any) -> str:
+    """A CW distribution: its numbers, how words were counted, a bar per value, and what question words change."""
     p = found.profile
     lines = [
         f"{found.name}: {p.n:,} queries, mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
+        f"counted as {language.name}: {language.tokenizer}; stopwords: {found.stopwords}",
         "",
     ]
     top = max(p.histogram)
@@ -146,6 +147,13 @@ def cw_profile(found: Any) -> str:
             lines.append(f"{value:3} {'█' * round(40 * count / top)} {count}")
     if len(p.histogram) > 31:
         lines.append(f"more: {sum(p.histogram[31:])}")
+    if effect is not None:
+        low, high = effect.interval
+        lines += [
+            "",
+            f"Question words counted, the mean CW is {effect.kept.mean:.2f} instead of {effect.standard.mean:.2f} "
+            f"(+{effect.difference:.2f}, 95% {low:.2f} to {high:.2f}), in {effect.changed:.0%} of the queries",
+        ]
     return "\n".join(lines)
 
 

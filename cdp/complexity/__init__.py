@@ -12,7 +12,15 @@ from cdp.complexity.intervals import bootstrap_interval
 from cdp.complexity.languages import LANGUAGES, Language, language_of
 from cdp.complexity.profile import CwProfile, cw_interval, profile
 from cdp.complexity.question_words import QuestionWordEffect, question_word_effect
-from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD, read_stopwords, stopword_list, stopword_variants
+from cdp.complexity.stopwords import (
+    QUESTION_WORDS_KEPT,
+    STANDARD,
+    describe_stopwords,
+    read_stopwords,
+    stopword_list,
+    stopword_variants,
+    stopwords_of,
+)
 from cdp.complexity.weights import cw_weights
 
 __all__ = [
@@ -27,10 +35,12 @@ __all__ = [
     "count_content_words",
     "cw_interval",
     "cw_weights",
+    "describe_stopwords",
     "language_of",
     "profile",
     "question_word_effect",
     "read_stopwords",
     "stopword_list",
     "stopword_variants",
+    "stopwords_of",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -61,11 +61,25 @@ def read_stopwords(path: Path) -> frozenset[str]:
     try:
         return frozenset(own_words(path.read_text(encoding="utf-8-sig").splitlines()))
     except FileNotFoundError as error:
-        raise InputError("The stopword list does not exist.", file=path) from error
+        raise InputError(
+            "The stopword list does not exist.",
+            hint=f"Name {STANDARD}, {QUESTION_WORDS_KEPT}, or a file with one word per line.",
+            file=path,
+        ) from error
     except UnicodeDecodeError as error:
         raise InputError("The stopword list is not UTF-8.", hint="Save it as UTF-8.", file=path) from error
     except OSError as error:
         raise InputError(f"The stopword list cannot be read: {error.strerror}.", file=path) from error
+
+
+def stopwords_of(choice: str) -> str | frozenset[str]:
+    """What a setting says: the name of a list as it is, anything else as the file of a user's own list."""
+    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else read_stopwords(Path(choice).expanduser())
+
+
+def describe_stopwords(chosen: str | Collection[str]) -> str:
+    """How a choice is recorded beside a value: the list's name, or the number of a user's own words."""
+    return chosen if isinstance(chosen, str) else f"own list ({len(own_words(chosen))})"
 
 
 def own_words(words: Iterable[str]) -> frozenset[str]:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.complexity import STANDARD, count_content_words, language_of
+from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
 from cdp.errors import NotFoundError
 from cdp.metrics.len_sim import length_similarity
 from cdp.metrics.sampling import CorpusPool
@@ -106,7 +106,8 @@ def measure_query_set(
                 columns.add(name, queries, None if human is None else human.get(name, ()))
             else:
                 columns.n_empty += 1
-    return _summary(columns, pool, language_of(language).tokenizer, human is not None, sampled_from, seed)
+    cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": describe_stopwords(stopwords)}
+    return _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
 
 
 @dataclass(slots=True)
@@ -143,7 +144,12 @@ def _self_bleu(tokenised: list[list[str]]) -> float:
 
 
 def _summary(
-    columns: _Columns, pool: CorpusPool, cw_tokenizer: str, has_human: bool, sampled_from: int | None, seed: int
+    columns: _Columns,
+    pool: CorpusPool,
+    cw_facts: Mapping[str, Any],
+    has_human: bool,
+    sampled_from: int | None,
+    seed: int,
 ) -> QuerySetMeasures:
     sizes = np.array(columns.sizes, dtype=np.int64)
     human_sizes = np.array(columns.human_sizes, dtype=np.int64)
@@ -179,7 +185,7 @@ def _summary(
                 )
             )
         sums = _cw_sums(cw, sizes, depth)
-        values.append(mean_over_queries("cw", sums, taken, n_pairs=0, tokenizer=cw_tokenizer, reason=NO_QUERY, **facts))
+        values.append(mean_over_queries("cw", sums, taken, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
     values.append(_corpus_self_bleu(pool.drawn(), per_doc=most, seed=seed, sampled_from=sampled_from))
     per_document = {"self_bleu": np.array(columns.bleu[0]), "cw": _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)}
     if has_human:

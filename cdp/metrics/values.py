@@ -32,6 +32,7 @@ class MetricValue:
     per_doc: int
     scope: str = DOCUMENT
     tokenizer: str = ""
+    stopwords: str = ""
     smoothing: str = ""
     model: str = ""
     threshold: float | None = None

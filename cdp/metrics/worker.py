@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import worker
+from cdp.complexity import stopwords_of
 from cdp.config import MetricsConfig
 from cdp.metrics.dist_sim import document_dist_sims
 from cdp.metrics.ledger import Ledger
@@ -50,6 +51,7 @@ def main(job: Job) -> None:
     quick = measure_query_set(
         zip(selection.ids, selection.queries, strict=True),
         language=selection.language,
+        stopwords=stopwords_of(config.stopwords),
         human=selection.human,
         sampled_from=selection.sampled_from,
         seed=config.seed,
@@ -121,7 +123,7 @@ def select(job: Job, config: MetricsConfig) -> Selection:
         ids=ids,
         queries=[list(queries[: config.per_doc]) for _, queries in chosen],
         human=human,
-        language=str(manifest.get("language") or "en"),
+        language=config.language or str(manifest.get("language") or "en"),
         sampled_from=sampled_from,
     )
 

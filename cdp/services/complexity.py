@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp import evaluation, principle
-from cdp.complexity import CwProfile, Language
+from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.errors import InputError
 from cdp.principle import Recommendation
 from cdp.services import corpora
@@ -26,11 +26,16 @@ TRAINING_CAVEAT = (
 )
 
 
+GUESSED_FROM = 1000
+"""A language is guessed from so many queries."""
+
+
 @dataclass(frozen=True)
 class Profiled:
     """Queries with their content words: ``cw`` has shape (n,), in the order of ``texts``.
 
-    ``for_training`` marks queries that were written to train on, which say little about the task's own.
+    ``for_training`` marks queries that were written to train on, which say little about the task's own. ``stopwords``
+    names the list that was used.
     """
 
     name: str
@@ -39,6 +44,7 @@ class Profiled:
     cw: NDArray[np.int64]
     profile: CwProfile
     for_training: bool = False
+    stopwords: str = STANDARD
 
     def extremes(self, n: int = 5) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
         """The n simplest and the n most complex queries, each with its CW."""
@@ -61,27 +67,73 @@ def languages() -> dict[str, Language]:
     return dict(room.LANGUAGES)
 
 
-def profile_texts(texts: Sequence[str], *, language: str = "en", name: str = "pasted queries") -> Profiled:
-    """Profile queries that were pasted or read from a file; empty lines are left out."""
+def language(code: str) -> Language:
+    """How the words of a language are found, whether it is one of the paper's or not."""
+    return room.language_of(code)
+
+
+def stopword_variants(code: str) -> tuple[str, ...]:
+    """The stopword lists that can be chosen for a language, the standard one first."""
+    return room.stopword_variants(code)
+
+
+def question_words(profiled: Profiled) -> QuestionWordEffect | None:
+    """What it changes whether question words count; None where the language's are not set apart."""
+    if len(room.stopword_variants(profiled.language)) < 2:
+        return None
+    return room.question_word_effect(profiled.texts, profiled.language)
+
+
+def profile_texts(
+    texts: Sequence[str],
+    *,
+    language: str = "en",
+    name: str = "pasted queries",
+    stopwords: str | Collection[str] = STANDARD,
+) -> Profiled:
+    """Profile queries that were pasted or read from a file; empty lines are left out.
+
+    ``language`` is guessed if it is empty; ``stopwords`` is the name of a list, the file of one's own, or the words
+    themselves.
+    """
     kept = [text.strip() for text in texts if text.strip()]
     if not kept:
         raise InputError("There are no queries.", hint="Give one query per line.")
-    cw = room.count_content_words(kept, language)
-    return Profiled(name, language, kept, cw, room.profile(cw))
+    language = language or guess_language(kept)
+    chosen = room.stopwords_of(stopwords) if isinstance(stopwords, str) else stopwords
+    cw = room.count_content_words(kept, language, stopwords=chosen)
+    return Profiled(name, language, kept, cw, room.profile(cw), stopwords=room.describe_stopwords(chosen))
 
 
-def profile_query_set(workspace: Workspace, query_set: str, *, language: str = "") -> Profiled:
+def profile_query_set(
+    workspace: Workspace, query_set: str, *, language: str = "", stopwords: str | Collection[str] = STANDARD
+) -> Profiled:
     """Profile the queries of a query set, in its corpus's language unless another is named."""
     found = query_sets.resolve_query_set(workspace, query_set)
     texts = [query for line in query_sets.iter_lines(workspace, found.id) for query in line["queries"]]
-    profiled = profile_texts(texts, language=language or _language_of(workspace, found.corpus_id), name=found.name)
+    language = language or _language_of(workspace, found.corpus_id)
+    profiled = profile_texts(texts, language=language, name=found.name, stopwords=stopwords)
     return replace(profiled, for_training=found.kind == "synthetic")
 
 
-def profile_benchmark(workspace: Workspace, benchmark: str, *, split: str = "", language: str = "en") -> Profiled:
-    """Profile the queries of one split of a benchmark."""
+def profile_benchmark(
+    workspace: Workspace,
+    benchmark: str,
+    *,
+    split: str = "",
+    language: str = "en",
+    stopwords: str | Collection[str] = STANDARD,
+) -> Profiled:
+    """Profile the queries of one split of a benchmark, in the language that most of them are in if none is named."""
     found = evaluation.load_benchmark(evaluation.resolve_benchmark(benchmark, workspace), split)
-    return profile_texts(found.queries, language=language, name=f"{found.name} ({found.split})")
+    language = language or guess_language(found.queries)
+    return profile_texts(found.queries, language=language, name=f"{found.name} ({found.split})", stopwords=stopwords)
+
+
+def guess_language(texts: Sequence[str]) -> str:
+    """The language that most of the queries seem to be in, English where it cannot be told."""
+    guessed = corpus_room.guess_language("\n".join(texts[:GUESSED_FROM]))
+    return "en" if guessed == "unknown" else guessed
 
 
 def read_queries(path: str | Path) -> list[str]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdp import corpus as corpus_room
 from cdp import jobs
 from cdp import metrics as room
-from cdp.complexity import CwProfile, profile
+from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.config import MetricsConfig
 from cdp.errors import InputError
 from cdp.metrics import MEASURES, Measure
@@ -18,7 +19,7 @@ from cdp.synthesis.query_sets import QuerySet
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
 
 WORKER = "cdp.metrics.worker"
-VERSION = "1"
+VERSION = "2"
 
 
 @dataclass(frozen=True)
@@ -39,25 +40,41 @@ def measures() -> dict[str, Measure]:
     return dict(MEASURES)
 
 
-def quick(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics:
-    """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set."""
+def quick(
+    workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
+) -> QuickMetrics:
+    """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set.
+
+    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own.
+    """
     found = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human) if human else None
-    language = corpora.cw_language(corpus_room.load_manifest(workspace, found.corpus_id))
-    key = sha256_text(VERSION, _state(workspace, found), _state(workspace, reference) if reference else "", language)
+    language = language or corpora.cw_language(corpus_room.load_manifest(workspace, found.corpus_id))
+    chosen = stopwords_of(stopwords)
+    list_used = chosen if isinstance(chosen, str) else "\n".join(sorted(chosen))
+    states = (_state(workspace, found), _state(workspace, reference) if reference else "")
+    key = sha256_text(VERSION, *states, language, list_used)
     kept = workspace.query_set(found.id) / "measures" / f"{key[:16]}.json"
     values = read_json_or_none(kept)
     if not isinstance(values, dict):
-        values = _measure(workspace, found, reference, language)
+        values = _measure(workspace, found, reference, language, chosen)
         write_json(kept, values)
     return _from_record(found, language, values)
 
 
-def _measure(workspace: Workspace, found: QuerySet, reference: QuerySet | None, language: str) -> dict[str, Any]:
+def _measure(
+    workspace: Workspace,
+    found: QuerySet,
+    reference: QuerySet | None,
+    language: str,
+    stopwords: str | Collection[str],
+) -> dict[str, Any]:
     human = None
     if reference is not None:
         human = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, reference.id)}
-    measured = room.measure_query_set(room.read_queries(workspace, found.id), language=language, human=human)
+    measured = room.measure_query_set(
+        room.read_queries(workspace, found.id), language=language, stopwords=stopwords, human=human
+    )
     if measured.cw.size == 0:
         raise InputError(f"The query set {found.name} has no queries yet.", hint="Generate or import some first.")
     return {
