@@ -1,9 +1,8 @@
-"""Studies on the screen: a plan from a form or a file, its cost, and what was found."""
+"""A study on the screen: what was found, what cannot be told, and the tables behind both."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -11,159 +10,11 @@ from cdp.charts import study as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.study_report import html
 from cdp.errors import InputError
-from cdp.services import commands, corpora, queries, studies, training
-from cdp.services import evaluation as benchmarks_service
-from cdp.services.studies import Gain, StudyConfig, StudyPlan, StudyReport
-from cdp.ui import charts, command, forms, frame, navigation, state, tables
+from cdp.services import commands, studies
+from cdp.services.studies import Gain, StudyReport
+from cdp.ui import charts, command, frame, navigation, state, tables
 from cdp.ui.text import cut, md, moment, p_value, points
 from cdp.workspace import Workspace
-
-LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
-"""Fields that are chosen from what is there instead of typed."""
-
-OWN = "Your own"
-
-
-def asked_plan() -> str:
-    """The ready-made plan that a link asks for (``?plan=cw-weighting``); empty without one."""
-    asked = st.query_params.get("plan", "")
-    return asked if asked in {plan.name for plan in studies.ready_made()} else ""
-
-
-def choose_plan(workspace: Workspace) -> StudyConfig | None:
-    """A ready-made plan as a start, then the form; None while something is missing."""
-    ready = {plan.name: plan for plan in studies.ready_made()}
-    asked = asked_plan()
-    start = st.selectbox(
-        "Start from",
-        [OWN, *ready],
-        index=[OWN, *ready].index(asked) if asked else 0,
-        format_func=lambda name: ready[name].title if name in ready else OWN,
-        key="study_start",
-        persist_state="session",
-        help="A ready-made plan fills the form; everything can be changed.",
-    )
-    first: dict[str, Any] = {}
-    if start in ready:
-        st.caption(md(ready[start].about))
-        first = studies.read_plan(start).to_dict()
-    key = f"study_{start}"
-    found = _from_lists(workspace, first, key)
-    found |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
-    if not found.get("benchmarks") or not (found.get("query_sets") or found.get("methods")):
-        st.caption("Choose benchmarks, and query sets or methods to train on.")
-        return None
-    return StudyConfig.from_dict({name: value for name, value in found.items() if value is not None})
-
-
-def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
-    """The fields that name what is in the workspace."""
-    places = [f"{info.name}:{split}" for info in benchmarks_service.benchmarks(workspace) for split in info.splits]
-    sets = {q.id: q.name for q in queries.every(workspace) if q.n_queries}
-    by_name = {name: set_id for set_id, name in sets.items()}
-    corpus_names = {c.id: c.name for c in corpora.every(workspace)}
-    corpus_ids = {name: corpus_id for corpus_id, name in corpus_names.items()}
-    wanted = _split(first.get("query_sets"))
-    _say_missing("benchmarks", _split(first.get("benchmarks")), places)
-    _say_missing("query sets", wanted, [*sets, *by_name])
-    methods = [m.name for m in queries.methods()]
-    with st.grid(2, min_column_width=260):
-        chosen: dict[str, Any] = {
-            "benchmarks": _many("Benchmarks", {p: p for p in places}, _split(first.get("benchmarks")), f"{key}_b"),
-            "query_sets": _many("Query sets", sets, [by_name.get(n, n) for n in wanted], f"{key}_q"),
-            "methods": _many("Methods", {m: m for m in methods}, _split(first.get("methods")), f"{key}_m"),
-            "retrievers": _many(
-                "Retrievers",
-                {r.id: r.title for r in training.retrievers(workspace)},
-                _split(first.get("retrievers")) or ["static-minilm"],
-                f"{key}_r",
-            ),
-            "weightings": _many(
-                "Weightings",
-                {w: w for w in studies.weightings()},
-                _split(first.get("weightings")) or ["none"],
-                f"{key}_w",
-            ),
-        }
-        if chosen["methods"] and corpus_names:
-            begin = corpus_ids.get(str(first.get("corpus", "")), "")
-            chosen["corpus"] = st.selectbox(
-                "Corpus",
-                list(corpus_names),
-                index=list(corpus_names).index(begin) if begin else 0,
-                format_func=lambda c: corpus_names[c],
-                key=f"{key}_c",
-                persist_state="session",
-                help=md("The documents that the methods write queries for; what is written already is taken."),
-            )
-    return {name: value if isinstance(value, str) else ", ".join(value) for name, value in chosen.items()}
-
-
-def _many(label: str, items: dict[str, str], first: Sequence[str], key: str) -> list[str]:
-    names = state.labels(items)
-    return st.multiselect(
-        label,
-        list(names),
-        default=[item for item in first if item in names],
-        format_func=lambda item: names.get(item, item),
-        key=key,
-        placeholder="Choose one or several",
-        persist_state="session",
-    )
-
-
-def _split(text: Any) -> list[str]:
-    return [part.strip() for part in str(text or "").split(",") if part.strip()]
-
-
-def _say_missing(what: str, wanted: Sequence[str], there: Sequence[str]) -> None:
-    """A ready-made plan may name things that are not in this workspace."""
-    absent = [name for name in wanted if name not in there]
-    if absent:
-        st.caption(f":material/info: Not in this workspace, so left out: {what} {md(', '.join(absent))}.")
-
-
-def summary(workspace: Workspace, config: StudyConfig) -> None:
-    """What it comes to, what to know before, and the button."""
-    plan = studies.plan(workspace, config)
-    st.subheader("What it comes to", anchor=False)
-    with st.container(horizontal=True):
-        st.metric("Trainings", len(plan.conditions), width="content")
-        st.metric("Evaluations", plan.to_dict()["evaluations"], width="content")
-        time = "unknown" if plan.seconds is None else studies.minutes(plan.seconds)
-        st.metric("Time", time, width="content", help="From earlier runs on this machine where there are any.")
-        if plan.generations:
-            requests = sum(g.requests for g in plan.generations)
-            st.metric("LLM requests first", f"{requests:,}", width="content")
-    _pairs(plan)
-    for note in plan.notes:
-        st.caption(f":material/info: {md(note)}")
-    if st.button("Start the study", type="primary", icon=":material/play_arrow:", key="study_start_button"):
-        begun = studies.run(workspace, config)
-        navigation.go("study", study=begun.job_id)
-    command.show(commands.line("study", "run", "plan.yaml", wait=True))
-    st.download_button(
-        "Download the plan (YAML)",
-        studies.to_yaml(config),
-        file_name="plan.yaml",
-        mime="application/yaml",
-        icon=":material/download:",
-        on_click="ignore",
-        key="study_yaml",
-    )
-
-
-def _pairs(plan: StudyPlan) -> None:
-    """How many training pairs each Q/Doc gives."""
-    once = list({(c.source, c.per_doc): c for c in plan.conditions}.values())
-    tables.show(
-        {
-            "Queries": [c.source for c in once],
-            "Q/Doc": [c.per_doc for c in once],
-            "Pairs": [plan.pairs[str(c)] for c in once],
-        },
-        alt="Training pairs at each Q/Doc",
-    )
 
 
 def choose_study(workspace: Workspace) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.ui import frame, study
+from cdp.ui import frame, study, study_plan
 from cdp.workspace import Workspace
 
 PLAN = "Plan a new study"
@@ -13,7 +13,7 @@ workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    found, planned = st.tabs(["Found", PLAN], default=PLAN if study.asked_plan() else None)
+    found, planned = st.tabs(["Found", PLAN], default=PLAN if study_plan.asked() else None)
     with found, frame.guarded():
         chosen = study.choose_study(workspace)
         if chosen is None:
@@ -23,7 +23,7 @@ with frame.guarded():
     with planned, frame.guarded():
         left, right = st.columns([3, 2], gap="large")
         with left:
-            config = study.choose_plan(workspace)
+            config = study_plan.choose(workspace)
         if config is not None:
             with right, frame.guarded():
-                study.summary(workspace, config)
+                study_plan.summary(workspace, config)
