@@ -11,7 +11,9 @@ of their index.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,14 +30,20 @@ CHUNK_ROWS = 8192
 QUERY_BLOCK = 1024
 """Queries per product; with CHUNK_ROWS its result takes 32 MB."""
 
-BFLOAT16_FROM = 256
+BFLOAT16_FROM = 16
 """With fewer queries the conversion to bfloat16 costs more than the faster product saves."""
 
-_SPAN = 64
+RESIDUAL_FROM = 256
+"""From so many queries on, a closer bound is worth measuring what the conversion lost."""
+
+_SPAN = 16
 """Neighbouring documents that are first looked at through their highest score alone."""
 
-_RESCORED = 1 << 24
-"""Numbers gathered at once for scoring again: 128 MB of float64."""
+_GATHERED = 1 << 22
+"""Numbers gathered at once for scoring again: 16 MB of float32."""
+
+_U32, _U16 = 2.0**-24, 2.0**-8
+"""Unit roundoff of float32 and bfloat16: how far, relatively, rounding to nearest can move a number."""
 
 
 def search(
@@ -72,7 +80,7 @@ def search(
     indices = np.full((n, k), -1, np.int64)
     if n == 0 or len(rows) == 0:
         return scores, indices
-    with torch.inference_mode():
+    with torch.inference_mode(), _full_float32():
         blocks = [
             _Block(torch.from_numpy(questions[i : i + QUERY_BLOCK]).to(device), k, first_pass)
             for i in range(0, n, QUERY_BLOCK)
@@ -122,13 +130,15 @@ class _Chunk:
             row = start + int((~torch.isfinite(norms)).nonzero()[0])
             raise InputError(f"The embedding of document {row} holds a value that is not finite, or too large.")
         self.norm = float(norms.max())
-        self._bfloat16: torch.Tensor | None = None
 
-    @property
+    @cached_property
     def bfloat16(self) -> torch.Tensor:
-        if self._bfloat16 is None:
-            self._bfloat16 = self.float32.bfloat16()
-        return self._bfloat16
+        return self.float32.bfloat16()
+
+    @cached_property
+    def residual(self) -> float:
+        """The largest distance between a document and its bfloat16 form."""
+        return _largest_residual(self.float32, self.bfloat16)
 
 
 class _Block:
@@ -156,15 +166,21 @@ class _Block:
         if len(hidden[0]):
             product[torch.from_numpy(hidden[0]), torch.from_numpy(hidden[1])] = -torch.inf
         error = self._error(chunk)
+        relative = _U16 * 1.01 if self.rough else 0.0
         first = self.seen == 0
         self.seen += len(product)
         if first:
             best = product.float().topk(min(self.k, len(product)), dim=0).values.T
-            self.bounds[:, : best.shape[1]] = best - error[:, None]
-        document, query, score = _above(product, self.bounds[:, -1] - error)
+            lowest = best - best.abs() * relative - error[:, None]
+            self.bounds[:, : best.shape[1]] = torch.where(best > -torch.inf, lowest, -torch.inf)
+        # A score s can be as high as s + relative·|s| + error: below this floor that is less than the k-th bound.
+        floor = self.bounds[:, -1] - error
+        floor = floor / torch.where(floor > 0, 1 + relative, 1 - relative)
+        document, query, score = _above(product, floor)
+        slack = score.abs() * relative + error[query]
         if not first:
-            self._raise_bounds(query, score - error[query])
-        self.pool.append((query, document + chunk.start, score + error[query]))
+            self._raise_bounds(query, score - slack)
+        self.pool.append((query, document + chunk.start, score + slack))
         self.pooled += len(query)
         if self.pooled > 4 * self.k * len(self.queries) + (1 << 20):
             self._prune()
@@ -172,15 +188,21 @@ class _Block:
     def _error(self, chunk: _Chunk) -> torch.Tensor:
         """A bound, per query, on how far a fast product with any document of the chunk is from the exact one.
 
-        Accumulating n terms in float32 is off by at most n·2⁻²⁴ (1 + small) times |q||d|. Rounding to bfloat16 moves
-        each operand by at most 2⁻⁹ of itself, and the result, which is rounded too, by 2⁻⁹ again: together below
-        3·2⁻⁹ (1 + 2⁻⁷). Numbers below the normal range add at most 2⁻¹²⁶ per term, covered by the last summand.
+        Accumulating n products in float32, in any order, is off by at most (n+2)·u |q||d| with u = 2⁻²⁴, to first
+        order; twice that is allowed. With bfloat16 operands q̂ and d̂, |q·d - q̂·d̂| ≤ |q-q̂||d| + |q̂||d-d̂|; each
+        distance is measured, or at most 2⁻⁸ of the vector. (That bfloat16 results are rounded once more is relative to
+        the score and allowed for by the caller.) The last summand covers numbers below the normal range.
         """
+        import torch
+
         dim = self.queries.shape[1]
-        relative = (dim + 2) * 2.0**-24 * 1.01
+        error = self.norms * (chunk.norm * 2 * (dim + 2) * _U32)
         if self.rough:
-            relative = relative * 1.02 + 3 * 2.0**-9 * 1.01
-        return self.norms * (chunk.norm * relative) + (dim + 1) * 2.0**-100
+            lost = torch.linalg.vector_norm(self.queries - self.operand.float(), dim=1)
+            measured = len(self.queries) >= RESIDUAL_FROM
+            residual = chunk.residual if measured else chunk.norm * _U16
+            error = error * 1.02 + (lost * chunk.norm + self.norms * (1 + _U16) * residual) * 1.001
+        return error + (dim + 1) * 2.0**-100
 
     def _raise_bounds(self, query: torch.Tensor, lower: torch.Tensor) -> None:
         import torch
@@ -208,6 +230,8 @@ class _Block:
         """Score the remaining documents exactly and write the best k of each query."""
         self._prune()
         query, document, _ = (column.cpu().numpy() for column in self.pool[0])
+        order = np.lexsort((document, query))
+        query, document = query[order], document[order]
         exact = _exact(self.queries.cpu().numpy(), rows, query, document)
         order = np.lexsort((document, -exact, query))
         query, document, exact = query[order], document[order], exact[order]
@@ -217,18 +241,42 @@ class _Block:
         indices[query[kept], place[kept]] = document[kept]
 
 
+@contextmanager
+def _full_float32() -> Iterator[None]:
+    """float32 products in float32, whatever shortcut (TF32, bfloat16) the process has allowed elsewhere."""
+    import torch
+
+    before = torch.get_float32_matmul_precision()
+    torch.set_float32_matmul_precision("highest")
+    try:
+        yield
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
 def _use_bfloat16(queries: torch.Tensor, first_pass: str) -> bool:
+    """Whether to begin in bfloat16: on processors that multiply it natively and add up in float32, as x86 ones do.
+
+    A GPU may add up in bfloat16, for which no useful bound holds, and is fast enough in float32.
+    """
     import torch
 
     if first_pass not in ("auto", "float32", "bfloat16"):
         raise ConfigError(f"first_pass must be auto, float32 or bfloat16, not {first_pass!r}.")
-    if first_pass != "auto":
-        return first_pass == "bfloat16"
-    if len(queries) < BFLOAT16_FROM:
-        return False
-    if queries.is_cuda:
-        return True
-    return bool(torch.backends.cpu.get_cpu_capability() == "AVX512" and torch.ops.mkldnn._is_mkldnn_bf16_supported())
+    if first_pass != "auto" or queries.is_cuda:
+        return first_pass == "bfloat16" and not queries.is_cuda
+    return len(queries) >= BFLOAT16_FROM and bool(torch.cpu._is_avx512_bf16_supported())
+
+
+def _largest_residual(exact: torch.Tensor, rounded: torch.Tensor) -> float:
+    """The largest |exact - rounded| of any row; in blocks that stay in the processor's cache."""
+    import torch
+
+    largest = 0.0
+    for start in range(0, len(exact), 256):
+        lost = rounded[start : start + 256].float().sub_(exact[start : start + 256])
+        largest = max(largest, float(torch.linalg.vector_norm(lost, dim=1).max()))
+    return largest
 
 
 def _product(documents: torch.Tensor, queries: torch.Tensor) -> torch.Tensor:
@@ -262,15 +310,20 @@ def _above(product: torch.Tensor, floor: torch.Tensor) -> tuple[torch.Tensor, to
 
 
 def _exact(queries: np.ndarray, rows: Rows, query: np.ndarray, document: np.ndarray) -> np.ndarray:
-    """Dot products of (query, document) pairs, in float64, rounded to float32. Documents are read in order."""
-    import torch
+    """Dot products in float64, rounded to float32, of (query, document) pairs that are grouped by query.
 
+    Each is summed in one fixed order, so equal documents score equally.
+    """
     scores = np.empty(len(query), np.float32)
-    order = np.argsort(document, kind="stable")
-    step = max(1, _RESCORED // max(1, queries.shape[1]))
-    for start in range(0, len(order), step):
-        part = order[start : start + step]
-        left = torch.from_numpy(rows.take(document[part])).double()
-        right = torch.from_numpy(queries[query[part]]).double()
-        scores[part] = (left * right).sum(dim=1).float().numpy()
+    starts = np.searchsorted(query, np.arange(len(queries) + 1))
+    step = max(1, _GATHERED // max(1, queries.shape[1]))
+    first = 0
+    while first < len(queries):
+        last = max(first + 1, int(np.searchsorted(starts, starts[first] + step, side="right")) - 1)
+        gathered = rows.take(document[starts[first] : starts[last]])
+        for row in range(first, last):
+            low, high = starts[row], starts[row + 1]
+            part = gathered[low - starts[first] : high - starts[first]].astype(np.float64)
+            scores[low:high] = np.einsum("ij,j->i", part, queries[row].astype(np.float64))
+        first = last
     return scores

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,16 +39,30 @@ class Rows:
                 pieces.append(part[low:high])
         if len(pieces) == 1 and pieces[0].flags.writeable and pieces[0].flags.c_contiguous:
             return pieces[0]
-        return np.concatenate(pieces) if pieces else np.empty((0, self.dim), np.float32)
+        copied = np.concatenate(pieces) if pieces else np.empty((0, self.dim), np.float32)
+        self._forget(pieces)
+        return copied
 
     def take(self, indices: np.ndarray) -> np.ndarray:
-        """The rows of ``indices``, which must ascend, as a float32 array in memory."""
+        """The rows of ``indices``, in their order, as a float32 array in memory."""
+        if len(self.parts) == 1:
+            return self.parts[0][indices].astype(np.float32, copy=False)
         taken = np.empty((len(indices), self.dim), np.float32)
+        order = np.argsort(indices, kind="stable")
+        ascending = indices[order]
         for part, first in zip(self.parts, self.starts, strict=False):
-            low, high = np.searchsorted(indices, [first, first + len(part)])
+            low, high = np.searchsorted(ascending, [first, first + len(part)])
             if low < high:
-                taken[low:high] = part[indices[low:high] - first]
+                taken[order[low:high]] = part[ascending[low:high] - first]
         return taken
+
+    @staticmethod
+    def _forget(pieces: list[np.ndarray]) -> None:
+        """Let go of the mapped pages of memory maps once they are copied: resident memory then stays bounded."""
+        for piece in pieces:
+            mapped = getattr(piece, "_mmap", None)
+            if mapped is not None and hasattr(mapped, "madvise"):
+                mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def _floats(part: Any) -> np.ndarray:
