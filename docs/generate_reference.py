@@ -19,6 +19,7 @@ from cdp.cli.options import commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
 from cdp.metrics import MEASURES
+from cdp.studies import StudyConfig
 from cdp.synthesis.methods import METHODS
 from cdp.training.retrievers import PRESETS
 
@@ -31,6 +32,7 @@ CONFIGS = {
     "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
+    "Studies (a plan in YAML, or `--set`)": StudyConfig,
 }
 
 
