@@ -69,7 +69,7 @@ class StudyConfig(Config):
             if not part.isdecimal() or int(part) < minimum:
                 raise ConfigError(f"{field_name!r} must hold whole numbers of at least {minimum}, not {part!r}.")
             found.append(int(part))
-        return found
+        return list(dict.fromkeys(found))
 
     def check(self) -> None:
         problems = [f"{name!r} is empty" for name in ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")

@@ -78,7 +78,7 @@ def test_the_plan_on_real_data_is_the_one_that_was_asked_for() -> None:
 
 
 def test_every_combination_once_and_equal_pairs_together() -> None:
-    found = conditions(plan(weightings="none, cw", seeds="0, 1", retrievers="r, s"), [HUMAN])
+    found = conditions(plan(weightings="none, cw, none", seeds="0, 1, 01", retrievers="r, s"), [HUMAN])
     assert len(found) == len(set(found)) == 2 * 2 * 2 * 2
     data = [(c.retriever, c.source, c.per_doc) for c in found]
     assert sum(a != b for a, b in pairwise(data)) == 3
