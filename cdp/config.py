@@ -141,6 +141,10 @@ def _out_of_range(name: str, value: Any, metadata: Mapping[str, Any]) -> str:
     return ""
 
 
+DEFAULT_MODELS = {"openai": "gpt-4o-mini", "transformers": "mistralai/Mistral-7B-Instruct-v0.3"}
+"""What writes queries where no model is named, by generator."""
+
+
 @dataclass(frozen=True)
 class SynthesisConfig(Config):
     """Writing queries for the documents of a corpus."""
@@ -151,14 +155,25 @@ class SynthesisConfig(Config):
     generator: str = option(
         "template",
         "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, "
-        "openai calls any endpoint that speaks the OpenAI chat protocol.",
-        choices=("template", "recorded", "openai"),
+        "openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.",
+        choices=("template", "recorded", "openai", "transformers"),
     )
-    model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).")
+    model: str = option(
+        "",
+        "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
+        "(mistralai/Mistral-7B-Instruct-v0.3 if empty).",
+    )
     base_url: str = option("", "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM.")
     prompt: str = option(
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
     )
+    examples: str = option(
+        "",
+        "For the few-shot methods: your examples in place of the project's, one JSON object per line with document, "
+        "question and what else the method shows. Stored with the query set.",
+        advanced=True,
+    )
+    source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
     limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
     budget: float | None = option(
         None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0
@@ -185,7 +200,35 @@ class SynthesisConfig(Config):
     retries: int = option(
         5, "Further tries after a rate limit, a server error or a timeout.", minimum=0, maximum=20, advanced=True
     )
-    seed: int = option(0, "Seed of the template generator's choices.", minimum=0, advanced=True)
+    output: str = option(
+        "auto",
+        "How the endpoint is asked to answer: json by a schema, list as a numbered list, auto by a schema where the "
+        "endpoint takes one.",
+        choices=("auto", "json", "list"),
+        advanced=True,
+    )
+    batch_size: int = option(
+        16, "Prompts that a local model answers at once.", unit="prompts", minimum=1, maximum=4096, advanced=True
+    )
+    ranker: str = option(
+        "cross-encoder/ms-marco-MiniLM-L6-v2",
+        "For dragon_s_paper: the cross-encoder that scores sentences against their document, a name or folder.",
+        advanced=True,
+    )
+    teachers: str = option(
+        "static-minilm, minilm",
+        "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
+        advanced=True,
+    )
+    gpus: int | None = option(
+        None, "GPUs for a local model; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+    )
+    seed: int = option(0, "Seed of sampling and of the template generator's choices.", minimum=0, advanced=True)
+
+    @property
+    def model_name(self) -> str:
+        """The model that is used where a model is: as set, or the generator's default."""
+        return self.model or DEFAULT_MODELS.get(self.generator, "")
 
 
 @dataclass(frozen=True)

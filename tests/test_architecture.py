@@ -17,10 +17,11 @@ BASE = {"errors", "records", "config", "workspace", "worker", "locks", "embedded
 LAYERS: dict[str, set[str]] = {
     "corpus": BASE,
     "complexity": BASE,
-    "synthesis": BASE | {"corpus", "complexity"},
+    "synthesis": BASE | {"corpus", "complexity", "training", "evaluation"},
     "metrics": BASE | {"corpus", "complexity", "training"},
     "training": BASE | {"corpus", "complexity", "evaluation"},
     "evaluation": BASE | {"corpus", "complexity", "training"},
+    "tuning": BASE | {"corpus", "complexity", "synthesis", "metrics"},
     "principle": BASE | {"corpus", "complexity"},
     "studies": BASE | {"corpus", "complexity", "synthesis", "training", "evaluation", "principle"},
     "jobs": BASE,

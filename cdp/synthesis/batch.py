@@ -21,7 +21,7 @@ from cdp.errors import InputError
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Usage
 from cdp.synthesis.generators.openai_chat import parameters, request_body
-from cdp.synthesis.methods import get_method
+from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut
 from cdp.workspace import Workspace
 
@@ -48,7 +48,8 @@ class BatchResult:
 
 def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache) -> Iterator[dict[str, Any]]:
     """The batch lines of a job, in corpus order, without those whose answer is kept already."""
-    method = get_method(config.method, config.prompt)
+    method = method_of(config)
+    by_schema = config.output == "json"
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
     corpus = load_manifest(workspace, config.corpus)
     for document in iter_documents(workspace, corpus.id, limit=config.limit):
@@ -56,9 +57,12 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache) 
         for sample in range(config.per_doc if method.one_per_call else 1):
             sampling = method.sampling_for(config.per_doc, sample)
             settings = {**parameters(config), **sampling.to_dict()}
-            key = cache_key(document.content_hash, prompt, config.model, settings)
+            key = cache_key(document.content_hash, prompt, config.model_name, settings)
             if cache.get(key) is None:
-                body = {"model": config.model, **request_body(config, prompt, sampling)}
+                body = {
+                    "model": config.model_name,
+                    **request_body(config, prompt, config.per_doc, sampling, by_schema=by_schema),
+                }
                 yield {"custom_id": PREFIX + key, "method": "POST", "url": URL, "body": body}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +37,8 @@ class Generation:
     model: str = ""
     cut: tuple[int, int] | None = None
     notes: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
+    """For a method that works from existing queries: the one behind each of ``queries``."""
 
 
 def generate_for(
@@ -47,32 +49,40 @@ def generate_for(
     *,
     max_document_tokens: int = MAX_DOCUMENT_TOKENS,
     cache: AnswerCache | None = None,
+    queries: Sequence[str] = (),
 ) -> Generation:
     """``m`` queries for ``document``; fewer, with their problems counted, where a second attempt did not help.
+
+    For a method that works from existing queries, one for each of the first ``m`` of ``queries``.
 
     Raises RequestError where this document could not be asked about, ProviderError where none could.
     """
     shortened = cut(document.content, min(max_document_tokens, method.max_document_tokens or max_document_tokens))
-    prompt = method.render(shortened.text, m)
 
-    def ask(text: str, sample: int = 0) -> Answer:
+    def ask(text: str, sample: int = 0, query: str = "") -> Answer:
         if cache is None or not generator.is_llm:
-            return generator.generate(text, document, method, m, sample=sample)
+            return generator.generate(text, document, method, m, sample=sample, query=query)
         settings = {**generator.parameters, **method.sampling_for(m, sample).to_dict()}
         key = cache_key(document.content_hash, text, generator.model, settings)
-        return cache.get_or_ask(key, lambda: generator.generate(text, document, method, m, sample=sample))
+        return cache.get_or_ask(key, lambda: generator.generate(text, document, method, m, sample=sample, query=query))
 
-    read_all = _one_by_one if method.one_per_call and generator.is_llm else _at_once
-    read, usage, answers = read_all(ask, prompt, method, m, generator)
+    sources: list[str] = []
+    if method.from_queries:
+        prompts = [(query, method.render(shortened.text, m, query)) for query in queries[:m]]
+        read, usage, answers, sources = _for_each(ask, prompts, method)
+    else:
+        read_all = _one_by_one if method.one_per_call and generator.is_llm else _at_once
+        read, usage, answers = read_all(ask, method.render(shortened.text, m), method, m, generator)
     return Generation(
         queries=read.queries,
         problems=read.problems,
         usage=usage,
         raw=tuple(answer.text for answer in answers if answer.text),
         prompt_hash=method.prompt_hash,
-        model=answers[0].model or generator.model,
+        model=(answers[0].model if answers else "") or generator.model,
         cut=(shortened.kept, shortened.length) if shortened.was_cut else None,
         notes=read.notes if any(read.notes) else (),
+        sources=tuple(sources),
     )
 
 
@@ -120,6 +130,34 @@ def _one_by_one(
     return Parsed(tuple(queries), dict(problems), tuple(notes)), usage, answers
 
 
+def _for_each(
+    ask: Ask, prompts: Sequence[tuple[str, str]], method: Method
+) -> tuple[Parsed, Usage, list[Answer], list[str]]:
+    """One query for each (query, prompt), asked for once more where it cannot be read; the last value says for which.
+
+    Two of them may well come out alike: they belong to different queries, so both are kept.
+    """
+    problems: Counter[str] = Counter()
+    found: list[str] = []
+    sources: list[str] = []
+    usage = Usage()
+    answers: list[Answer] = []
+    for query, prompt in prompts:
+        for sample, text in enumerate((prompt, f"{prompt.rstrip()} (one paragraph, nothing else)")):
+            answer = ask(text, sample, query)
+            answers.append(answer)
+            usage += answer.usage
+            parsed = _read(answer, method, 1)
+            problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
+            if parsed.queries:
+                found.append(parsed.queries[0])
+                sources.append(query)
+                break
+    if len(found) < len(prompts):
+        problems["too_few"] = len(prompts) - len(found)
+    return Parsed(tuple(found), dict(problems)), usage, answers, sources
+
+
 def repair_prompt(prompt: str, m: int) -> str:
     """The prompt with a reminder before its opened list. The malformed answer is not repeated to the model."""
     body = prompt.rstrip().removesuffix("1.").rstrip()
@@ -146,6 +184,8 @@ def to_line(document: Document, position: int, generation: Generation) -> dict[s
         line["usage"] = generation.usage.to_dict()
     if generation.notes:
         line["notes"] = list(generation.notes)
+    if generation.sources:
+        line["sources"] = list(generation.sources)
     if generation.cut:
         line["cut"] = {"kept": generation.cut[0], "length": generation.cut[1], "unit": "characters"}
     return line

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from pathlib import Path
 from typing import IO, Any
@@ -71,6 +71,18 @@ def put_in_order(
         os.fsync(out.fileno())
     os.replace(temporary, target)
     return n
+
+
+def write_lines(path: Path, records: Iterable[dict[str, Any]]) -> None:
+    """Write ``path`` anew with one line per record; it appears whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.writing")
+    with open(temporary, "w", encoding="utf-8") as out:
+        for record in records:
+            _write(out, record)
+        out.flush()
+        os.fsync(out.fileno())
+    os.replace(temporary, path)
 
 
 def _write(out: IO[str], record: dict[str, Any]) -> int:

@@ -17,6 +17,9 @@ from typing import Any
 LONGEST_QUERY = 400
 """Characters. A longer line is not a search query; it is counted as ``over_long`` and left out."""
 
+LONGEST_PASSAGE = 2000
+"""Characters of a query that is a paragraph."""
+
 _THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _THINK_CLOSE = re.compile(r"^.*</(?:think|thinking|thought|reasoning)\s*>", re.IGNORECASE | re.DOTALL)
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*[\w+-]*\s*$")
@@ -48,7 +51,7 @@ _REFUSAL = re.compile(
     r"^(?:i'?m sorry|i am sorry|sorry,|i can(?:no|')t\b|i am unable|i'm unable|as an ai\b)", re.IGNORECASE
 )
 _FIELD_LABEL = re.compile(
-    r"^[*_\s]*(?:(?:good|bad)\s+question|question|query|summary)[*_\s]*[:：][*_\s]*", re.IGNORECASE
+    r"^[*_\s]*(?:(?:good|bad)\s+question|question|(?:reasoned\s+)?query|summary)[*_\s]*[:：][*_\s]*", re.IGNORECASE
 )
 _QUESTION_FIELD = re.compile(r"^[*_\s]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
 _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
@@ -94,6 +97,16 @@ def parse_line(text: str, m: int = 1) -> Parsed:
     if lines and _REFUSAL.match(lines[0].replace("’", "'")):
         return select([], 1, problems=Counter({"refusal": 1}))
     return select([_FIELD_LABEL.sub("", line) for line in lines[:1]], 1, problems=problems)
+
+
+def parse_passage(text: str, m: int = 1) -> Parsed:
+    """The one query of an answer that is a paragraph: its lines as one, without a label or marks around it."""
+    lines = [line.strip() for line in strip_thinking(text).splitlines() if line.strip() and not _FENCE.match(line)]
+    if len(lines) > 1 and (_is_preamble(lines[0]) or lines[0].strip("*_#").endswith(":")):
+        lines = lines[1:]
+    if lines and _REFUSAL.match(lines[0].replace("’", "'")):
+        return select([], 1, problems=Counter({"refusal": 1}))
+    return select([_FIELD_LABEL.sub("", " ".join(lines))] if lines else [], 1, longest=LONGEST_PASSAGE)
 
 
 def parse_after_summary(text: str, m: int = 1) -> Parsed:

@@ -16,7 +16,7 @@ from cdp.config import SynthesisConfig
 from cdp.corpus import get_documents, load_documents, load_manifest
 from cdp.errors import WorkspaceError
 from cdp.synthesis.generators import Usage
-from cdp.synthesis.methods import get_method
+from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut, estimate_tokens
 from cdp.workspace import SHIPPED_DATA, Workspace, read_json
 
@@ -61,6 +61,12 @@ class Estimate:
     seconds: float | None
 
 
+def price_file(workspace: Workspace) -> Path:
+    """The price table in use: the workspace's own, once it was edited, else the one that comes with the program."""
+    own = workspace.root / "prices.json"
+    return own if own.exists() else PRICES
+
+
 def load_price(model: str, path: Path | None = None) -> Price | None:
     """The price of a model, by its name or by the longest priced name that it extends with a date; None if unpriced."""
     path = path or PRICES
@@ -99,7 +105,7 @@ def estimate(
     """
     corpus = load_manifest(workspace, config.corpus)
     n = min(config.limit or corpus.n_documents, corpus.n_documents)
-    method = get_method(config.method, config.prompt)
+    method = method_of(config)
     if config.generator != "openai":
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     ids = load_documents(workspace, corpus.id, columns=["id"], limit=n).column("id")
@@ -115,7 +121,7 @@ def estimate(
     variance = sum((length - mean) ** 2 for length in lengths) / max(1, len(lengths) - 1)
     margin = 0.0 if len(lengths) == n else Z_95 * math.sqrt(variance / len(lengths)) * n
     usage = Usage(round(mean * n), round(n * config.per_doc * tokens_per_query), n * calls)
-    price = load_price(config.model, prices)
+    price = load_price(config.model_name, prices or price_file(workspace))
     cost = price.cost(usage) if price else None
     return Estimate(
         n_documents=n,

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp.config import SynthesisConfig
-from cdp.corpus import iter_documents, load_manifest
+from cdp.corpus import load_manifest
 from cdp.errors import ConfigError, ProviderError
 from cdp.records import Document
 from cdp.synthesis import query_sets
@@ -23,12 +23,13 @@ from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generate import Generation, generate_for, to_line
 from cdp.synthesis.generators import Cancelled, RequestError, Usage, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
-from cdp.synthesis.methods import Method, get_method
+from cdp.synthesis.manifests import open_query_set, query_set_id
+from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.ordered import put_in_order, scan
-from cdp.synthesis.pricing import load_price
-from cdp.synthesis.query_sets.store import known_language
-from cdp.worker import Job
-from cdp.workspace import append_jsonl, sha256_text, slug
+from cdp.synthesis.pricing import load_price, price_file
+from cdp.synthesis.work import Item, Work
+from cdp.worker import START_FOR_S, Job
+from cdp.workspace import append_jsonl
 
 FLUSH_LINES = 256
 FLUSH_EVERY_S = 1.0
@@ -56,19 +57,20 @@ class Run:
     def __init__(self, job: Job, *, api_key: str = "") -> None:
         self.job = job
         self.config = SynthesisConfig.from_dict(job.config)
-        self.method: Method = get_method(self.config.method, self.config.prompt)
+        self.method: Method = method_of(self.config)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
         self.source: QuerySource = make_generator(self.config, api_key=api_key)
         self.query_set_id = query_set_id(job.id, self.config)
         self.folder = job.workspace.query_set(self.query_set_id)
-        self.total = min(self.config.limit or self.corpus.n_documents, self.corpus.n_documents)
+        self.work = Work.of(job.workspace, self.config, self.method, self.corpus)
+        self.total = self.work.documents
         self.usage = Usage()
         self.spent = Usage()
-        self.price = load_price(self.source.model) if self.source.is_llm else None
+        self.price = load_price(self.source.model, price_file(job.workspace)) if self.source.is_llm else None
         if self.config.budget is not None and self.source.is_llm and self.price is None:
             raise ConfigError(
                 f"There is no price for {self.source.model!r}, so a budget cannot be kept.",
-                hint="Add the model to data/prices/prices.json, or leave the budget out.",
+                hint="Add the model to the price table, or leave the budget out.",
             )
         self.n_failures = self.n_incomplete = 0
         self._began = time.monotonic()
@@ -81,9 +83,11 @@ class Run:
     def execute(self) -> dict[str, Any]:
         """Do what is left to do; returns (and stores) the result. Raises ProviderError where no request can succeed."""
         self._open()
-        written = bytearray(self.total)
+        self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
+        self.source.prepare()
+        written = bytearray(self.work.positions)
         for _, _, line in scan(self.folder / query_sets.QUERIES):
-            if line["position"] < self.total and not written[line["position"]]:
+            if line["position"] < len(written) and not written[line["position"]]:
                 written[line["position"]] = 1
                 self._done += 1
                 self.spent += Usage(**line.get("usage", {}))
@@ -115,7 +119,7 @@ class Run:
         return result
 
     def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[Outcome, None, None]:
-        def one(item: tuple[int, Document]) -> Outcome:
+        def one(item: Item) -> Outcome:
             return self._one(item, cache)
 
         return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self.source.cancel)
@@ -135,55 +139,38 @@ class Run:
         self._report()
 
     def _open(self) -> None:
-        if (self.folder / query_sets.MANIFEST).exists():
-            return
-        config = self.config
-        query_sets.create(
-            self.job.workspace,
-            query_sets.QuerySet(
-                id=self.query_set_id,
-                name=query_set_name(config, self.corpus.name),
-                corpus_id=self.corpus.id,
-                corpus_hash=self.corpus.content_hash,
-                method=config.method,
-                generator=config.generator,
-                model=self.source.model,
-                per_doc=config.per_doc,
-                prompt_hash=self.method.prompt_hash,
-                language=known_language(self.corpus),
-                parameters={
-                    **self.source.parameters,
-                    "max_document_tokens": config.max_document_tokens,
-                    "limit": config.limit,
-                    **({"prompt": config.prompt} if config.prompt else {}),
-                },
-                job_id=self.job.id,
-            ),
+        open_query_set(
+            self.job,
+            self.config,
+            self.method,
+            self.corpus,
+            generator=self.source.name,
+            model=self.source.model,
+            parameters=self.source.parameters,
         )
 
-    def _left(self, written: bytearray) -> Iterator[tuple[int, Document]]:
+    def _left(self, written: bytearray) -> Iterator[Item]:
         """The documents without a line, until the end or a request to stop."""
-        first = max(0, written.find(0))
-        documents = iter_documents(self.job.workspace, self.corpus.id, start=first, limit=self.total - first)
-        for position, document in enumerate(documents, start=first):
+        for item in self.work.items(self.job.workspace, start=max(0, written.find(0))):
             if self.job.stop_requested():
                 self.source.cancel()
                 return
             if self._over_budget():
                 return
-            if not written[position]:
-                yield position, document
+            if not written[item.position]:
+                yield item
 
-    def _one(self, item: tuple[int, Document], cache: AnswerCache) -> Outcome:
-        position, document = item
+    def _one(self, item: Item, cache: AnswerCache) -> Outcome:
+        position, document = item.position, item.document
         try:
             generation = generate_for(
                 document,
                 self.method,
-                self.config.per_doc,
+                min(self.config.per_doc, len(item.queries)) if self.method.from_queries else self.config.per_doc,
                 self.source,
                 max_document_tokens=self.config.max_document_tokens,
                 cache=cache,
+                queries=item.queries,
             )
         except Cancelled:
             return Outcome(position, document)
@@ -284,16 +271,6 @@ class Run:
         }
         self.job.result("synthesis", result)
         return result
-
-
-def query_set_id(job_id: str, config: SynthesisConfig) -> str:
-    """The id of the set that a job writes: the same in every attempt, known before the job starts."""
-    name = config.name or f"{config.corpus}-{config.method}-{config.per_doc}"
-    return f"{slug(name)}-{sha256_text(job_id)[:8]}"
-
-
-def query_set_name(config: SynthesisConfig, corpus_name: str) -> str:
-    return config.name or f"{corpus_name} · {config.method} × {config.per_doc}"
 
 
 def _last(lines: list[dict[str, Any]]) -> dict[str, Any]:

@@ -6,12 +6,14 @@ An API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``; it is never in the 
 from __future__ import annotations
 
 from cdp import worker
+from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
 from cdp.worker import Job
 
 
 def main(job: Job) -> None:
-    result = Run(job).execute()
+    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job)
+    result = run.execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",

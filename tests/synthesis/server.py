@@ -110,6 +110,8 @@ class ChatServer:
         if "max_tokens" in body and "max_tokens" in fault:
             message = "Unsupported parameter: 'max_tokens' is not supported with this model."
             return self._error(handler, 400, message, "unsupported_parameter", param="max_tokens")
+        if fault == "no schema":
+            return self._error(handler, 400, "'response_format' of type 'json_schema' is not supported", "invalid")
         if fault in ("html", "broken"):
             kind = "text/html" if fault == "html" else "application/json"
             return self._bytes(handler, 200, b"<html>{Welcome", {"Content-Type": kind})

@@ -48,7 +48,14 @@ def canonical(body: object) -> str:
 
 
 def config_of(server: ChatServer, corpus_id: str, **more: object) -> dict[str, object]:
-    base = {"generator": "openai", "model": MODEL, "base_url": server.url, "per_doc": 3, "concurrency": 2}
+    base = {
+        "generator": "openai",
+        "model": MODEL,
+        "base_url": server.url,
+        "per_doc": 3,
+        "concurrency": 2,
+        "output": "list",
+    }
     return {"corpus": corpus_id, **base, **more}
 
 

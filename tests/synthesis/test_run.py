@@ -15,7 +15,8 @@ import pytest
 
 from cdp.errors import NotFoundError, ProviderError
 from cdp.synthesis import query_sets
-from cdp.synthesis.run import Run, query_set_id
+from cdp.synthesis.manifests import query_set_id
+from cdp.synthesis.run import Run
 from cdp.worker import Job
 from cdp.workspace import Workspace, read_json
 from tests.support import REPOSITORY

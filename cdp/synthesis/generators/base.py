@@ -61,8 +61,17 @@ class Generator(Protocol):
         """Everything besides prompt and model that an answer depends on."""
         ...
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
-        """One answer. Raises RequestError if this request failed for good, ProviderError if every one would."""
+    def prepare(self) -> None:
+        """Load what it needs, once and before the first call; may take minutes, and raises ModelError."""
+        ...
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
+        """One answer. Raises RequestError if this request failed for good, ProviderError if every one would.
+
+        ``query`` is the one that the prompt is about, for a method that works from existing queries.
+        """
         ...
 
     def cancel(self) -> None:

@@ -20,7 +20,7 @@ from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError, ProviderError
 from cdp.records import Document
 from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
-from cdp.synthesis.methods.base import Method, Sampling
+from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
 
 if TYPE_CHECKING:
     import openai
@@ -32,6 +32,24 @@ NO_KEY = "none"
 
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None}
 """What a model may not take, and what it takes in its place."""
+
+SCHEMA = {
+    "type": "json_schema",
+    "json_schema": {
+        "name": "queries",
+        "strict": True,
+        "schema": {
+            "type": "object",
+            "properties": {"queries": {"type": "array", "items": {"type": "string"}}},
+            "required": ["queries"],
+            "additionalProperties": False,
+        },
+    },
+}
+"""What an answer must look like; how many queries is said in the prompt, since not every endpoint takes a count."""
+
+_SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "structured output")
+"""What an endpoint that takes no schema speaks of when it refuses one."""
 
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 30.0
@@ -59,7 +77,7 @@ class OpenAIGenerator:
             )
         import openai
 
-        self.model = config.model
+        self.model = config.model_name
         self.concurrency = config.concurrency + max(2, config.concurrency // 4)
         self._slots = threading.BoundedSemaphore(config.concurrency)
         self._config = config
@@ -80,6 +98,7 @@ class OpenAIGenerator:
         self._closed_until = 0.0
         self._answered = False
         self._renamed: dict[str, str | None] = {}
+        self._by_schema = config.output != "list"
 
     def __repr__(self) -> str:
         return f"OpenAIGenerator({self.model!r} at {self.base_url!r})"
@@ -91,13 +110,18 @@ class OpenAIGenerator:
     def cancel(self) -> None:
         self._cancelled.set()
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
+    def prepare(self) -> None:
+        """Nothing to load."""
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
         requests = 0
         while True:
             self._wait_for_turn()
             requests += 1
             try:
-                answer = self._request(prompt, method.sampling_for(m, sample))
+                answer = self._request(prompt, m, method.sampling_for(m, sample))
             except self._openai.APIError as error:
                 wait = self._wait_after(error, requests)
                 if wait is not None:
@@ -106,8 +130,8 @@ class OpenAIGenerator:
             self._answered = True
             return answer
 
-    def _request(self, prompt: str, sampling: Sampling) -> Answer:
-        arguments = request_body(self._config, prompt, sampling)
+    def _request(self, prompt: str, m: int, sampling: Sampling) -> Answer:
+        arguments = request_body(self._config, prompt, m, sampling, by_schema=self._by_schema)
         for name, other in dict(self._renamed).items():
             value = arguments.pop(name, None)
             if other is not None:
@@ -162,7 +186,7 @@ class OpenAIGenerator:
             ) from None
         if status == 402 or (status == 429 and error.code == "insufficient_quota"):
             raise ProviderError(f"The account's credit is used up ({status}: {self._said(error)}).") from None
-        if status == 400 and requests <= 4 and self._rename(error):
+        if status in (400, 422) and requests <= 4 and self._rename(error):
             return None
         if status not in (408, 409, 429) and status < 500:
             raise RequestError(f"The endpoint refused the request ({status}: {self._said(error)}).") from None
@@ -183,8 +207,13 @@ class OpenAIGenerator:
         return wait
 
     def _rename(self, error: openai.APIStatusError) -> bool:
-        """Newer models take ``max_completion_tokens`` and no temperature: learn it from the refusal, once each."""
+        """Learn from a refusal, once each, what this model takes: newer ones take ``max_completion_tokens`` and no
+        temperature, older endpoints no schema.
+        """
         said = f"{error.param or ''} {self._said(error)}".lower()
+        if self._config.output == "auto" and any(word in said for word in _SCHEMA_WORDS):
+            self._by_schema = False
+            return True
         if "unsupported" not in said and "not support" not in said and "unsupported" not in (error.code or ""):
             return False
         for name, other in _REPLACEMENTS.items():
@@ -237,14 +266,19 @@ def parameters(config: SynthesisConfig) -> dict[str, object]:
         "base_url": _checked_url(config.base_url),
         "temperature": config.temperature,
         "max_output_tokens": config.max_output_tokens,
+        "output": config.output,
     }
 
 
-def request_body(config: SynthesisConfig, prompt: str, sampling: Sampling) -> dict[str, Any]:
-    """The body of a chat request, without the model."""
+def request_body(
+    config: SynthesisConfig, prompt: str, m: int, sampling: Sampling, *, by_schema: bool = False
+) -> dict[str, Any]:
+    """The body of a chat request, without the model. ``by_schema`` asks for JSON where the prompt ends in a list."""
     fixed = sampling.to_dict()
+    json_prompt = asking_for_json(prompt, m) if by_schema else None
     return {
-        "messages": [{"role": "user", "content": prompt}],
+        "messages": [{"role": "user", "content": json_prompt or prompt}],
+        **({"response_format": SCHEMA} if json_prompt else {}),
         "temperature": fixed.pop("temperature", config.temperature),
         "max_tokens": fixed.pop("max_output_tokens", config.max_output_tokens),
         **fixed,

@@ -36,7 +36,12 @@ class RecordedGenerator:
         """The methods there are recordings of."""
         return sorted(path.stem for path in self._folder.glob("*.jsonl"))
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
+    def prepare(self) -> None:
+        """Nothing to load."""
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
         path = self._folder / f"{method.name}.jsonl"
         if not path.exists():
             raise NotFoundError(

@@ -14,7 +14,7 @@ from cdp.records import Document
 from cdp.synthesis.generators import template_english as english
 from cdp.synthesis.generators import template_other as other
 from cdp.synthesis.generators.base import Answer
-from cdp.synthesis.generators.phrases import is_english
+from cdp.synthesis.generators.phrases import is_english, key_phrases
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.parsing import comparison_key
 
@@ -37,13 +37,27 @@ class TemplateGenerator:
     def cancel(self) -> None:
         """Nothing to give up: an answer is computed at once."""
 
-    def generate(self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0) -> Answer:
+    def prepare(self) -> None:
+        """Nothing to load."""
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
         """Up to ``m`` distinct queries; fewer only where the document holds no more material."""
         digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
         rng = random.Random(digest)
+        if method.from_queries:
+            return Answer(queries=(elaborated(query, document),), model=self.model)
         room = english if is_english(document.content) else other
         build = room.paraphrases if method.name == "paraphrase" else room.diverse
         return Answer(queries=tuple(distinct(build(document, rng))[:m]), model=self.model)
+
+
+def elaborated(query: str, document: Document) -> str:
+    """A stand-in for reasoning: the query with the key phrases of its document that it does not name itself."""
+    named = query.casefold()
+    phrases = [phrase for phrase in key_phrases(document.content) if phrase.casefold() not in named][:4]
+    return f"{query.rstrip()} ({', '.join(phrases)})" if phrases else query
 
 
 def distinct(queries: Sequence[str]) -> list[str]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cdp.errors import NotFoundError
+from cdp.config import SynthesisConfig
+from cdp.errors import ConfigError, NotFoundError
 from cdp.synthesis.methods.base import Method, Sampling, fill
+from cdp.synthesis.methods.examples import read_examples
 from cdp.synthesis.methods.own import NAME as OWN
 from cdp.synthesis.methods.own import own_method
 
@@ -22,15 +25,38 @@ def _registry() -> dict[str, Method]:
 METHODS: Mapping[str, Method] = MappingProxyType(_registry())
 """Every method by its name, in the order in which they are shown."""
 
+OTHER_CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {
+        "supervised": ("Supervised", "The human queries of an imported set; nothing is written."),
+        "pretrained": ("Pretrained", "No training: the checkpoint as it is, evaluated without any queries."),
+    }
+)
+"""Rows of the paper's tables that write no queries: title and help by name."""
 
-def get_method(name: str, template: str = "") -> Method:
-    """The method of that name; for ``own``, the one with the given template. NotFoundError offers the known ones."""
+
+def get_method(name: str, template: str = "", examples: str = "") -> Method:
+    """The method of that name; for ``own``, the one with the given template. NotFoundError offers the known ones.
+
+    ``examples`` (see ``read_examples``) stand in place of the project's in a few-shot method's prompt, which thereby
+    gets another hash; ConfigError where they cannot be used or the method shows none.
+    """
     if name == OWN:
         return own_method(template)
     try:
-        return METHODS[name]
+        method = METHODS[name]
     except KeyError:
         raise NotFoundError("synthesis method", name, known=[*METHODS, OWN]) from None
+    if not examples.strip():
+        return method
+    if method.few_shot is None:
+        shown = ", ".join(known.name for known in METHODS.values() if known.few_shot)
+        raise ConfigError(f"The method {name} shows no examples.", hint=f"Those that do: {shown}.")
+    return dataclasses.replace(method, template=method.few_shot(read_examples(examples, method.shown)))
 
 
-__all__ = ["METHODS", "OWN", "Method", "Sampling", "fill", "get_method", "own_method"]
+def method_of(config: SynthesisConfig) -> Method:
+    """The method that a configuration names, with its prompt or examples."""
+    return get_method(config.method, config.prompt, config.examples)
+
+
+__all__ = ["METHODS", "OTHER_CONDITIONS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]

@@ -5,16 +5,21 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from cdp.synthesis.methods.examples import Example
 from cdp.synthesis.parsing import Parsed, parse
 
-Kind = Literal["zero-shot", "few-shot", "own"]
+Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
 
-_FIELD = re.compile(r"\{(document|M)\}")
+LIST_TAIL = "Write exactly {M} queries as a numbered list, one per line, and nothing else.\n1."
+JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]}, and nothing else.'
+"""How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema."""
+
+_FIELD = re.compile(r"\{(document|M|query)\}")
 _FRAME_MARK = re.compile(r"<(?=\s*/?\s*document\b)", re.IGNORECASE)
 
 
@@ -40,6 +45,10 @@ class Method:
     ``template`` holds ``{document}`` and, where one call gives all M queries, ``{M}``. A method with ``one_per_call``
     is asked M times, with ``sampling`` for a single query and with ``several`` (and a seed per call) for more.
     ``read`` makes queries of a raw answer. ``order`` is its place among the methods shown.
+
+    ``few_shot`` makes the template of other examples than ours. A method with ``from_queries`` is asked once for each
+    query of an existing set, whose text is ``{query}``. One with ``generator`` needs no LLM: that generator alone
+    serves it. ``note`` is what must be said wherever the method is offered.
     """
 
     name: str
@@ -53,30 +62,46 @@ class Method:
     several: Sampling = field(default_factory=Sampling)
     max_document_tokens: int | None = None
     read: Callable[[str, int], Parsed] = parse
+    few_shot: Callable[[Sequence[Example]], str] | None = None
+    shown: tuple[str, ...] = ()
+    """The fields of an example that its prompt shows."""
+    from_queries: bool = False
+    generator: str = ""
+    note: str = ""
 
     @cached_property
     def prompt_hash(self) -> str:
         """Hex SHA-256 of the template: the same hash means the same prompt, whatever the document."""
         return hashlib.sha256(self.template.encode("utf-8")).hexdigest()
 
-    def render(self, document: str, m: int) -> str:
+    def render(self, document: str, m: int, query: str = "") -> str:
         """The prompt for one document and M queries. See ``fill``."""
-        return fill(self.template, document, m)
+        return fill(self.template, document, m, query if self.from_queries else None)
 
     def sampling_for(self, m: int, sample: int = 0) -> Sampling:
         """The fixed settings of one request: the ``sample``-th (from 0) of those for M queries."""
-        if not self.one_per_call or (m == 1 and sample == 0):
+        if not self.one_per_call or self.from_queries or (m == 1 and sample == 0):
             return self.sampling
         return dataclasses.replace(self.several, seed=sample)
 
 
-def fill(template: str, document: str, m: int) -> str:
+def fill(template: str, document: str, m: int, query: str | None = None) -> str:
     """``template`` with its fields filled in one pass, so that braces in the document stay what they are.
 
     The document cannot leave its frame: the ``<`` of every ``<document>`` or ``</document>`` inside it becomes ``‹``.
     """
     values = {"document": neutralise(document), "M": str(m)}
-    return _FIELD.sub(lambda match: values[match[1]], template)
+    if query is not None:
+        values["query"] = neutralise(" ".join(query.split()))
+    return _FIELD.sub(lambda match: values.get(match[1], match[0]), template)
+
+
+def asking_for_json(prompt: str, m: int) -> str | None:
+    """A rendered prompt that asks for JSON instead of the numbered list at its end; None where it ends otherwise."""
+    tail = LIST_TAIL.replace("{M}", str(m))
+    if not prompt.endswith(tail):
+        return None
+    return prompt.removesuffix(tail) + JSON_TAIL.replace("{M}", str(m))
 
 
 def neutralise(document: str) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.methods.base import LIST_TAIL, Method
 
-PROMPT = """\
+PROMPT = (
+    """\
 You write search queries for a retrieval system. Below is one document. Write {M} independent queries \
 that people could type when this document is what they need.
 
@@ -28,8 +29,9 @@ and never write "the document", "the text" or "the passage".
 {document}
 </document>
 
-Write exactly {M} queries as a numbered list, one per line, and nothing else.
-1."""
+"""
+    + LIST_TAIL
+)
 
 METHOD = Method(
     name="diverse",

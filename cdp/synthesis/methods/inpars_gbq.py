@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cdp.synthesis.methods.base import Method, Sampling
-from cdp.synthesis.methods.examples import EXAMPLES, shots
+from cdp.synthesis.methods.examples import EXAMPLES, Example, shots
 from cdp.synthesis.parsing import parse_line
 
 _SHOT = """\
@@ -14,20 +16,26 @@ Example {n}
 Good question: {question}
 Bad question: {plain}"""
 
-PROMPT = f"""\
-{shots(EXAMPLES[:3], _SHOT)}
 
-Example 4
+def prompt(examples: Sequence[Example]) -> str:
+    """The template with these examples."""
+    return f"""\
+{shots(examples, _SHOT)}
+
+Example {len(examples) + 1}
 <document>
 {{document}}
 </document>
 Good question:"""
 
+
 METHOD = Method(
     name="inpars_gbq",
     title="InPars-GBQ",
     help="Few-shot with good and bad questions as examples; one query per call, sampled for more than one.",
-    template=PROMPT,
+    template=prompt(EXAMPLES[:3]),
+    few_shot=prompt,
+    shown=("document", "question", "plain"),
     kind="few-shot",
     order=30,
     one_per_call=True,

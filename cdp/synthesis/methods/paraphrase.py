@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from cdp.synthesis.methods.base import Method
+from cdp.synthesis.methods.base import LIST_TAIL, Method
 
-PROMPT = """\
+PROMPT = (
+    """\
 You write search queries for a retrieval system. Below is one document. First decide, without writing it down, \
 what the ONE main question is that this document answers. Then ask that same question {M} times in different words.
 
@@ -20,8 +21,9 @@ and never write "the document", "the text" or "the passage".
 {document}
 </document>
 
-Write exactly {M} queries as a numbered list, one per line, and nothing else.
-1."""
+"""
+    + LIST_TAIL
+)
 
 METHOD = Method(
     name="paraphrase",

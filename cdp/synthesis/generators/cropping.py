@@ -1,0 +1,80 @@
+"""The ``cropping`` generator of dragon_s_paper: a document's sentences by a cross-encoder's scores.
+
+There is no stand-in for the cross-encoder here: with another scorer the method would not be the one that it is named
+after.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdp.config import SynthesisConfig
+from cdp.errors import ModelError
+from cdp.records import Document
+from cdp.synthesis.generators.base import Answer, RequestError
+from cdp.synthesis.generators.locate import loading_failed, locate
+from cdp.synthesis.generators.phrases import sentences
+from cdp.synthesis.methods.base import Method
+from cdp.synthesis.parsing import LONGEST_QUERY
+
+HINT = "Set ranker to the name or folder of a cross-encoder that scores relevance."
+
+LONGEST_PAIR = 512
+"""Tokens of sentence and document that the cross-encoder reads at most."""
+
+
+class CroppingGenerator:
+    """Up to M sentences of a document, by score; ties in the order of the document."""
+
+    name = "cropping"
+    concurrency = 1
+    is_llm = False
+
+    def __init__(self, config: SynthesisConfig) -> None:
+        self.model = config.ranker
+        self._gpus = config.gpus
+        self._encoder: Any = None
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        return {"ranker": self.model}
+
+    def prepare(self) -> None:
+        if self._encoder is None:
+            self._encoder = _load(self.model, self._gpus)
+
+    def cancel(self) -> None:
+        """Nothing to give up: one document takes no time worth the name."""
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
+        self.prepare()
+        candidates = list(dict.fromkeys(text for text in sentences(document.text) if len(text) <= LONGEST_QUERY))
+        if not candidates:
+            raise RequestError(f"There is no sentence in it of at most {LONGEST_QUERY} characters.")
+        clean = document.content.encode("utf-8", "replace").decode("utf-8")
+        scores = self._encoder.predict(
+            [(text.encode("utf-8", "replace").decode("utf-8"), clean) for text in candidates], show_progress_bar=False
+        )
+        best = sorted(range(len(candidates)), key=lambda place: (-float(scores[place]), place))
+        return Answer(queries=tuple(candidates[place] for place in best[:m]), model=self.model)
+
+
+def _load(name: str, gpus: int | None) -> Any:
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    on_gpu = gpus != 0 and torch.cuda.is_available()
+    source, local = locate(name, "cross-encoder", HINT)
+    try:
+        encoder = CrossEncoder(source, device="cuda" if on_gpu else "cpu", local_files_only=local)
+    except (OSError, ValueError, ImportError, KeyError, RuntimeError, TypeError) as error:
+        raise loading_failed(error, name, "cross-encoder", HINT) from None
+    if encoder.num_labels != 1:
+        raise ModelError(
+            f"The model {name} gives {encoder.num_labels} scores per pair, not one.",
+            hint=HINT,
+        )
+    encoder.max_seq_length = min(encoder.max_seq_length or LONGEST_PAIR, LONGEST_PAIR)
+    return encoder

@@ -1,0 +1,259 @@
+"""The ``transformers`` generator: a local instruct model, batched by length, on a GPU where there is one.
+
+The model is loaded by ``prepare`` and nothing heavier than the standard library before, so that the dashboard can name
+this generator without loading torch. A batch that does not fit in memory is halved until it does.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdp.config import SynthesisConfig
+from cdp.records import Document
+from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
+from cdp.synthesis.generators.batching import Batcher
+from cdp.synthesis.generators.locate import loading_failed, locate
+from cdp.synthesis.methods.base import Method, Sampling
+from cdp.workspace import sha256_text
+
+HINT = "Give the name or the folder of an instruct model, or use another generator."
+
+LOOK_AHEAD = 8
+"""So many batches of prompts wait at once, for batches of similar length to be made of them."""
+
+
+@dataclass(frozen=True)
+class _Prompt:
+    tokens: tuple[int, ...]
+    temperature: float
+    top_p: float
+    seed: int
+
+
+class LocalModelGenerator:
+    """Answers of one causal language model. ``model`` is a name on the hub or a folder."""
+
+    name = "transformers"
+    is_llm = True
+
+    def __init__(self, config: SynthesisConfig) -> None:
+        self.model = config.model_name
+        self.concurrency = LOOK_AHEAD * config.batch_size
+        self._config = config
+        self._lock = threading.Lock()
+        self._cancelled = threading.Event()
+        self._loaded: tuple[Any, Any] | None = None
+        self._largest = config.batch_size
+        self._batches: dict[tuple[int, tuple[str, ...]], Batcher[_Prompt, Answer]] = {}
+
+    @property
+    def parameters(self) -> dict[str, object]:
+        config = self._config
+        return {
+            "temperature": config.temperature,
+            "max_output_tokens": config.max_output_tokens,
+            "seed": config.seed,
+            "generator": self.name,
+        }
+
+    def prepare(self) -> None:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = _load(self.model, self._config.gpus)
+
+    def cancel(self) -> None:
+        self._cancelled.set()
+        with self._lock:
+            batches = list(self._batches.values())
+        for batcher in batches:
+            batcher.cancel(Cancelled())
+
+    def generate(
+        self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
+    ) -> Answer:
+        if self._cancelled.is_set():
+            raise Cancelled
+        self.prepare()
+        assert self._loaded is not None
+        tokenizer, model = self._loaded
+        sampling = method.sampling_for(m, sample)
+        longest = sampling.max_output_tokens or self._config.max_output_tokens
+        tokens = _encode(tokenizer, prompt)
+        room = getattr(model.config, "max_position_embeddings", None)
+        if room is not None and len(tokens) + 1 > room:
+            raise RequestError(
+                f"The prompt has {len(tokens)} tokens, more than the {room} that {self.model} reads.",
+                hint="Lower max_document_tokens.",
+            )
+        item = _Prompt(tokens, *self._drawing(sampling, prompt))
+        return self._batcher(longest, sampling.stop)(item, len(tokens))
+
+    def _drawing(self, sampling: Sampling, prompt: str) -> tuple[float, float, int]:
+        """Temperature, top_p and a seed of this request's own: it draws the same in whatever batch it ends up."""
+        temperature = self._config.temperature if sampling.temperature is None else sampling.temperature
+        digest = sha256_text(str(self._config.seed), str(sampling.seed or 0), prompt)
+        return temperature, 1.0 if sampling.top_p is None else sampling.top_p, int(digest[:15], 16)
+
+    def _batcher(self, longest: int, stop: tuple[str, ...]) -> Batcher[_Prompt, Answer]:
+        with self._lock:
+            key = (longest, stop)
+            if key not in self._batches:
+                self._batches[key] = Batcher(lambda items: self._answers(items, longest, stop), self._config.batch_size)
+            return self._batches[key]
+
+    def _answers(self, prompts: Sequence[_Prompt], longest: int, stop: tuple[str, ...]) -> list[Answer]:
+        """One answer per prompt; a batch too large for the GPU's memory is halved, and later ones stay so small."""
+        import torch
+
+        done: list[Answer] = []
+        while len(done) < len(prompts):
+            if self._cancelled.is_set():
+                raise Cancelled
+            part = prompts[len(done) : len(done) + self._largest]
+            try:
+                done += self._generate(part, longest, stop)
+            except torch.cuda.OutOfMemoryError:
+                if len(part) == 1:
+                    raise
+                torch.cuda.empty_cache()
+                self._largest = len(part) // 2
+        return done
+
+    def _generate(self, prompts: Sequence[_Prompt], longest: int, stop: tuple[str, ...]) -> list[Answer]:
+        import torch
+        from transformers import LogitsProcessorList, StoppingCriteriaList
+
+        assert self._loaded is not None
+        tokenizer, model = self._loaded
+        width = max(len(prompt.tokens) for prompt in prompts)
+        room = getattr(model.config, "max_position_embeddings", None)
+        pad = tokenizer.pad_token_id
+        ids = torch.tensor([[pad] * (width - len(p.tokens)) + list(p.tokens) for p in prompts], device=model.device)
+        mask = torch.tensor([[0] * (width - len(p.tokens)) + [1] * len(p.tokens) for p in prompts], device=model.device)
+        criteria = [_Stop(tokenizer, width, stop, self._cancelled)]
+        with torch.inference_mode():
+            out = model.generate(
+                input_ids=ids,
+                attention_mask=mask,
+                max_new_tokens=longest if room is None else max(1, min(longest, room - width)),
+                do_sample=False,
+                num_beams=1,
+                pad_token_id=pad,
+                logits_processor=LogitsProcessorList([_Draw(prompts)]) if any(p.temperature for p in prompts) else None,
+                stopping_criteria=StoppingCriteriaList(criteria),
+            )
+        if self._cancelled.is_set():
+            raise Cancelled
+        ends = _end_tokens(model, tokenizer)
+        return [
+            _answer(tokenizer, row, prompt, ends, stop, self.model)
+            for row, prompt in zip(out[:, width:].tolist(), prompts, strict=True)
+        ]
+
+
+def _answer(
+    tokenizer: Any, row: list[int], prompt: _Prompt, ends: set[int], stop: tuple[str, ...], model: str
+) -> Answer:
+    """The text of one row up to its end token or stop text, with the tokens that it took."""
+    length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
+    text, stopped = until(tokenizer.decode(row[:length], skip_special_tokens=True), stop)
+    ended = stopped or any(token in ends for token in row)
+    usage = Usage(len(prompt.tokens), length, 1)
+    return Answer(text=text, usage=usage, model=model, finish_reason="stop" if ended else "length")
+
+
+def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
+    """``text`` up to the first stop text, and whether there is one; stop texts before any other text do not count."""
+    for mark in stop:
+        text = text.removeprefix(mark)
+    first = min((place for mark in stop if (place := text.find(mark)) >= 0), default=-1)
+    return (text, False) if first < 0 else (text[:first], True)
+
+
+class _Draw:
+    """Sampling row by row: Gumbel noise from each row's own seed makes the largest score a draw at its temperature."""
+
+    def __init__(self, prompts: Sequence[_Prompt]) -> None:
+        import torch
+
+        self._prompts = prompts
+        self._generators = [torch.Generator().manual_seed(prompt.seed) for prompt in prompts]
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        import torch
+
+        scores = scores.float().clone()
+        for row, (prompt, generator) in enumerate(zip(self._prompts, self._generators, strict=True)):
+            if prompt.temperature == 0:
+                continue
+            values = scores[row] / prompt.temperature
+            if prompt.top_p < 1:
+                ordered, order = values.sort(descending=True)
+                share = ordered.softmax(-1)
+                beyond = share.cumsum(-1) - share >= prompt.top_p
+                values[order[beyond]] = -float("inf")
+            noise = torch.empty(values.shape).exponential_(generator=generator).to(values.device)
+            scores[row] = values - torch.log(noise)
+        return scores
+
+
+class _Stop:
+    """Rows are done at a stop text, and all of them when the run is cancelled."""
+
+    def __init__(self, tokenizer: Any, width: int, stop: tuple[str, ...], cancelled: threading.Event) -> None:
+        self._tokenizer = tokenizer
+        self._width = width
+        self._stop = stop
+        self._cancelled = cancelled
+
+    def __call__(self, input_ids: Any, scores: Any, **_: Any) -> Any:
+        import torch
+
+        if self._cancelled.is_set():
+            return torch.ones(len(input_ids), dtype=torch.bool, device=input_ids.device)
+        done = [False] * len(input_ids)
+        if self._stop:
+            texts = self._tokenizer.batch_decode(input_ids[:, self._width :], skip_special_tokens=True)
+            done = [until(text, self._stop)[1] for text in texts]
+        return torch.tensor(done, dtype=torch.bool, device=input_ids.device)
+
+
+def _encode(tokenizer: Any, prompt: str) -> tuple[int, ...]:
+    """The prompt as the one turn of a chat; as plain text for a model without a chat template."""
+    clean = prompt.encode("utf-8", "replace").decode("utf-8")
+    if getattr(tokenizer, "chat_template", None):
+        turn = [{"role": "user", "content": clean}]
+        text = tokenizer.apply_chat_template(turn, tokenize=False, add_generation_prompt=True)
+        return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+    return tuple(tokenizer(clean)["input_ids"])
+
+
+def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
+    configured = model.generation_config.eos_token_id
+    found = configured if isinstance(configured, list) else [configured]
+    return {token for token in (*found, tokenizer.eos_token_id) if token is not None}
+
+
+def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
+    """Tokenizer and model, in evaluation mode; ModelError where they cannot be had."""
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    use_gpu = gpus != 0 and torch.cuda.is_available()
+    source, local = locate(name, "model", HINT)
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local)
+        model = AutoModelForCausalLM.from_pretrained(
+            source, dtype="auto" if use_gpu else torch.float32, local_files_only=local
+        )
+    except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
+        raise loading_failed(error, name, "model", HINT) from None
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token_id = 0
+    placed: Any = model
+    return tokenizer, placed.to("cuda" if use_gpu else "cpu").eval()

@@ -1,0 +1,68 @@
+"""What a synthesis job has to do: which documents, and for a method that works from queries, which queries of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from cdp.config import SynthesisConfig
+from cdp.corpus import CorpusManifest, iter_documents
+from cdp.errors import ConfigError
+from cdp.records import Document
+from cdp.synthesis import query_sets
+from cdp.synthesis.methods import Method
+from cdp.workspace import Workspace
+
+
+@dataclass(frozen=True)
+class Item:
+    """One document, its position in the corpus, and the queries it comes with."""
+
+    position: int
+    document: Document
+    queries: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Work:
+    """``documents`` are to be asked about, which lie among the first ``positions`` of the corpus."""
+
+    corpus_id: str
+    positions: int
+    documents: int
+    source: str = ""
+
+    @classmethod
+    def of(cls, workspace: Workspace, config: SynthesisConfig, method: Method, corpus: CorpusManifest) -> Work:
+        """ConfigError where the method's source is missing, unfinished, or belongs to another corpus."""
+        positions = min(config.limit or corpus.n_documents, corpus.n_documents)
+        if not method.from_queries:
+            return cls(corpus.id, positions, positions)
+        if not config.source:
+            raise ConfigError(
+                f"The method {method.name} works from existing queries.",
+                hint="Set source to a query set of the corpus.",
+            )
+        source = query_sets.resolve_query_set(workspace, config.source)
+        if source.corpus_hash != corpus.content_hash:
+            raise ConfigError(f"The query set {source.name!r} belongs to another corpus, {source.corpus_id}.")
+        if not source.complete:
+            raise ConfigError(f"The query set {source.name!r} is not finished.", hint="Resume its job first.")
+        found = sum(line["position"] < positions for line in query_sets.iter_lines(workspace, source.id))
+        return cls(corpus.id, positions, found, source.id)
+
+    def items(self, workspace: Workspace, *, start: int = 0) -> Iterator[Item]:
+        """The documents from position ``start`` on, streamed, in the order of the corpus."""
+        documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
+        places = enumerate(documents, start=start)
+        if not self.source:
+            for position, document in places:
+                yield Item(position, document)
+            return
+        for line in query_sets.iter_lines(workspace, self.source):
+            if not start <= line["position"] < self.positions:
+                continue
+            for position, document in places:
+                if position == line["position"]:
+                    yield Item(position, document, tuple(line["queries"]))
+                    break

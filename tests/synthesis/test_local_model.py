@@ -1,0 +1,189 @@
+"""The transformers generator on a tiny decoder: batches by length, its own seed per request, stop texts, limits."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from cdp.config import SynthesisConfig
+from cdp.errors import ModelError
+from cdp.records import Document
+from cdp.synthesis import METHODS, generate_for, make_generator, query_sets
+from cdp.synthesis.generators import Cancelled, RequestError
+from cdp.synthesis.generators.batching import Batcher
+from cdp.synthesis.generators.local_model import LocalModelGenerator, until
+from cdp.synthesis.run import Run
+from tests.support import REPOSITORY
+from tests.synthesis.conftest import CorpusMaker, JobMaker
+from tests.synthesis.models import tiny_writer
+
+pytestmark = pytest.mark.slow
+DOCUMENT = Document("d1", "Basalt is a dark rock. It forms when lava cools.", "Basalt")
+
+
+@pytest.fixture(scope="module")
+def writer(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_writer(tmp_path_factory.mktemp("writer"))
+
+
+def local(writer: Path, **settings: object) -> LocalModelGenerator:
+    values = {"corpus": "c", "generator": "transformers", "model": str(writer), "max_output_tokens": 24, **settings}
+    made = make_generator(SynthesisConfig.from_dict(values))
+    assert isinstance(made, LocalModelGenerator)
+    return made
+
+
+def ask(made: LocalModelGenerator, prompt: str, method: str = "diverse", m: int = 2, sample: int = 0) -> str:
+    return made.generate(prompt, DOCUMENT, METHODS[method], m, sample=sample).text
+
+
+def test_greedy_answers_are_those_of_the_model_itself(writer: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    prompts = ["Short one.", "A prompt that is a good deal longer than the other ones are.", "Middle sized prompt."]
+    made = local(writer, batch_size=4)
+    with ThreadPoolExecutor(3) as pool:
+        answers = list(pool.map(lambda prompt: ask(made, prompt), prompts))
+    tokenizer = AutoTokenizer.from_pretrained(writer)
+    model = AutoModelForCausalLM.from_pretrained(writer, dtype=torch.float32).eval()
+    for prompt, answer in zip(prompts, answers, strict=True):
+        text = f"[user] {prompt}\n[assistant] "
+        ids = tokenizer(text, return_tensors="pt", add_special_tokens=False).input_ids
+        out = model.generate(ids, attention_mask=torch.ones_like(ids), max_new_tokens=24, do_sample=False)
+        assert answer == tokenizer.decode(out[0, ids.shape[1] :], skip_special_tokens=True)
+        assert answer
+
+
+def test_tokens_are_counted_and_an_answer_at_the_limit_counts_as_cut_off(writer: Path) -> None:
+    made = local(writer)
+    answer = made.generate("Say something.", DOCUMENT, METHODS["diverse"], 2)
+    assert answer.usage.input_tokens == len("[user] Say something.\n[assistant] ")
+    assert 0 < answer.usage.output_tokens <= 24
+    assert answer.usage.requests == 1
+    assert answer.finish_reason == ("length" if answer.usage.output_tokens == 24 else "stop")
+
+
+def test_a_sampled_answer_depends_on_its_seed_and_not_on_its_batch(writer: Path) -> None:
+    prompts = ["One prompt.", "Quite another prompt, a longer one.", "And a third."]
+    alone = [ask(local(writer, temperature=0.9), prompt) for prompt in prompts]
+    together = local(writer, temperature=0.9)
+    with ThreadPoolExecutor(3) as pool:
+        assert list(pool.map(lambda prompt: ask(together, prompt), prompts)) == alone
+    assert ask(local(writer, temperature=0.9, seed=1), prompts[0]) != alone[0]
+    assert ask(together, prompts[0], "drama", 3, sample=1) != ask(together, prompts[0], "drama", 3, sample=2)
+
+
+def test_draws_follow_the_softmax_at_their_temperature(writer: Path) -> None:
+    import torch
+
+    from cdp.synthesis.generators.local_model import _Draw, _Prompt
+
+    scores = torch.tensor([2.0, 1.0, 0.0, -1.0])
+    n = 4000
+    drawn = _Draw([_Prompt((), 0.5, 1.0, seed) for seed in range(n)])(None, scores.repeat(n, 1)).argmax(-1)
+    shares = torch.bincount(drawn, minlength=4) / n
+    assert torch.allclose(shares, (scores / 0.5).softmax(-1), atol=0.03)
+    nucleus = _Draw([_Prompt((), 1.0, 0.6, seed) for seed in range(500)])(None, scores.repeat(500, 1)).argmax(-1)
+    assert set(nucleus.tolist()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "stopped"),
+    [("a question\nanother", "a question", True), ("\na question", "a question", False), ("no end", "no end", False)],
+)
+def test_an_answer_ends_at_its_stop_text(text: str, kept: str, stopped: bool) -> None:
+    assert until(text, ("\n",)) == (kept, stopped)
+
+
+def test_a_prompt_too_long_for_the_model_fails_alone(tmp_path: Path) -> None:
+    made = local(tiny_writer(tmp_path / "small", positions=64))
+    with pytest.raises(RequestError, match="more than the 64"):
+        ask(made, "x" * 100)
+    assert ask(made, "short") is not None
+
+
+def test_a_missing_model_is_one_sentence(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        local(tmp_path / "nothing").prepare()
+
+
+def test_a_cancelled_generation_ends_soon(writer: Path) -> None:
+    made = local(writer, max_output_tokens=1900)
+    made.prepare()
+    threading.Timer(0.3, made.cancel).start()
+    with pytest.raises(Cancelled):
+        all(ask(made, f"prompt {number}") is not None for number in range(1000))
+    with pytest.raises(Cancelled):
+        ask(made, "later")
+
+
+def test_a_run_over_a_corpus_generates_or_lists_every_document(
+    writer: Path, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    corpus = make_corpus(12)
+    job = make_job(
+        corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, batch_size=4, max_output_tokens=60,
+        gpus=0,
+    )  # fmt: skip
+    result = Run(job).execute()
+    assert result["n_documents"] + result["failures"] == 12
+    assert result["complete"]
+    assert result["usage"]["output_tokens"] > 0
+    manifest = query_sets.load(job.workspace, result["query_set"])
+    assert (manifest.generator, manifest.model) == ("transformers", str(writer))
+    again = Run(make_job(**job.config)).execute()
+    assert again["usage"]["requests"] == 0
+
+
+def test_naming_the_generator_loads_no_torch() -> None:
+    code = (
+        "import sys; from cdp.config import SynthesisConfig; from cdp.synthesis import make_generator;"
+        "make_generator(SynthesisConfig(corpus='c', generator='transformers'));"
+        "print('torch' in sys.modules, 'transformers' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "False"]
+
+
+def test_batches_hold_items_of_like_size_and_never_leave_the_oldest_waiting() -> None:
+    batches: list[list[int]] = []
+
+    def answer(items: Sequence[int]) -> list[int]:
+        batches.append(list(items))
+        time.sleep(0.01)
+        return [2 * item for item in items]
+
+    batcher: Batcher[int, int] = Batcher(answer, 4)
+    sizes = [(i * 37) % 101 for i in range(64)]
+    with ThreadPoolExecutor(64) as pool:
+        assert list(pool.map(lambda size: batcher(size, size), sizes)) == [2 * size for size in sizes]
+    assert max(map(len, batches)) <= 4
+    assert sum(map(len, batches)) == 64
+    spread = sum(max(batch) - min(batch) for batch in batches) / len(batches)
+    assert spread < 30
+
+
+def test_an_error_reaches_the_calls_of_its_batch_alone() -> None:
+    def answer(items: Sequence[int]) -> list[int]:
+        if any(item < 0 for item in items):
+            raise ValueError("negative")
+        return list(items)
+
+    batcher: Batcher[int, int] = Batcher(answer, 2)
+    with pytest.raises(ValueError, match="negative"):
+        batcher(-1, 1)
+    assert batcher(3, 1) == 3
+
+
+def test_queries_of_the_tiny_model_are_parsed_or_counted(writer: Path) -> None:
+    generation = generate_for(DOCUMENT, METHODS["diverse"], 3, local(writer, max_output_tokens=40))
+    assert len(generation.queries) == 3 or generation.problems["too_few"] == 3 - len(generation.queries)
+    assert generation.raw
