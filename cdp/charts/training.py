@@ -16,20 +16,25 @@ LABELS = {
     "pairs_per_second": "pairs per second",
     "memory_mib": "memory (MiB)",
     "gpu_memory_mib": "GPU memory (MiB)",
-    "ndcg@10": "dev NDCG@10 (%)",
+    "ndcg_at_10": "dev NDCG@10 (%)",
 }
 
 
-def curve(runs: Mapping[str, Sequence[Mapping[str, Any]]], measure: str, *, height: int = 280) -> go.Figure:
+def curve(
+    runs: Mapping[str, Sequence[Mapping[str, Any]]],
+    measure: str,
+    *,
+    height: int = 280,
+    palette: Mapping[str, str] | None = None,
+) -> go.Figure:
     """One measure over the steps, one line per run. Each run is a list of the lines of its ``metrics.jsonl``."""
     chart = figure(x="step", y=LABELS.get(measure, measure), height=height, legend=len(runs) > 1)
-    palette = colours(list(runs))
-    factor = 100.0 if measure.startswith("ndcg") else 1.0
+    palette = palette or colours(list(runs))
     for i, (name, lines) in enumerate(runs.items()):
         points = [(line["step"], line[measure]) for line in lines if line.get(measure) is not None]
         chart.add_scatter(
             x=[step for step, _ in points],
-            y=[value * factor for _, value in points],
+            y=[value for _, value in points],
             mode="lines+markers" if len(points) < 40 else "lines",
             name=plain(name),
             line={"color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},

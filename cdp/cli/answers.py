@@ -11,7 +11,7 @@ from cdp.cli import text as show
 from cdp.errors import ConfigError
 from cdp.workspace import Workspace
 
-DONE, FAILED, BAD_INPUT = 0, 1, 2
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
@@ -25,12 +25,18 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
     from cdp.services import jobs
 
     if not a.wait:
-        job = jobs.show(workspace, job_id)
+        job = jobs.show(workspace, job_id, with_size=False)
         return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
     try:
-        job = jobs.wait(workspace, job_id, show.Progress())
+        job = jobs.wait(workspace, job_id, show.Progress(lambda: jobs.latest(workspace, job_id)))
     except KeyboardInterrupt:
-        print(f"\n{job_id} goes on in the background: jobs show {job_id}, jobs stop {job_id}", file=sys.stderr)
+        print(
+            f"\n{job_id} goes on in the background. Follow it: jobs wait {job_id} · end it: jobs stop {job_id}",
+            file=sys.stderr,
+        )
+        if a.json:
+            job = jobs.show(workspace, job_id, with_size=False)
+            say(a, {"id": job.id, "state": str(job.state)}, "")
         return DONE
     outcome = jobs.outcome(workspace, job.id)
     say(a, {"id": job.id, "state": str(job.state), **outcome}, show.ended(job, outcome))

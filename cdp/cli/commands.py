@@ -1,7 +1,7 @@
 """The command line: a thin adapter over ``cdp.services``.
 
-Exit code 0: done; 1: the job failed; 2: bad input, one line on stderr. With ``--json`` the answer is one JSON value on
-stdout and nothing else; progress goes to stderr.
+Exit code 0: done; 1: the job failed; 2: bad input, one line on stderr; 130: interrupted. With ``--json`` the answer is
+one JSON value on stdout and nothing else; progress goes to stderr.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cdp import __version__
 from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, say, settings, started
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started
 from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.workspace import Workspace
@@ -37,6 +37,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
+    except KeyboardInterrupt:
+        print("cdp: interrupted", file=sys.stderr)
+        return INTERRUPTED
 
 
 # corpus, benchmark
@@ -225,8 +228,9 @@ def jobs_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
     found = jobs.every(workspace)
-    columns = ["id", "kind", "state", "phase", "done", "total", "created"]
-    return say(a, [job.to_dict() for job in found], show.table(found, columns, "No job yet."))
+    rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
+             "created": j.created} for j in found]  # fmt: skip
+    return say(a, [job.to_dict() for job in found], show.table(rows, list(rows[0]) if rows else [], "No job yet."))
 
 
 def jobs_show(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -239,8 +243,11 @@ def jobs_show(workspace: Workspace, a: argparse.Namespace) -> int:
 def jobs_logs(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
-    for text in jobs.follow(workspace, a.id, follow=a.follow):
-        print(text, end="", flush=True)
+    try:
+        for text in jobs.follow(workspace, a.id, follow=a.follow):
+            print(text, end="", flush=True)
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
     return DONE
 
 
@@ -248,7 +255,7 @@ def jobs_stop(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
     job = jobs.stop(workspace, a.id)
-    return say(a, job.to_dict(), f"{job.id}: {job.state}")
+    return say(a, job.to_dict(), show.job(job))
 
 
 def jobs_wait(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -256,6 +263,28 @@ def jobs_wait(workspace: Workspace, a: argparse.Namespace) -> int:
 
     a.wait = True
     return started(workspace, a, jobs.show(workspace, a.id).id)
+
+
+def jobs_clone(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import clone
+
+    return started(workspace, a, clone.start(workspace, a.id, settings(a)))
+
+
+def jobs_delete(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import jobs
+
+    job = jobs.show(workspace, a.id, with_size=False)
+    parts = jobs.sizes(workspace, job.id)
+    held = ", ".join(f"{name} {show.job_words.size(n)}" for name, n in parts.items())
+    if not a.yes:
+        if not sys.stdin.isatty():
+            raise ConfigError(f"{job.id} would be deleted with all it made ({held}).", hint="Say --yes to delete it.")
+        print(f"Delete {job.id} with all it made ({held})? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            return say(a, {"id": job.id, "deleted": False}, "nothing was deleted")
+    jobs.delete(workspace, job.id)
+    return say(a, {"id": job.id, "deleted": True, "bytes": parts["total"]}, f"{job.id} is deleted ({held})")
 
 
 def jobs_resume(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -231,6 +231,16 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "jobs logs": ("jobs_logs", "a job's log", [one_id, ("-f", {"dest": "follow", "action": "store_true"})]),
         "jobs wait": ("jobs_wait", "follow a job to its end; Ctrl-C leaves it running", [one_id]),
         "jobs stop": ("jobs_stop", "ask a job to save what it has and end", [one_id]),
+        "jobs clone": (
+            "jobs_clone",
+            "start a job once more, with changed settings",
+            [one_id, SET, WAIT],
+        ),
+        "jobs delete": (
+            "jobs_delete",
+            "delete a job that has ended, with everything it made",
+            [one_id, ("--yes", {"action": "store_true", "help": "do not ask"})],
+        ),
         "jobs resume": ("jobs_resume", "go on with a job from its last checkpoint", [one_id, WAIT]),
         "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
         "catalog query": ("catalog_query", "run a read-only SQL query", [("sql", {"help": "the query"})]),

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import math
+import shutil
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from cdp.services import job_words
 
 LONGEST_CELL = 60
 
@@ -205,16 +209,19 @@ def comparison(found: Any) -> str:
 
 
 def job(view: Any) -> str:
-    """One job in a few lines."""
-    lines = [f"{view.id}: {view.state}" + (f", attempt {view.attempt}" if view.attempt > 1 else "")]
+    """One job: its state and what that means, how far it is, and what went wrong with the end of its log."""
+    kind = job_words.KINDS.get(view.kind, view.kind)
+    attempt = f", attempt {view.attempt}" if view.attempt > 1 else ""
+    lines = [f"{view.id}: {view.state} ({kind.lower()}{attempt})", job_words.sentence(view)]
     if view.active and view.total:
-        lines.append(progress_line(view))
-    if view.message:
-        lines.append(view.message)
-    if view.failure:
-        lines.append(f"{view.failure['message']} {view.failure.get('hint', '')}".strip())
-        lines += [f"  | {line}" for line in view.failure.get("log_tail", [])[-10:]]
-    return "\n".join(lines)
+        lines.append(job_words.doing(view))
+    held = [job_words.rate(view), *(f"{value} of {name}" for name, value in job_words.memory(view))]
+    lines.append(" · ".join(part for part in (*view.devices, *held) if part))
+    message, hint, tail = job_words.failure(view)
+    lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
+    if view.size is not None:
+        lines.append(f"{job_words.size(view.size)} in {view.folder}")
+    return "\n".join(line for line in lines if line)
 
 
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:
@@ -226,44 +233,48 @@ def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def progress_line(view: Any) -> str:
-    """Phase, how far, how long still."""
-    parts = [view.phase or str(view.state)]
-    if view.total:
-        parts.append(f"{view.done:,} of {view.total:,} {view.unit} ({view.fraction:.0%})")
-    if view.eta_s is not None:
-        parts.append(f"{duration(view.eta_s)} left")
-    return " · ".join(parts)
+def bar(fraction: float, width: int = 20) -> str:
+    """``█████▌              ``: how much is done, in eighths of a character."""
+    eighths = round(8 * width * min(1.0, max(0.0, fraction)))
+    whole, rest = divmod(eighths, 8)
+    return ("█" * whole + (" ▏▎▍▌▋▊▉"[rest] if rest else "")).ljust(width, "·")
 
 
-def duration(seconds: float) -> str:
-    """Seconds as people say them."""
-    seconds = max(0, round(seconds))
-    if seconds < 60:
-        return f"{seconds} s"
-    if seconds < 3600:
-        return f"{seconds // 60} min {seconds % 60:02} s"
-    return f"{seconds // 3600} h {seconds % 3600 // 60:02} min"
+def progress_line(view: Any, latest: Mapping[str, Any] | None = None) -> str:
+    """A job's progress as the page shows it: the bar, how far, how long still, and a training's newest figures."""
+    if str(view.state) == "queued":
+        return f"{job_words.doing(view)} · {job_words.sentence(view)}"
+    figures = [f"{name} {value}" for name, value in job_words.figures(latest or {})]
+    if not figures:
+        figures = [job_words.rate(view), *(f"{name} {value}" for name, value in job_words.memory(view))]
+    drawn = f"[{bar(view.fraction)}]" if view.active and view.total else ""
+    words = " · ".join(part for part in (job_words.doing(view), *figures) if part)
+    return f"{drawn} {words}".strip()
 
 
 class Progress:
-    """Shows each view of a job on stderr: one changing line on a terminal, a line every ten seconds elsewhere."""
+    """Shows each view of a job on stderr: one changing line on a terminal, a line every ten seconds elsewhere.
 
-    def __init__(self) -> None:
-        self.last = ""
-        self.said = 0.0
+    ``latest`` gives the newest values of the job's live metrics.
+    """
+
+    EVERY_S = 10.0
+
+    def __init__(self, latest: Callable[[], Mapping[str, Any]] = dict) -> None:
+        self.latest = latest
+        self.phase = ""
+        self.said = -math.inf
 
     def __call__(self, view: Any) -> None:
-        if view.state == "queued":
-            waiting = f"number {view.position} in the queue" if view.position else "queued"
-            text = view.message or waiting
-        else:
-            text = progress_line(view)
+        phase = f"{view.state} {view.phase} {view.position}"
         terminal = sys.stderr.isatty()
+        if not terminal and phase == self.phase and time.monotonic() - self.said < self.EVERY_S:
+            return
+        self.phase, self.said = phase, time.monotonic()
+        text = progress_line(view, self.latest() if view.active else None)
         if terminal:
-            end = "\r" if view.active else "\n"
-            print(f"\x1b[2K{text}", end=end, file=sys.stderr, flush=True)
-        elif text.split(" · ")[0] != self.last or time.monotonic() - self.said > 10:
+            width = max(20, shutil.get_terminal_size().columns - 1)
+            shown = text if len(text) <= width else f"{text[: width - 1]}…"
+            print(f"\r\x1b[2K{shown}", end="" if view.active else "\n", file=sys.stderr, flush=True)
+        else:
             print(text, file=sys.stderr, flush=True)
-            self.said = time.monotonic()
-        self.last = text.split(" · ")[0]

@@ -19,6 +19,7 @@ from cdp.jobs.state import JobFiles, JobState, State, derive
 from cdp.jobs.view import (
     JobView,
     follow_log,
+    list_active,
     list_jobs,
     read_log,
     read_metrics,
@@ -42,6 +43,7 @@ __all__ = [
     "delete_many",
     "derive",
     "follow_log",
+    "list_active",
     "list_gpus",
     "list_jobs",
     "load_spec",

@@ -143,6 +143,10 @@ class Queue:
                 places[name.job_id] = counts[name.lane]
         return places
 
+    def job_ids(self) -> list[str]:
+        """The jobs that have a ticket: all that are active, and perhaps some that were cut off."""
+        return list(dict.fromkeys(name.job_id for name in self._names()))
+
     def changed(self) -> int:
         """A number that changes whenever a ticket comes, goes or is granted: cheap to ask again and again."""
         with suppress(OSError):

@@ -103,6 +103,20 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
     return sorted(found, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
 
 
+def list_active(workspace: Workspace) -> list[JobView]:
+    """The jobs that are queued or at work, the newest first. Each has a ticket, so those that ended are not read."""
+    queue = Queue(workspace)
+    positions = queue.positions()
+    found = []
+    for job_id in queue.job_ids():
+        try:
+            found.append(_view(workspace, read_spec(workspace.jobs / job_id), lambda: positions, with_size=False))
+        except WorkspaceError:
+            continue  # it is being submitted, or was deleted just now
+    active = [job for job in found if job.active]
+    return sorted(active, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
+
+
 def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str, int]], *, with_size: bool) -> JobView:
     folder = workspace.jobs / spec.id
     # The lock is asked first: a job that ends in between has then written its end before its files are read, and

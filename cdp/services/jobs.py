@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -9,7 +10,12 @@ from typing import Any
 from cdp import catalog
 from cdp import jobs as room
 from cdp.jobs import JobView
-from cdp.workspace import Workspace, read_json_or_none
+from cdp.services import live_metrics
+from cdp.services.live_metrics import Curve
+from cdp.workspace import Workspace, folder_size, read_json_or_none
+
+PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
+"""What a job's folder holds that a person would miss, by its name there."""
 
 
 def every(workspace: Workspace, *, kinds: list[str] | None = None) -> list[JobView]:
@@ -18,18 +24,23 @@ def every(workspace: Workspace, *, kinds: list[str] | None = None) -> list[JobVi
 
 
 def running(workspace: Workspace) -> list[JobView]:
-    """The jobs that are queued or at work."""
-    return [view for view in room.list_jobs(workspace) if view.state.active]
+    """The jobs that are queued or at work, newest first. Cheap: jobs that have ended are not looked at."""
+    return room.list_active(workspace)
 
 
-def show(workspace: Workspace, job: str) -> JobView:
-    """One job, by id, unique beginning or name."""
-    return room.view(workspace, room.resolve_job(workspace, job))
+def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:
+    """One job, by id, unique beginning or name. Its size takes a walk over its folder: leave it out in live views."""
+    return room.view(workspace, room.resolve_job(workspace, job), with_size=with_size)
 
 
-def metrics(workspace: Workspace, job: str) -> list[dict[str, Any]]:
-    """The lines of the job's live metrics, in order of their steps."""
-    return room.read_metrics(workspace, room.resolve_job(workspace, job))
+def curve(workspace: Workspace, job: str, measure: str) -> Curve:
+    """One measure of the job's live metrics over its steps, thinned for drawing."""
+    return live_metrics.curve(workspace.job(room.resolve_job(workspace, job)) / "metrics.jsonl", measure)
+
+
+def latest(workspace: Workspace, job: str) -> dict[str, float]:
+    """The newest value of each of the job's live metrics."""
+    return live_metrics.latest(workspace.job(room.resolve_job(workspace, job)) / "metrics.jsonl")
 
 
 def log(workspace: Workspace, job: str, *, tail_bytes: int = 65536) -> str:
@@ -76,14 +87,32 @@ def stop(workspace: Workspace, job: str) -> JobView:
     """Ask a job to stop: it saves what it has and ends."""
     job_id = room.resolve_job(workspace, job)
     room.stop(workspace, job_id)
-    return room.view(workspace, job_id)
+    return room.view(workspace, job_id, with_size=False)
+
+
+def missing_secrets(workspace: Workspace, job: str) -> list[str]:
+    """The keys that a job needs to go on and that this process does not have: they are stored nowhere."""
+    spec = room.load_spec(workspace, room.resolve_job(workspace, job))
+    return [name for name in spec.secrets if not os.environ.get(name)]
+
+
+def sizes(workspace: Workspace, job: str) -> dict[str, int]:
+    """The bytes of what a job made, by what it is (model, checkpoints, results, log); the last one, total, is all."""
+    folder = workspace.job(room.resolve_job(workspace, job))
+    found = {}
+    for name, label in PARTS.items():
+        path = folder / name
+        n = folder_size(path) if path.is_dir() else path.stat().st_size if path.is_file() else 0
+        if n:
+            found[label] = n
+    return {**found, "total": folder_size(folder)}
 
 
 def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None) -> JobView:
     """Go on with a job that ended early, as a new attempt from where it stopped."""
     job_id = room.resolve_job(workspace, job)
     room.resume(workspace, job_id, env_secrets=env_secrets)
-    return room.view(workspace, job_id)
+    return room.view(workspace, job_id, with_size=False)
 
 
 def delete(workspace: Workspace, job: str) -> None:

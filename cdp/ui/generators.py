@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,8 +31,12 @@ class Chosen:
         return self.name == "openai"
 
 
-def choose(sets: list[QuerySet], key: str) -> Chosen:
-    """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first."""
+def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None) -> Chosen:
+    """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first.
+
+    ``first`` are settings to begin with (fields of SynthesisConfig).
+    """
+    first = first or {}
     known = queries.generators()
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in known if n != "recorded" or has_recorded]
@@ -41,7 +46,7 @@ def choose(sets: list[QuerySet], key: str) -> Chosen:
         "Generator",
         names,
         format_func=lambda n: TITLES.get(n, n),
-        default=names[0],
+        default=first["generator"] if first.get("generator") in names else names[0],
         required=True,
         key=f"{key}_generator",
         help="  \n".join(f"**{TITLES.get(n, n)}**: {md(known[n])}" for n in names),
@@ -51,8 +56,8 @@ def choose(sets: list[QuerySet], key: str) -> Chosen:
     if name != "openai":
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
-        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL")
-        model = forms.widget(SynthesisConfig, "model", key=key)
+        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=first.get("base_url"))
+        model = forms.widget(SynthesisConfig, "model", key=key, value=first.get("model"))
         api_key = st.text_input(
             "API key",
             type="password",

@@ -8,63 +8,102 @@ import streamlit as st
 
 from cdp.services import commands, jobs
 from cdp.services.jobs import JobView
-from cdp.ui import command, frame, state, tables
+from cdp.ui import clone, command, frame, state, tables
 from cdp.ui import jobs as views
-from cdp.ui.text import duration, label_of, md, moment
+from cdp.ui.text import duration, label_of, md, moment, size
 from cdp.workspace import Workspace
 
 RESUMABLE = ("stopped", "failed", "lost")
+LISTED = 500
+"""How many jobs the list to choose from holds; the table below it holds all."""
 
 
 def choose(known: Sequence[JobView]) -> JobView:
     """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
     ordered = views.in_order(known)
     names = {v.id: f"{v.name} ({views.KINDS.get(v.kind, v.kind).lower()}, {moment(v.created)})" for v in ordered}
-    picked = state.choose("Job", names, "job", what="job")
+    wanted = (st.query_params.get("job"), state.kept("job"))
+    offered = {key: name for i, (key, name) in enumerate(names.items()) if i < LISTED or key in wanted}
+    picked = state.choose("Job", offered, "job", what="job")
     return next(v for v in known if v.id == picked)
 
 
 def one(workspace: Workspace, job: JobView) -> None:
-    """The chosen job; it looks again every two seconds while the job is active."""
+    """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
     with st.container(border=True):
-        views.live(_live, job.active, workspace, job.id, str(job.state))
+        views.live(_live, job.active, workspace, job.id, job.active)
     _log(workspace, job)
+    _attempts(job)
     _settings(job)
 
 
-def _live(workspace: Workspace, job_id: str, known_state: str) -> None:
+def _live(workspace: Workspace, job_id: str, was_active: bool) -> None:
     with frame.guarded():
-        view = jobs.show(workspace, job_id)
-        if not view.active and str(view.state) != known_state:
-            st.rerun()
+        view = jobs.show(workspace, job_id, with_size=False)
+        if view.active != was_active:
+            st.rerun()  # it began or ended: the timer, the log and the table change with it
         st.markdown(f"#### {md(view.name, 120)}")
         views.summary(view)
         _actions(workspace, view)
+        views.figures(workspace, view)
         views.curves(workspace, view)
 
 
 def _actions(workspace: Workspace, view: JobView) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if view.active and str(view.state) != "stopping":
-            with st.popover("Stop", icon=":material/stop_circle:"):
-                st.markdown("Stop this job? It saves what it has, and can be resumed.")
+            with st.popover("Stop", icon=":material/stop_circle:", key=f"stop_open_{view.id}"):
+                st.markdown("Stop this job? It saves what it has, keeps its model, and can be resumed.")
                 if st.button("Stop the job", key=f"stop_{view.id}", type="primary"):
                     jobs.stop(workspace, view.id)
                     st.rerun()
-        if str(view.state) in RESUMABLE and st.button(
+        if str(view.state) in RESUMABLE:
+            _resume(workspace, view)
+        if not view.active:
+            _delete(workspace, view)
+        clone.button(workspace, view)
+        _where_next(view)
+
+
+def _resume(workspace: Workspace, view: JobView) -> None:
+    """Go on from the last checkpoint; a job that needs a key asks for it, since keys are stored nowhere."""
+    missing = jobs.missing_secrets(workspace, view.id)
+    if not missing:
+        if st.button(
             "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Go on from the last checkpoint."
         ):
             jobs.resume(workspace, view.id)
             st.rerun()
-        if not view.active:
-            with st.popover("Delete", icon=":material/delete:"):
-                st.markdown("Delete this job and everything it made: model, checkpoints, results?")
-                if st.button("Delete the job", key=f"delete_{view.id}", type="primary"):
-                    jobs.delete(workspace, view.id)
-                    state.keep("job", None)
-                    st.query_params.clear()
-                    st.rerun()
-        _where_next(view)
+        return
+    with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
+        st.markdown("This job needs its key again. Keys are handed to the job and stored nowhere.")
+        typed = {
+            name: st.text_input(
+                "API key" if name == "CDP_API_KEY" else name, type="password", key=f"secret_{name}_{view.id}"
+            )
+            for name in missing
+        }
+        pressed = st.button("Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values()))
+        if pressed:
+            jobs.resume(workspace, view.id, env_secrets={name: value for name, value in typed.items() if value})
+            st.rerun()
+
+
+def _delete(workspace: Workspace, view: JobView) -> None:
+    """Delete after a look at what goes with it, and how large it is."""
+    with st.popover("Delete", icon=":material/delete:", key=f"delete_open_{view.id}"):
+        parts = jobs.sizes(workspace, view.id)
+        total = parts.pop("total")
+        st.markdown(f"Delete this job and everything it made, {size(total)}?")
+        if parts:
+            st.caption(" · ".join(f"{name} {size(n)}" for name, n in parts.items()))
+        if view.kind == "synthesis":
+            st.caption("The query set that it wrote stays.")
+        if st.button("Delete the job", key=f"delete_{view.id}", type="primary"):
+            jobs.delete(workspace, view.id)
+            state.keep("job", None)
+            st.query_params.clear()
+            st.rerun()
 
 
 def _where_next(view: JobView) -> None:
@@ -90,12 +129,32 @@ def _log(workspace: Workspace, job: JobView) -> None:
     folded = st.expander("Log", icon=":material/receipt_long:", on_change="rerun", key=f"log_{job.id}")
     if folded.open:
         with folded:
-            views.live(_log_body, job.active, workspace, job.id)
+            follow = job.active and st.toggle(
+                "Follow", value=True, key=f"log_follow_{job.id}", help="Show new lines as they are written."
+            )
+            views.live(_log_body, follow, workspace, job.id, follow)
 
 
-def _log_body(workspace: Workspace, job_id: str) -> None:
+def _log_body(workspace: Workspace, job_id: str, follow: bool) -> None:
     with frame.guarded():
-        views.log(workspace, jobs.show(workspace, job_id))
+        views.log(workspace, jobs.show(workspace, job_id, with_size=False), follow=follow)
+
+
+def _attempts(job: JobView) -> None:
+    """How the earlier attempts of a job that was resumed ended."""
+    if not job.history:
+        return
+    with st.expander(f"Earlier attempts ({len(job.history)})", icon=":material/history:", key=f"attempts_{job.id}"):
+        tables.show(
+            {
+                "Attempt": [row.get("attempt") for row in job.history],
+                "Ended": [row.get("outcome") or "cut off" for row in job.history],
+                "Started": [moment(row.get("started")) for row in job.history],
+                "Took": [duration(row.get("seconds")) for row in job.history],
+                "What went wrong": [row.get("failure") or "" for row in job.history],
+            },
+            alt="The earlier attempts of this job and how each ended",
+        )
 
 
 def _settings(job: JobView) -> None:
@@ -106,7 +165,14 @@ def _settings(job: JobView) -> None:
             alt="The settings of this job",
         )
         st.caption("What is not listed was left to the retriever's own values or is empty.")
-    command.show(commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f"))
+    lines = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f")]
+    if job.active:
+        lines += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
+    else:
+        resume = [commands.line("jobs", "resume", job.id, "--wait")] if str(job.state) in RESUMABLE else []
+        lines += [*resume, commands.line("jobs", "clone", job.id, "--set", "FIELD=VALUE")]
+        lines.append(commands.line("jobs", "delete", job.id))
+    command.show(*lines)
 
 
 def listing(known: Sequence[JobView]) -> None:
@@ -128,6 +194,7 @@ def listing(known: Sequence[JobView]) -> None:
     row = tables.pick_row(
         {
             "State": [str(v.state) for v in shown],
+            "Place": [v.position for v in shown],
             "Job": [v.name for v in shown],
             "Kind": [views.KINDS.get(v.kind, label_of(v.kind)) for v in shown],
             "Progress": [v.fraction for v in shown],
@@ -137,7 +204,10 @@ def listing(known: Sequence[JobView]) -> None:
         },
         alt="All jobs; choose one to open it",
         key="jobs_table",
-        config={"Progress": st.column_config.ProgressColumn(min_value=0, max_value=1, format="percent")},
+        config={
+            "Progress": st.column_config.ProgressColumn(min_value=0, max_value=1, format="percent"),
+            "Place": st.column_config.NumberColumn(width="small", help="Its place in the queue, while it waits."),
+        },
     )
     if row is not None and shown[row].id != st.session_state.get("jobs_opened"):
         st.session_state["jobs_opened"] = shown[row].id

@@ -8,12 +8,14 @@ from typing import Any
 import streamlit as st
 
 from cdp.charts.training import LABELS, curve
-from cdp.services import jobs
+from cdp.services import job_words, jobs
+from cdp.services.job_words import KINDS as KINDS
+from cdp.services.job_words import doing as doing
 from cdp.services.jobs import JobView
 from cdp.ui import charts as drawn
 from cdp.ui import navigation
 from cdp.ui.frame import guarded
-from cdp.ui.text import count, cut, duration, label_of, md, moment, time_left
+from cdp.ui.text import count, cut, duration, label_of, md, moment
 from cdp.workspace import Workspace
 
 EVERY = "2s"
@@ -33,15 +35,6 @@ LOOKS: dict[str, tuple[str, str]] = {
     "lost": ("error", "red"),
 }
 """Icon and colour of each state; its word always stands beside them."""
-
-KINDS = {
-    "synthesis": "Writing queries",
-    "metrics": "Measuring queries",
-    "training": "Training",
-    "evaluation": "Evaluation",
-    "study": "Study",
-}
-"""What each kind of job does, as shown."""
 
 
 def live(draw: Callable[..., None], active: bool, *args: Any) -> None:
@@ -90,19 +83,6 @@ def _counted(at_work: int, waiting: int) -> str:
     return ", ".join(part for part in parts if part)
 
 
-def doing(view: JobView) -> str:
-    """A job's present state in a few words: ``training · 320 of 1,200 steps · about 2 min left``."""
-    state = str(view.state)
-    if state == "queued":
-        place = f"place {view.position} in the queue" if view.position else ""
-        return " · ".join(part for part in ("queued", place) if part)
-    if not view.active:
-        return state
-    phase = view.phase if state == "running" and view.phase else state
-    done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
-    return " · ".join(part for part in (phase, done, time_left(view.eta_s)) if part)
-
-
 def badge(state: str) -> str:
     """The state as a badge in Markdown: icon, word, colour."""
     icon, colour = LOOKS.get(state, ("help", "gray"))
@@ -110,52 +90,52 @@ def badge(state: str) -> str:
 
 
 def summary(view: JobView) -> None:
-    """State, progress, time left, and what went wrong where something did."""
+    """State, what it means, progress with the time left, and what went wrong where something did."""
     facts = [KINDS.get(view.kind, label_of(view.kind))]
     if view.attempt > 1:
         facts.append(f"attempt {view.attempt}")
     if view.started:
         facts.append(f"started {moment(view.started)}")
-    if view.seconds is not None:
-        facts.append(f"{'running for' if view.active else 'took'} {duration(view.seconds)}")
-    if view.devices:
-        facts.append(", ".join(view.devices))
+    if view.active and view.seconds is not None:
+        facts.append(f"running for {duration(view.seconds)}")
+    facts += [name if name != "cpu" else "CPU" for name in view.devices]
     st.markdown(f"{badge(str(view.state))} {md(' · '.join(facts))}")
+    st.markdown(md(job_words.sentence(view)))
     if view.active:
         st.progress(view.fraction, text=md(doing(view)))
-        rate = f"{view.rate:,.1f} {view.unit} per second" if view.rate and view.unit else ""
-        memory = f"{view.host_memory / 2**20:,.0f} MB of memory" if view.host_memory else ""
-        line = " · ".join(part for part in (view.message, rate, memory) if part)
-        if line:
-            st.caption(md(line))
-    elif view.message and view.failure is None:
-        st.caption(md(view.message))
     if view.failure is not None:
         failure(view)
 
 
 def failure(view: JobView) -> None:
     """What went wrong, what to do, and the last lines of the log."""
-    found = view.failure or {}
-    kind = str(found.get("kind", "")).replace("_", " ")
-    st.error(
-        md(found.get("hint") or "The log holds more."),
-        title=md(found.get("message") or "The job failed."),
-        icon=":material/error:",
-    )
-    if kind:
-        st.caption(f"Kind of failure: {md(kind)}")
-    tail = found.get("log_tail") or []
-    lines = tail.splitlines() if isinstance(tail, str) else list(tail)
+    message, hint, lines = job_words.failure(view)
+    st.error(md(hint), title=md(message), icon=":material/error:")
     if lines:
-        with st.expander("Last lines of the log", icon=":material/receipt_long:"):
-            st.code("\n".join(lines[-30:]), language=None, wrap_lines=True)
+        st.caption("The last lines of the log")
+        st.code("\n".join(lines[-12:]), language=None, wrap_lines=True)
+
+
+def figures(workspace: Workspace, view: JobView) -> None:
+    """The newest value of each live measure: of a training its loss and what goes with it, of others their memory."""
+    found = job_words.figures(jobs.latest(workspace, view.id))
+    if view.active:
+        there = {name for name, _ in found}
+        rate = job_words.rate(view)
+        if rate and "pairs per second" not in there:
+            value, _, unit = rate.partition(" ")
+            found.append((unit, value))
+        found += [(name, value) for name, value in job_words.memory(view) if name not in there]
+    if found:
+        with st.grid(min(4, len(found)), min_column_width=130):
+            for name, value in found:
+                st.metric(name[:1].upper() + name[1:], value)
 
 
 def curves(workspace: Workspace, view: JobView) -> None:
     """The live charts: the loss, and what else the worker wrote down."""
-    lines = jobs.metrics(workspace, view.id)
-    measures = [name for name in LABELS if any(line.get(name) is not None for line in lines)]
+    written = jobs.latest(workspace, view.id)
+    measures = [name for name in LABELS if name in written]
     if not measures:
         if view.kind == "training" and view.active:
             st.caption("The loss curve begins with the first steps.")
@@ -170,18 +150,24 @@ def curves(workspace: Workspace, view: JobView) -> None:
             required=True,
             key=f"curve_{view.id}",
             label_visibility="collapsed",
+            wrap=True,
         )
-        chosen = picked if isinstance(picked, str) else measures[0]
-    last = next((line[chosen] for line in reversed(lines) if line.get(chosen) is not None), None)
+        chosen = picked if picked in measures else measures[0]
+    found = jobs.curve(workspace, view.id, chosen)
+    lines = [{"step": step, chosen: value} for step, value in zip(found.steps, found.values, strict=True)]
+    thinned = (
+        f"{found.n:,} points, drawn as the lowest and highest of each stretch." if found.n > len(found.steps) else ""
+    )
     drawn.show(
         curve({cut(view.name, 60): lines}, chosen),
         key=f"curve-{chosen}",
-        alt=f"{LABELS[chosen]} over the training steps; the last value is {last:.4g}." if last is not None else "Curve",
+        alt=f"{LABELS[chosen]} over the training steps; the last value is {written[chosen]:.4g}.",
+        caption=thinned,
     )
 
 
-def log(workspace: Workspace, view: JobView) -> None:
-    """The end of the log, with a search."""
+def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
+    """The end of the log with a search; ``follow`` keeps its newest line in sight."""
     wanted = st.text_input(
         "Search the log", type="search", key=f"log_search_{view.id}", placeholder="error, warning, step …"
     )
@@ -195,7 +181,8 @@ def log(workspace: Workspace, view: JobView) -> None:
         if not text:
             st.caption("The log is empty so far.")
     if text:
-        st.code(text, language=None, wrap_lines=True, height=320)
+        with st.container(height=340, autoscroll=follow and not wanted):
+            st.code(text, language=None, wrap_lines=True)
 
 
 def running_list(workspace: Workspace, known: dict[str, str]) -> None:

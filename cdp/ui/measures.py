@@ -13,7 +13,7 @@ from cdp.config import MetricsConfig
 from cdp.services import commands, jobs, metrics
 from cdp.services.metrics import QuickMetrics
 from cdp.services.queries import QuerySet
-from cdp.ui import charts, command, forms, frame, state, tables
+from cdp.ui import charts, clone, command, forms, frame, state, tables
 from cdp.ui import jobs as job_views
 from cdp.ui.text import md
 from cdp.workspace import Workspace
@@ -172,8 +172,9 @@ def model_based(
             "The paraphrase ratio needs a model that compares pairs of queries; Dist-Sim needs an encoder and human "
             "queries. Both run in the background."
         )
-    with st.expander("Settings", icon=":material/tune:", key="metrics_settings"):
-        settings = forms.fields(MetricsConfig, key="metrics", leave_out=("query_set", "human"))
+    first, suffix = clone.first(workspace, "metrics")
+    with st.expander("Settings", bool(first), icon=":material/tune:", key=f"metrics_settings{suffix}"):
+        settings = forms.fields(MetricsConfig, key=f"metrics{suffix}", leave_out=("query_set", "human"), values=first)
     with frame.guarded():
         configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
         busy = {v.config.get("query_set") for v in running}

@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
 from cdp.services.studies import StudyConfig, StudyPlan
-from cdp.ui import command, forms, navigation, state, tables
+from cdp.ui import clone, command, forms, navigation, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -44,6 +44,9 @@ def choose(workspace: Workspace) -> StudyConfig | None:
         st.caption(md(ready[start].about))
         first = studies.read_plan(start).to_dict()
     key = f"study_{start}"
+    cloned, suffix = clone.first(workspace, "study")
+    if cloned:
+        first, key = cloned, f"study{suffix}"
     found = _from_lists(workspace, first, key)
     found |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
     if not found.get("benchmarks") or not (found.get("query_sets") or found.get("methods")):
@@ -82,7 +85,8 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
             ),
         }
         if chosen["methods"] and corpus_names:
-            begin = corpus_ids.get(str(first.get("corpus", "")), "")
+            named = str(first.get("corpus", ""))
+            begin = corpus_ids.get(named, named if named in corpus_names else "")
             chosen["corpus"] = st.selectbox(
                 "Corpus",
                 list(corpus_names),

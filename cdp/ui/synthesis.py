@@ -8,7 +8,7 @@ from cdp.config import SynthesisConfig
 from cdp.services import commands, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import QuerySet
-from cdp.ui import command, forms, frame, generators
+from cdp.ui import clone, command, forms, frame, generators
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
@@ -16,22 +16,25 @@ from cdp.workspace import Workspace
 def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
     """The form, what it comes to, and the button that starts the job."""
     st.subheader("Write queries for the whole corpus", anchor=False)
+    first, suffix = clone.first(workspace, "synthesis")
+    key = f"generate{suffix}"
     methods = {m.name: m for m in queries.methods()}
     method = st.segmented_control(
         "Method",
         list(methods),
         format_func=lambda name: methods[name].title,
-        default="diverse",
+        default=first["method"] if first.get("method") in methods else "diverse",
         required=True,
-        key="generate_method",
+        key=f"{key}_method",
         help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in methods.values()),
         persist_state="session",
     )
-    chosen = generators.choose(sets, "generate")
+    chosen = generators.choose(sets, key, first)
     settings = forms.fields(
         SynthesisConfig,
-        key="generate",
+        key=key,
         leave_out=("corpus", "method", "generator", "model", "base_url"),
+        values=first,
         columns=3,
     )
     with frame.guarded():

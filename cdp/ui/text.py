@@ -10,6 +10,10 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from cdp.services.job_words import duration as duration
+from cdp.services.job_words import size as size
+from cdp.services.job_words import time_left as time_left
+
 JOINER = "\u2060"
 """WORD JOINER: no width, no break. It keeps apart what Streamlit replaces after Markdown has been read."""
 
@@ -49,25 +53,6 @@ def points(value: float) -> str:
 def p_value(p: float) -> str:
     """``0.032``, ``< 0.001``."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"
-
-
-def duration(seconds: float | None) -> str:
-    """``8 s``, ``3 min``, ``1 h 20 min``; a dash where it is unknown."""
-    if seconds is None:
-        return "–"
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        minutes, rest = divmod(whole, 60)
-        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
-    hours, rest = divmod(whole // 60, 60)
-    return f"{hours} h {rest} min" if rest else f"{hours} h"
-
-
-def time_left(seconds: float | None) -> str:
-    """``about 2 min left``; empty where it is unknown."""
-    return "" if seconds is None else f"about {duration(max(1.0, seconds))} left"
 
 
 def moment(stamp: str | None, *, at: datetime | None = None) -> str:

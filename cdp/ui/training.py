@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
@@ -11,7 +12,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.services import commands, evaluation, training
 from cdp.services.queries import QuerySet
-from cdp.ui import command, forms, frame, imports, state
+from cdp.ui import clone, command, forms, frame, imports, state
 from cdp.ui.text import count, md, number
 from cdp.workspace import Workspace
 
@@ -29,36 +30,39 @@ class Judged:
 
 def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig | None:
     """The choices that matter first, then everything else; None where they do not make a configuration."""
+    first, suffix = clone.first(workspace, "training")
+    key = f"train{suffix}"
     ordered = sorted(known, key=lambda q: q.method != "diverse")
     query_set = state.choose(
         "Query set", {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in ordered}, "query_set", what="query set"
     )
-    retriever = _retriever(workspace)
+    retriever = _retriever(workspace, first, key)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         weighting = st.segmented_control(
             "Weighting",
             ["none", "cw"],
             format_func=lambda name: {"none": "All pairs alike", "cw": "By content words (CW)"}.get(name, name),
-            default="none",
+            default=first.get("weighting", "none"),
             required=True,
-            key="train_weighting",
+            key=f"{key}_weighting",
             help="By CW: a query with more content words counts more in the loss (Eq. 2).",
             persist_state="session",
         )
         with st.container(width=200):
-            per_doc = forms.widget(TrainingConfig, "per_doc", key="train", label="Q/Doc")
-    name = forms.widget(TrainingConfig, "name", key="train")
+            per_doc = forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc", value=first.get("per_doc"))
+    name = forms.widget(TrainingConfig, "name", key=key)
     try:
         presets = training.defaults(workspace, retriever)
     except CdpError as error:
         frame.show_error(error)
         return None
-    with st.expander("Training settings", icon=":material/tune:", key="train_settings"):
+    with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
         st.caption("An empty field takes the retriever's own value, shown in grey with its reason on hover.")
         more = forms.fields(
             TrainingConfig,
-            key="train",
+            key=key,
             leave_out=("query_set", "retriever", "weighting", "per_doc", "name"),
+            values=first,
             presets=presets,
         )
     values = {**more, "query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
@@ -71,14 +75,18 @@ def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig 
         return None
 
 
-def _retriever(workspace: Workspace) -> str:
+def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     choices = training.retrievers(workspace)
+    asked = str(first.get("retriever", ""))
+    if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
+        st.query_params["retriever"] = OTHER
     names = {c.id: c.title for c in choices} | {OTHER: "Another model: name or folder"}
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever") or choices[0].id
     if picked == OTHER:
         typed = st.text_input(
             "Model name or folder",
-            key="train_model",
+            value=asked,
+            key=f"{key}_model",
             persist_state="session",
             placeholder="facebook/contriever or a folder on this server",
             help="Any sentence-transformers or transformers encoder.",

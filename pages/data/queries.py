@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import corpora, queries
-from cdp.ui import frame, imports, preview, query_sets, state, synthesis
+from cdp.ui import clone, frame, imports, preview, query_sets, state, synthesis
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -21,8 +21,12 @@ with frame.guarded():
         corpus = state.choose("Corpus", {m.id: m.name for m in known}, "corpus", what="corpus")
         manifest = next(m for m in known if m.id == corpus)
         sets = queries.every(workspace, corpus=manifest.id)
+        asked = clone.asked()
         one, whole, listed = st.tabs(
-            ["One document", "Whole corpus", f"Query sets ({len(sets)})"], on_change="rerun", key="queries_view"
+            ["One document", "Whole corpus", f"Query sets ({len(sets)})"],
+            default="Whole corpus" if asked else None,
+            on_change="rerun",
+            key="queries_view_clone" if asked else "queries_view",
         )
         if one.open:
             with one, frame.guarded():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.ui import frame, study, study_plan
+from cdp.ui import clone, frame, study, study_plan
 from cdp.workspace import Workspace
 
 PLAN = "Plan a new study"
@@ -13,7 +13,7 @@ workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    found, planned = st.tabs(["Found", PLAN], default=PLAN if study_plan.asked() else None)
+    found, planned = st.tabs(["Found", PLAN], default=PLAN if study_plan.asked() or clone.asked() else None)
     with found, frame.guarded():
         chosen = study.choose_study(workspace)
         if chosen is None:

@@ -29,9 +29,9 @@ def test_length_histogram_keeps_every_document() -> None:
 
 
 def test_training_curve_skips_lines_without_the_measure() -> None:
-    lines = [{"step": 1, "loss": 2.0}, {"step": 2}, {"step": 3, "loss": 1.0, "ndcg@10": 0.5}]
+    lines = [{"step": 1, "loss": 2.0}, {"step": 2}, {"step": 3, "loss": 1.0, "ndcg_at_10": 50.0}]
     assert training.curve({"run": lines}, "loss").data[0].x == (1, 3)
-    assert training.curve({"run": lines}, "ndcg@10").data[0].y == (50.0,)
+    assert training.curve({"run": lines}, "ndcg_at_10").data[0].y == (50.0,)
     assert "no values yet" in training.curve({"run": []}, "loss").layout.annotations[0].text
 
 

@@ -1,0 +1,47 @@
+"""A job once more, with changed settings: its configuration through the same door as a new one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdp.config import Config, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.errors import ConfigError
+from cdp.jobs import load_spec, resolve_job
+from cdp.services import evaluation, metrics, queries, studies, training
+from cdp.services.studies import StudyConfig
+from cdp.workspace import Workspace
+
+CONFIGS: dict[str, type[Config]] = {
+    "synthesis": SynthesisConfig,
+    "metrics": MetricsConfig,
+    "training": TrainingConfig,
+    "evaluation": EvaluationConfig,
+    "study": StudyConfig,
+}
+"""The kinds of job that can be started again, and what their settings are made of."""
+
+
+def settings(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None) -> Config:
+    """The configuration of a job with some fields changed. ConfigError for a kind or a field that there is not."""
+    spec = load_spec(workspace, resolve_job(workspace, job))
+    kind = CONFIGS.get(spec.kind)
+    if kind is None:
+        raise ConfigError(f"A job of kind {spec.kind!r} cannot be started again.")
+    known = {name: value for name, value in spec.config.items() if name in kind.__dataclass_fields__}
+    return kind.from_dict({**known, **(changes or {})})
+
+
+def start(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None, *, api_key: str = "") -> str:
+    """Submit a job like ``job`` with some settings changed; the new job's id."""
+    config = settings(workspace, job, changes)
+    if isinstance(config, SynthesisConfig):
+        return queries.generate(workspace, config, api_key=api_key)
+    if isinstance(config, MetricsConfig):
+        return metrics.start(workspace, config)
+    if isinstance(config, TrainingConfig):
+        return training.start(workspace, config).job_id
+    if isinstance(config, EvaluationConfig):
+        return evaluation.start(workspace, config)
+    assert isinstance(config, StudyConfig)
+    return studies.run(workspace, config, api_key=api_key).job_id

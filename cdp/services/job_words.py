@@ -1,0 +1,135 @@
+"""What is said of a job: the same words on a page and in a terminal. Plain text in, plain text out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cdp.jobs import JobView
+
+KINDS = {
+    "synthesis": "Writing queries",
+    "metrics": "Measuring queries",
+    "prompts": "Tuning prompts",
+    "training": "Training",
+    "evaluation": "Evaluation",
+    "study": "Study",
+}
+"""What each kind of job does."""
+
+FAILURES = {
+    "cuda_out_of_memory": "out of GPU memory",
+    "host_out_of_memory": "out of memory",
+    "disk": "disk",
+    "data": "data",
+    "configuration": "configuration",
+    "network": "network",
+    "bug": "fault in the program",
+}
+"""The kinds of failure."""
+
+FIGURES: dict[str, tuple[str, str]] = {
+    "loss": ("loss", "{:.4f}"),
+    "learning_rate": ("learning rate", "{:.2e}"),
+    "gradient_norm": ("gradient norm", "{:.3f}"),
+    "ndcg_at_10": ("dev NDCG@10", "{:.2f} %"),
+    "pairs_per_second": ("pairs per second", "{:,.0f}"),
+    "memory_mib": ("host memory", "{:,.0f} MiB"),
+    "gpu_memory_mib": ("GPU memory", "{:,.0f} MiB"),
+}
+"""What a training writes down as it goes on, in ``metrics.jsonl``: its name and its format."""
+
+
+def duration(seconds: float | None) -> str:
+    """``8 s``, ``3 min``, ``1 h 20 min``; a dash where it is unknown."""
+    if seconds is None:
+        return "–"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        minutes, rest = divmod(whole, 60)
+        return f"{minutes} min {rest} s" if minutes < 10 and rest else f"{minutes} min"
+    hours, rest = divmod(whole // 60, 60)
+    return f"{hours} h {rest} min" if rest else f"{hours} h"
+
+
+def time_left(seconds: float | None) -> str:
+    """``about 2 min left``; empty where it is unknown."""
+    return "" if seconds is None else f"about {duration(max(1.0, seconds))} left"
+
+
+def size(n_bytes: float) -> str:
+    """``812 B``, ``12.4 MB``, ``1.3 GB``: decimal units, as disks are sold."""
+    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB")
+    for unit in units:
+        if value < 1000 or unit == units[-1]:
+            break
+        value /= 1000
+    return f"{value:.0f} {unit}" if unit == "B" or value >= 100 else f"{value:.1f} {unit}"
+
+
+def doing(view: JobView) -> str:
+    """How far a job is, in a few words: ``training · 320 of 1,200 steps · 27 % · about 2 min left``."""
+    state = str(view.state)
+    if state == "queued":
+        return " · ".join(part for part in ("queued", f"place {view.position}" if view.position else "") if part)
+    if not view.active:
+        return state
+    phase = view.phase if state == "running" and view.phase else state
+    done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
+    share = f"{view.fraction:.0%}".replace("%", " %") if view.total else ""
+    return " · ".join(part for part in (phase, done, share, time_left(view.eta_s)) if part)
+
+
+def sentence(view: JobView) -> str:
+    """What a job's state means for whoever looks at it: one or two sentences, the same wherever it is shown."""
+    state = str(view.state)
+    after = "" if view.seconds is None else f" after {duration(view.seconds)}"
+    kept = " Its model is kept." if view.has_model else ""
+    if state == "queued":
+        ahead = (view.position or 1) - 1
+        turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
+        return view.message or turn
+    if state == "running":
+        return "It runs in the background, whatever happens to this window."
+    if state == "finished":
+        return f"It ran to its end{after}.{kept}"
+    if state == "stopped":
+        again = "" if "Resume" in view.message else " Resume it to go on."
+        return f"{view.message or 'It was stopped.'}{kept}{again}"
+    if state == "failed":
+        kind = FAILURES.get((view.failure or {}).get("kind", ""), "")
+        return f"It failed{after}{f': {kind}' if kind else ''}.{kept}"
+    return view.message
+
+
+def failure(view: JobView) -> tuple[str, str, list[str]]:
+    """What went wrong, what to do next, and the last lines of the log; empty where nothing went wrong."""
+    found = view.failure
+    if not found:
+        return "", "", []
+    tail = found.get("log_tail") or []
+    lines = tail.splitlines() if isinstance(tail, str) else list(tail)
+    message = str(found.get("message") or "The job failed.")
+    return message, str(found.get("hint") or "The log holds more."), lines
+
+
+def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The newest value of each measure of a training, as (name, value with its unit)."""
+    return [
+        (name, form.format(latest[key]))
+        for key, (name, form) in FIGURES.items()
+        if isinstance(latest.get(key), (int, float))
+    ]
+
+
+def memory(view: JobView) -> list[tuple[str, str]]:
+    """What the job's process holds now, as (name, value): for jobs that write down no measures of their own."""
+    held = (("host memory", view.host_memory), ("GPU memory", view.gpu_memory))
+    return [(name, f"{value / 2**20:,.0f} MiB") for name, value in held if value]
+
+
+def rate(view: JobView) -> str:
+    """The throughput of the present phase: ``12.5 documents per second``; empty where it is unknown."""
+    return f"{view.rate:,.1f} {view.unit} per second" if view.active and view.rate and view.unit else ""

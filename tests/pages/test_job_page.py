@@ -1,0 +1,202 @@
+"""The Jobs page: each state in words, what a person can do in it, and long metrics that stay light."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.jobs.spec import load_spec
+from cdp.locks import wait_for_lock
+from cdp.services import clone, job_words, jobs, live_metrics, queries
+from cdp.ui.text import md
+from cdp.workspace import Workspace, append_jsonl, read_json, write_json
+from tests.pages.conftest import Open
+from tests.pages.support import ended_job, evaluated, trained
+
+
+def shown(at: AppTest) -> str:
+    return "\n".join(str(e.value) for group in (at.markdown, at.caption, at.error) for e in group)
+
+
+def with_status(workspace: Workspace, job_id: str, **status: object) -> None:
+    path = workspace.job(job_id) / "status.json"
+    write_json(path, {**read_json(path), **status})
+
+
+@pytest.mark.parametrize(
+    ("outcome", "message", "said"),
+    [
+        ("finished", "", "It ran to its end after 12 s."),
+        ("stopped", "It was stopped; what it had is saved.", "what it had is saved. Its model is kept. Resume it"),
+        ("failed", "", "It failed after 12 s: out of GPU memory."),
+    ],
+)
+def test_an_ended_job_says_how_it_ended(
+    open_page: Open, workspace: Workspace, outcome: str, message: str, said: str
+) -> None:
+    failure = {"kind": "cuda_out_of_memory", "message": "CUDA out of memory.", "hint": "Less.", "log_tail": ["a", "b"]}
+    folder = ended_job(
+        workspace, "training-1", "training", {}, outcome=outcome, failure=failure if outcome == "failed" else None
+    )
+    with_status(workspace, "training-1", message=message)
+    if outcome == "stopped":
+        (folder / "model").mkdir()
+    at = open_page("jobs", job="training-1")
+    view = jobs.show(workspace, "training-1")
+    assert said in job_words.sentence(view)
+    assert md(job_words.sentence(view)) in shown(at)
+    assert (f"resume_{view.id}" in {b.key for b in at.button}) == (outcome != "finished")
+
+
+def test_a_waiting_job_shows_its_place(open_page: Open, workspace: Workspace) -> None:
+    ended_job(workspace, "training-1", "training", {})
+    ended_job(workspace, "training-2", "training", {})
+    locks = []
+    for number, job_id in enumerate(("training-1", "training-2"), 1):
+        write_json(workspace.job(job_id) / "status.json", {"phase": "queued", "attempt": 1})
+        write_json(workspace.root / "queue" / f"{number:020d}.waiting.cpu.{job_id}.json", {})
+        locks.append(wait_for_lock(workspace.job(job_id) / "alive.lock", "it", wait_s=1))
+    try:
+        at = open_page("jobs", job="training-2")
+        assert "1 before it in the queue" in shown(at)
+        table = next(d.value for d in at.dataframe if "Place" in d.value.columns)
+        assert sorted(table["Place"]) == [1, 2]
+        assert [view.position for view in jobs.running(workspace)] == [2, 1]
+    finally:
+        for lock in locks:
+            os.close(lock)
+    assert jobs.running(workspace) == []
+
+
+def test_a_job_with_a_key_asks_for_it_again(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CDP_API_KEY", raising=False)
+    folder = ended_job(workspace, "synthesis-1", "synthesis", {"corpus": "c"}, outcome="stopped")
+    write_json(
+        folder / "spec.json",
+        {**read_json(folder / "spec.json"), "secrets": ["CDP_API_KEY"], "module": "tests.jobs.workers.secret"},
+    )
+    assert jobs.missing_secrets(workspace, "synthesis-1") == ["CDP_API_KEY"]
+    at = open_page("jobs", job="synthesis-1")
+    assert at.button(key="resume_synthesis-1").disabled
+    at.text_input(key="secret_CDP_API_KEY_synthesis-1").set_value("hush").run()
+    at.button(key="resume_synthesis-1").click().run()
+    assert not at.exception
+    assert not at.error, at.error[0].proto
+    view = jobs.wait(workspace, "synthesis-1")
+    assert view.attempt == 2
+    assert load_spec(workspace, "synthesis-1").secrets == ("CDP_API_KEY",)
+    for file in (p for p in folder.rglob("*") if p.is_file()):
+        assert b"hush" not in file.read_bytes(), file
+
+
+def test_earlier_attempts_are_listed(open_page: Open, workspace: Workspace) -> None:
+    ended_job(workspace, "training-1", "training", {})
+    with_status(
+        workspace, "training-1", attempt=2, history=[{"attempt": 1, "outcome": "failed", "failure": "disk full"}]
+    )
+    at = open_page("jobs", job="training-1")
+    table = next(d.value for d in at.dataframe if "Attempt" in d.value.columns)
+    assert table["What went wrong"].tolist() == ["disk full"]
+
+
+def test_deleting_shows_what_goes_and_how_large_it_is(open_page: Open, workspace: Workspace) -> None:
+    folder = ended_job(workspace, "training-1", "training", {})
+    (folder / "model").mkdir()
+    (folder / "model" / "weights").write_bytes(bytes(2_500_000))
+    (folder / "worker.log").write_bytes(bytes(4_000))
+    at = open_page("jobs", job="training-1")
+    assert "model 2.5 MB · log 4.0 kB" in shown(at)
+    assert "Delete this job and everything it made, 2.5 MB?" in shown(at)
+    at.button(key="delete_training-1").click().run()
+    assert not folder.exists()
+
+
+def test_a_training_is_cloned_into_its_form(open_page: Open, filled: Workspace) -> None:
+    query_set = queries.every(filled)[1].id
+    trained(filled, "training-1", query_set, name="first", epochs=7, learning_rate=0.004, weighting="cw", clip_norm=2.0)
+    at = open_page("launch", clone="training-1", query_set=query_set, retriever="static-minilm")
+    assert "Filled with the settings of" in shown(at)
+    assert at.selectbox(key="choose_query_set").value == query_set
+    assert at.number_input(key="train_training-1_epochs").value == 7
+    assert at.number_input(key="train_training-1_learning_rate").value == 0.004
+    assert at.number_input(key="train_training-1_clip_norm").value == 2.0
+    assert at.segmented_control(key="train_training-1_weighting").value == "cw"
+    assert not at.warning
+    assert "epochs=7" in "".join(code.value for code in at.code)
+    at.button(key="clone_leave").click().run()
+    assert at.number_input(key="train_epochs").value is None
+
+
+def test_a_cloned_training_from_a_folder_keeps_its_model(open_page: Open, filled: Workspace, tmp_path: Path) -> None:
+    query_set = queries.every(filled)[0].id
+    trained(filled, "training-1", query_set, name="first", retriever=str(tmp_path / "model"))
+    at = open_page("launch", clone="training-1", query_set=query_set, retriever=str(tmp_path / "model"))
+    assert at.text_input(key="train_training-1_model").value == str(tmp_path / "model")
+    assert not at.warning
+
+
+def test_query_writing_and_metrics_are_cloned_into_their_forms(open_page: Open, filled: Workspace) -> None:
+    query_set = queries.every(filled)[0]
+    config = {"corpus": query_set.corpus_id, "method": "paraphrase", "per_doc": 3, "generator": "template", "seed": 4}
+    ended_job(filled, "synthesis-1", "synthesis", config)
+    at = open_page("queries", clone="synthesis-1", corpus=query_set.corpus_id)
+    assert at.segmented_control(key="generate_synthesis-1_method").value == "paraphrase"
+    assert at.segmented_control(key="generate_synthesis-1_generator").value == "template"
+    assert at.number_input(key="generate_synthesis-1_per_doc").value == 3
+    assert at.number_input(key="generate_synthesis-1_seed").value == 4
+
+    ended_job(filled, "metrics-1", "metrics", {"query_set": query_set.id, "max_documents": 50, "encoder": "minilm"})
+    at = open_page("quality_diversity", clone="metrics-1", sets=[query_set.id])
+    assert at.number_input(key="metrics_metrics-1_max_documents").value == 50
+
+
+def test_an_evaluation_is_cloned_in_place(open_page: Open, filled: Workspace) -> None:
+    evaluated(filled, "evaluation-1", "static-minilm", [0.5, 0.6])
+    at = open_page("jobs", job="evaluation-1")
+    at.button(key="clone_evaluation-1").click().run()
+    assert at.text_input(key="again_evaluation-1_benchmark").value == "demo"
+    assert not at.exception
+
+
+def test_changed_settings_are_checked_like_new_ones(filled: Workspace) -> None:
+    trained(filled, "training-1", queries.every(filled)[0].id, name="first", epochs=7)
+    assert clone.settings(filled, "training-1", {"epochs": "2"}).to_dict()["epochs"] == 2
+    with pytest.raises(Exception, match="at least 1"):
+        clone.settings(filled, "training-1", {"epochs": "0"})
+
+
+def metrics_file(folder: Path, n: int) -> Path:
+    path = folder / "metrics.jsonl"
+    lines = ({"step": s, "attempt": 1, "loss": 5.0 if s == n // 2 else 1.0 / s, "lr": "x"} for s in range(1, n + 1))
+    append_jsonl(path, lines)
+    return path
+
+
+def test_a_long_curve_is_thinned_and_keeps_its_spike_and_its_end(tmp_path: Path) -> None:
+    path = metrics_file(tmp_path, 100_000)
+    found = live_metrics.curve(path, "loss")
+    assert found.n == 100_000
+    assert len(found.steps) <= live_metrics.POINTS
+    assert found.steps == sorted(set(found.steps))
+    assert found.values[found.steps.index(50_000)] == 5.0
+    assert (found.steps[-1], found.steps[0]) == (100_000, 1)
+
+
+def test_only_new_lines_are_read_and_a_resume_replaces_what_came_after_its_checkpoint(tmp_path: Path) -> None:
+    path = metrics_file(tmp_path, 10)
+    assert live_metrics.latest(path) == {"loss": 0.1}
+    with open(path, "ab") as file:
+        file.write(b'{"step": 11, "attempt": 1, "lo')
+    assert live_metrics.latest(path) == {"loss": 0.1}, "a torn line is no news"
+    append_jsonl(path, [{"step": 6, "attempt": 2, "loss": 9.0}, {"step": 7, "attempt": 2, "loss": 8.0}])
+    found = live_metrics.curve(path, "loss")
+    assert found.steps == [1, 2, 3, 4, 5, 6, 7]
+    assert found.values[-2:] == [9.0, 8.0]
+    path.unlink()
+    metrics_file(tmp_path, 3)
+    assert live_metrics.curve(path, "loss").steps == [1, 2, 3], "another file of the same name is read anew"
