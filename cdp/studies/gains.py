@@ -85,7 +85,11 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
             ]
             found += _holm([gain for gain in family if gain is not None])
     order = [TRAINING, SCALING, PARAPHRASE, WEIGHTING]
-    return sorted(found, key=lambda g: (order.index(g.comparison), g.retriever, g.source, g.weighting, g.per_doc, g.cw))
+
+    def place(g: Gain) -> tuple[int, str, str, bool, str, int, float]:
+        return order.index(g.comparison), g.retriever, g.source, g.weighting != "none", g.weighting, g.per_doc, g.cw
+
+    return sorted(found, key=place)
 
 
 def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
