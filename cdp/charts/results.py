@@ -7,22 +7,37 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import GAIN, LOSS, MUTED, SYMBOLS, colours, figure, plain
+from cdp.charts.style import FAINT, GAIN, LOSS, MUTED, SYMBOLS, colours, figure, plain
 
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries."""
+    """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries.
+
+    ``id`` comes back when the point is clicked.
+    """
 
     benchmark: str
     retriever: str
     points: float
     low: float
     high: float
+    significant: bool = True
+    id: str = ""
 
 
-def ndcg_bars(scores: Mapping[str, Mapping[str, float]], *, palette: Mapping[str, str] | None = None) -> go.Figure:
-    """NDCG@10 in percent: ``scores[retriever][benchmark]``. Benchmarks stand side by side, one bar per retriever."""
+def ndcg_bars(
+    scores: Mapping[str, Mapping[str, float]],
+    *,
+    palette: Mapping[str, str] | None = None,
+    marks: Mapping[tuple[str, str], str] | None = None,
+    focus: Sequence[str] = (),
+) -> go.Figure:
+    """NDCG@10 in percent: ``scores[retriever][benchmark]``. Benchmarks stand side by side, one bar per retriever.
+
+    ``marks`` of (retriever, benchmark) stand behind the value; ``focus`` names the retrievers that stand out.
+    """
+    marks = marks or {}
     chart = figure(x="", y="NDCG@10 (%)", height=360)
     palette = palette or colours(list(scores))
     patterns = ("", "/", ".", "x", "-", "\\", "|", "+")
@@ -31,6 +46,8 @@ def ndcg_bars(scores: Mapping[str, Mapping[str, float]], *, palette: Mapping[str
             x=[plain(b, 32) for b in by_benchmark],
             y=list(by_benchmark.values()),
             name=plain(retriever, 40),
+            opacity=1.0 if not focus or retriever in focus else FAINT,
+            customdata=[retriever] * len(by_benchmark),
             marker={
                 "color": palette[retriever],
                 "pattern": {
@@ -42,7 +59,7 @@ def ndcg_bars(scores: Mapping[str, Mapping[str, float]], *, palette: Mapping[str
                     "solidity": 0.2,
                 },
             },
-            text=[f"{v:.2f}" for v in by_benchmark.values()],
+            text=[f"{v:.2f}{marks.get((retriever, b), '')}" for b, v in by_benchmark.items()],
             textposition="outside",
             cliponaxis=False,
             hovertemplate=f"{plain(retriever)}<br>%{{x}}: %{{y:.2f}}<extra></extra>",
@@ -53,8 +70,11 @@ def ndcg_bars(scores: Mapping[str, Mapping[str, float]], *, palette: Mapping[str
     return chart
 
 
-def gains(found: Sequence[Gain], *, palette: Mapping[str, str] | None = None) -> go.Figure:
-    """Differences from the baseline with their intervals; the dashed line is no difference."""
+def gains(found: Sequence[Gain], *, palette: Mapping[str, str] | None = None, focus: Sequence[str] = ()) -> go.Figure:
+    """Differences from the baseline with their intervals; the dashed line is no difference.
+
+    A filled symbol is a significant difference, an open one is not. ``focus`` names the retrievers that stand out.
+    """
     names = list(dict.fromkeys(g.retriever for g in found))
     chart = figure(
         x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(found)), legend=len(names) > 1
@@ -69,9 +89,10 @@ def gains(found: Sequence[Gain], *, palette: Mapping[str, str] | None = None) ->
             orientation="h",
             offsetgroup=str(i),
             name=plain(name, 40),
+            opacity=1.0 if not focus or name in focus else FAINT,
             marker={
                 "size": 11,
-                "symbol": SYMBOLS[i % len(SYMBOLS)],
+                "symbol": [SYMBOLS[i % len(SYMBOLS)] + ("" if g.significant else "-open") for g in rows],
                 "color": palette.get(name) or [GAIN if g.points >= 0 else LOSS for g in rows],
             },
             error_x={
@@ -81,7 +102,7 @@ def gains(found: Sequence[Gain], *, palette: Mapping[str, str] | None = None) ->
                 "arrayminus": [g.points - g.low for g in rows],
                 "thickness": 1.5,
             },
-            customdata=[(g.low, g.high) for g in rows],
+            customdata=[(g.low, g.high, g.id) for g in rows],
             hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
             "%{customdata[1]:+.2f}<extra></extra>",
         )

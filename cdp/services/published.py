@@ -181,7 +181,7 @@ def own_scores(workspace: Workspace, rows: Sequence[Row]) -> dict[int, OwnScore]
             continue
         wanted = (row["retriever"].lower(), row["method"], row["queries_per_doc"], row["weighting"])
         for key, score in own.items():
-            if key[:-1] == wanted and _is_dataset(key[-1], row["dataset"]):
+            if key[:-1] == wanted and is_dataset(key[-1], row["dataset"]):
                 found[i] = score
                 break
     return found
@@ -211,7 +211,8 @@ def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], Ow
                 )
 
 
-def _is_dataset(benchmark: str, dataset: str) -> bool:
+def is_dataset(benchmark: str, dataset: str) -> bool:
+    """Whether a benchmark's name begins with a dataset's of the paper, whatever the case and punctuation."""
     ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
     return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())
 

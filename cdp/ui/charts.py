@@ -1,27 +1,87 @@
-"""Plotly figures on a page: a name for screen readers, a caption that says what to see, export as SVG."""
+"""Plotly figures on a page: a name for screen readers, a caption that says what to see, export for a paper."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import streamlit as st
 
-_CONFIG: dict[str, Any] = {
+from cdp.charts import export
+
+_ON_PAGE: dict[str, Any] = {"displaylogo": False, "responsive": True, "displayModeBar": False}
+_IN_EXPORT: dict[str, Any] = {
     "displaylogo": False,
-    "responsive": True,
+    "displayModeBar": True,
     "modeBarButtons": [["toImage"]],
+    "staticPlot": False,
 }
 
 
-def show(figure: Any, *, key: str, alt: str, caption: str = "") -> None:
-    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown."""
+def show(
+    figure: Any, *, key: str, alt: str, caption: str = "", on_pick: Callable[[list[dict[str, Any]]], None] | None = None
+) -> None:
+    """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown.
+
+    ``on_pick`` is called with the points that were clicked, each with its ``customdata``, before the page is drawn
+    anew.
+    """
+    picking: dict[str, Any] = {}
+    if on_pick is not None:
+        picking = {
+            "on_select": lambda: on_pick(list(st.session_state[key]["selection"]["points"])),
+            "selection_mode": "points",
+        }
+    st.plotly_chart(figure, key=key, alt=alt, config=_ON_PAGE, **picking)
+    with st.container(horizontal=True, vertical_alignment="top", horizontal_alignment="distribute", gap="small"):
+        if caption:
+            st.caption(caption, width="stretch")
+        _export(figure, key, alt)
+
+
+def _export(figure: Any, key: str, alt: str) -> None:
+    """The figure as it would stand in a paper, to save as SVG or PNG, and the numbers in it."""
+    folded = st.popover(
+        "Export", icon=":material/download:", type="tertiary", key=f"export_{key}", on_change="rerun",
+        help="For a paper: SVG or PNG on white, and the numbers behind it.",
+    )  # fmt: skip
+    if not folded.open:
+        return
     name = re.sub(r"\W+", "-", key).strip("-")
-    st.plotly_chart(
-        figure,
-        key=key,
-        alt=alt,
-        config={**_CONFIG, "toImageButtonOptions": {"format": "svg", "filename": name}},
-    )
-    if caption:
-        st.caption(caption)
+    with folded:
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            form = st.segmented_control(
+                "Format", ["SVG", "PNG"], default="SVG", required=True, key=f"export_format_{key}"
+            )
+            width = st.segmented_control(
+                "Width", list(export.WIDTHS), default="one column", required=True, key=f"export_width_{key}"
+            )
+            st.download_button(
+                "Data (CSV)",
+                export.to_csv(figure),
+                file_name=f"{name}.csv",
+                mime="text/csv",
+                icon=":material/table:",
+                on_click="ignore",
+                key=f"export_data_{key}",
+            )
+        st.caption("This is the figure that is saved: press the camera in its upper right corner.")
+        drawn = export.paper(figure, str(width))
+        st.plotly_chart(
+            drawn,
+            key=f"export_figure_{key}_{width}_{form}",
+            alt=alt,
+            theme=None,
+            width="content",
+            config={
+                **_IN_EXPORT,
+                "toImageButtonOptions": {
+                    "format": str(form).lower(),
+                    "filename": name,
+                    "width": drawn.layout.width,
+                    "height": drawn.layout.height,
+                    "scale": 1 if form == "SVG" else export.PNG_SCALE,
+                },
+            },
+        )

@@ -90,7 +90,7 @@ PAGES: dict[str, PageInfo] = {
             "leaderboard",
             "Which retriever is better, and is the difference more than chance?",
             "Results",
-            ("baseline", "retrievers"),
+            ("baseline", "retrievers", "benchmark", "focus"),
         ),
         PageInfo(
             "evidence",

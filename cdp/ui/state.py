@@ -39,6 +39,12 @@ def set_many(param: str, values: list[str]) -> None:
     st.query_params[param] = values
 
 
+def choose_now(param: str, value: str) -> None:
+    """Choose this one from now on, as if it had been picked in its box. Before the box is drawn, no rerun is needed."""
+    keep(param, value)
+    st.query_params[param] = value
+
+
 def labels(items: Mapping[str, str]) -> dict[str, str]:
     """Names made unique: where two things are called the same, the end of the id tells them apart."""
     names = {key: cut(" ".join(name.split()), 90) or key for key, name in items.items()}

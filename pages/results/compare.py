@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.services import results
-from cdp.ui import compare, frame
+from cdp.services import result_means, results
+from cdp.ui import compare, compare_queries, compare_runs, compare_scores, focus, frame
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -22,12 +22,21 @@ with frame.guarded():
     else:
         baseline, others = compare.choose(rows)
         if baseline and others:
-            found = results.compare(workspace, baseline, others)
+            wanted = compare.filter_benchmarks(rows, [baseline, *others])
+            found = result_means.only(results.compare(workspace, baseline, others), wanted)
+            chosen = focus.chosen(compare.names_of(found))
             compare.answer(found)
-            compare.matrix(found)
-            compare.differences(found)
+            compare_scores.scores(found, chosen)
+            compare_scores.differences(found, chosen)
             compare.download(found)
-            compare.by_query(workspace, found)
-            compare.settings(found)
+            compare_queries.by_query(workspace, found)
+            compare_runs.settings(found, chosen)
+            compare_runs.curves(workspace, found, chosen)
+            frame.next_step(
+                "study",
+                "Plan a study",
+                "one training is one seed; a study repeats it and says how sure the answer is.",
+                "compare_next",
+            )
         else:
             st.caption("Choose a baseline and at least one other retriever.")

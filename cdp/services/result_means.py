@@ -1,0 +1,90 @@
+"""Means of a comparison: over all benchmarks and over groups of them, always over the same benchmarks for everyone.
+
+A mean over other benchmarks than its neighbour's says nothing, so each mean runs over the benchmarks that *every*
+compared retriever was evaluated on, and says how many these are of how many there are.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+
+from cdp.principle.published import datasets
+from cdp.services.published import is_dataset
+from cdp.services.results import Comparison, Row
+
+ALL = "All"
+OWN = "Own"
+"""The group of benchmarks that the paper does not have."""
+
+Place = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
+
+    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has.
+    """
+
+    group: str
+    n_shared: int
+    n_benchmarks: int
+    values: dict[str, float]
+
+    @property
+    def coverage(self) -> str:
+        """``1 of 2``: how much of the group the mean stands for."""
+        return f"{self.n_shared} of {self.n_benchmarks}"
+
+
+def means(comparison: Comparison) -> list[Mean]:
+    """The mean over all benchmarks, then one per group where there is more than one group."""
+    by_group: dict[str, list[Row]] = defaultdict(list)
+    for row in comparison.rows:
+        by_group[group_of(row.benchmark)].append(row)
+    everyone = list(dict.fromkeys(row.retriever for row in comparison.rows))
+    found = [_mean(ALL, comparison.rows, everyone)] if comparison.rows else []
+    if len(by_group) > 1:
+        groups = sorted(by_group, key=lambda group: group == OWN)
+        found += [_mean(group, by_group[group], everyone) for group in groups]
+    return found
+
+
+def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
+    """The comparison on these benchmarks alone; without any, as it is."""
+    if not benchmarks:
+        return comparison
+    rows = [row for row in comparison.rows if row.benchmark in benchmarks]
+    places: dict[str, set[Place]] = defaultdict(set)
+    for row in rows:
+        places[row.retriever].add(_place(row))
+    return replace(
+        comparison,
+        rows=rows,
+        coverage={name: len(there) for name, there in places.items()},
+        n_benchmarks=len({place for there in places.values() for place in there}),
+    )
+
+
+def group_of(benchmark: str) -> str:
+    """The group in which the paper reports a benchmark (BEIR, Multi-hop …); ``Own`` for any other."""
+    found = [row["group"] for row in datasets() if is_dataset(benchmark, row["dataset"])]
+    return found[-1] if found else OWN  # HotpotQA stands twice: the multi-hop group is the narrower one
+
+
+def _mean(group: str, rows: list[Row], everyone: list[str]) -> Mean:
+    scores: dict[str, dict[Place, float]] = {name: {} for name in everyone}
+    for row in rows:
+        scores[row.retriever][_place(row)] = row.ndcg
+    places = {place for by_place in scores.values() for place in by_place}
+    shared = {place for place in places if all(place in by_place for by_place in scores.values())}
+    values = {
+        name: sum(by_place[place] for place in shared) / len(shared) for name, by_place in scores.items() if shared
+    }
+    return Mean(group, len(shared), len(places), values)
+
+
+def _place(row: Row) -> Place:
+    return row.benchmark, row.split, row.protocol

@@ -1,0 +1,126 @@
+"""The scores of the compared retrievers: by benchmark, in the mean, and as differences from the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.services.result_means import ALL, OWN, means
+from cdp.services.results import Comparison
+from cdp.ui import charts, focus, frame, state, tables
+from cdp.ui.compare import MARKS, SIGNIFICANT, compared, interval, mark, names_of, palette, place
+from cdp.ui.text import cut, md, p_value, points
+
+
+def scores(found: Comparison, chosen: Sequence[str]) -> None:
+    """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
+    names = names_of(found)
+    places = list(dict.fromkeys(place(row) for row in found.rows))
+    values: dict[str, dict[str, float]] = {name: {} for name in names.values()}
+    marks = {(row.retriever, place(row)): mark(row) for row in found.rows}
+    for row in found.rows:
+        values[row.retriever][place(row)] = row.ndcg
+    averages = means(found) if len(places) > 1 else []
+    st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
+    columns: dict[str, list[str]] = {
+        "Retriever": [f"{name} (baseline)" if name == found.baseline else name for name in names.values()]
+    }
+    for mean in averages:
+        title = f"{_group(mean.group)}: {mean.coverage}"
+        columns[title] = [f"{mean.values[name]:.2f}" if mean.values else "–" for name in names.values()]
+    for one in places:
+        columns[one] = [
+            f"{values[name][one]:.2f}{marks[name, one]}" if one in values[name] else "–" for name in names.values()
+        ]
+    columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
+    right = {title: st.column_config.TextColumn(alignment="right") for title in columns if title != "Retriever"}
+    focus.table(
+        columns,
+        list(names),
+        alt="NDCG@10 in percent of each retriever on each benchmark, with means over the benchmarks that all share",
+        config=right | {"Coverage": st.column_config.TextColumn(help="Benchmarks with a result of it.")},
+    )
+    said = ["NDCG@10 in percent.", MARKS]
+    if averages:
+        said.append("A mean runs over the benchmarks that all shown retrievers have, and says how many these are.")
+    st.caption(" ".join(said))
+    key = focus.key("ndcg")
+    charts.show(
+        ndcg_bars(values, palette=palette(found), marks=marks, focus=chosen),
+        key=key,
+        alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
+        caption="Choose rows above or bars here to make retrievers stand out on the whole page."
+        if len(names) > 2
+        else "",
+        on_pick=lambda points: focus.toggle(names, points),
+    )
+
+
+def _group(group: str) -> str:
+    return {ALL: "Mean", OWN: "Mean of own"}.get(group, f"Mean of {group}")
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
+
+def differences(found: Comparison, chosen: Sequence[str]) -> None:
+    """Signed differences with interval, p and counts; a row or a point opens its queries below."""
+    rows = compared(found)
+    if not rows:
+        return
+    st.subheader(f"Difference from {md(cut(found.baseline, 80))}", anchor=False, help=frame.definition("interval"))
+    charts.show(
+        gains(
+            [
+                Gain(
+                    place(r), r.retriever, r.difference or 0.0, r.low, r.high, (r.p or 1.0) < SIGNIFICANT,
+                    r.evaluation_id,
+                )
+                for r in rows
+                if r.low is not None and r.high is not None
+            ],
+            palette=palette(found),
+            focus=chosen,
+        ),
+        key="gains",
+        alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
+        + "; ".join(f"{r.retriever} on {place(r)} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
+        caption="Points of NDCG@10; the line is the 95% interval over queries, and one that crosses zero leaves it "
+        "open. Filled: significant; open: not.",
+        on_pick=_open_queries,
+    )  # fmt: skip
+    shown = [r for r in rows if not chosen or r.retriever in chosen] or rows
+    picked = tables.pick_row(
+        {
+            "Retriever": [r.retriever for r in shown],
+            "Benchmark": [place(r) for r in shown],
+            "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
+            "95% interval": [interval(r) for r in shown],
+            "p": [p_value(r.p) if r.p is not None else "–" for r in shown],
+            "Better": [r.wins for r in shown],
+            "Worse": [r.losses for r in shown],
+            "Same": [r.ties for r in shown],
+            "Queries": [r.n_queries for r in shown],
+        },
+        alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
+        key="differences_table",
+        config={
+            "p": st.column_config.TextColumn(help=frame.definition("p")),
+            "Better": st.column_config.NumberColumn(help="Queries on which it is better than the baseline."),
+        },
+    )
+    if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
+        st.session_state["differences_opened"] = shown[picked].evaluation_id
+        state.choose_now("per_query", shown[picked].evaluation_id)
+    st.caption(f"{MARKS} Choose a row to see its queries below.")
+
+
+def _open_queries(found: Sequence[Mapping[str, object]]) -> None:
+    """A click on a difference: its queries are shown below."""
+    for point in found:
+        data = point.get("customdata")
+        if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
+            state.choose_now("per_query", str(data[2]))
