@@ -7,7 +7,7 @@ import functools
 import importlib
 from typing import Any
 
-from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig, TrainingConfig
 
 SET = (
     "--set",
@@ -134,6 +134,36 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 WAIT,
             ],
         ),
+        "prompts tune": (
+            "prompts.tune",
+            "try candidate prompts on a sample of documents and choose one, as a job",
+            [
+                CORPUS,
+                ("--methods", _choice(PromptTuningConfig, "methods")),
+                (
+                    "--prompt",
+                    {
+                        "action": "append",
+                        "default": [],
+                        "metavar": "FILE",
+                        "help": "a prompt of your own with {document} and {M} in it; repeatable",
+                    },
+                ),
+                ("--target", _choice(PromptTuningConfig, "target")),
+                ("--documents", _choice(PromptTuningConfig, "documents")),
+                ("--per-doc", _choice(PromptTuningConfig, "per_doc")),
+                ("--generator", _choice(PromptTuningConfig, "generator")),
+                ("--human", _choice(PromptTuningConfig, "human")),
+                SET,
+                WAIT,
+            ],
+        ),
+        "prompts show": ("prompts.shown", "what was measured of each candidate, and the choice", [one_id]),
+        "prompts choose": (
+            "prompts.choose",
+            "your own choice in place of the algorithm's",
+            [one_id, ("candidate", {"help": "the candidate's name"})],
+        ),
         "cw profile": ("cw", "how many content words queries have", cw),
         "cw recommend": (
             "cw",
@@ -253,6 +283,7 @@ GROUPS = {
     "corpus": "documents",
     "benchmark": "evaluation collections",
     "queries": "training queries",
+    "prompts": "choosing a prompt (Algorithm 1)",
     "cw": "content words",
     "results": "evaluations",
     "principle": "statistics of the published evidence",

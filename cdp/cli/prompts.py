@@ -1,0 +1,91 @@
+"""Commands on prompts: try candidates on a sample, see what was found, override the choice."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cdp.cli import text as show
+from cdp.cli.answers import DONE, say, settings, started
+from cdp.config import PromptTuningConfig
+from cdp.workspace import Workspace
+
+
+def tune(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``prompts tune``: Algorithm 1 as a job; with ``--wait`` the table and the choice at its end."""
+    from cdp.services import tuning
+
+    config = PromptTuningConfig.from_dict(
+        {
+            **settings(a),
+            "corpus": a.corpus,
+            "target": a.target,
+            "methods": a.methods,
+            "documents": a.documents,
+            "per_doc": a.per_doc,
+            "generator": a.generator,
+            "human": a.human,
+        }
+    )
+    job_id = tuning.start(workspace, config, prompts=tuning.read_prompts(a.prompt))
+    done = started(workspace, a, job_id)
+    if a.wait and not a.json and done == DONE and (found := tuning.result(workspace, job_id)) is not None:
+        print(f"\n{table(found)}")
+    return done
+
+
+def shown(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``prompts show JOB``: what was measured of each candidate, and which one is chosen."""
+    from cdp.services import tuning
+
+    found = tuning.finished(workspace, a.id)
+    return say(a, found, table(found))
+
+
+def choose(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``prompts choose JOB CANDIDATE``: one's own choice in place of the algorithm's."""
+    from cdp.services import tuning
+
+    found = tuning.override(workspace, a.id, a.candidate)
+    return say(a, found, table(found))
+
+
+def table(found: Any) -> str:
+    """The candidates, nearest to the target first, then the choice and why."""
+    from cdp.services import commands, tuning
+
+    ratio = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    rows = []
+    for record in found.candidates:
+        values = {v["name"]: v["value"] for v in record.get("measures", [])}
+        cost = record.get("corpus_cost")
+        rows.append(
+            {
+                "prompt": ("→ " if record["name"] == found.chosen else "  ") + record["name"],
+                "distance": record.get("distance"),
+                "meets it": "–" if record.get("inside") is None else f"{record['inside']:.0%}",
+                ratio: values.get(found.scorer["measure"]),
+                "Self-BLEU": values.get("self_bleu"),
+                "Dist-Sim": values.get("dist_sim"),
+                "Len-Sim": values.get("len_sim"),
+                "CW": values.get("cw"),
+                "tokens/doc": round(sum(record["tokens"].values())) if record.get("tokens") else None,
+                "corpus": "–" if cost is None else f"${cost:.2f}",
+                "note": record["error"],
+            }
+        )
+    lines = [
+        f"target: {tuning.TARGET_WORDS[found.target]}; {found.n_documents:,} of {found.n_corpus:,} documents",
+        "",
+        show.table(rows, list(rows[0]), "", digits=3),
+        "",
+        f"Chosen: {found.choice}. {found.why}",
+    ]
+    if found.overridden:
+        lines.append(f"You chose {found.chosen} instead.")
+    if found.scorer["note"]:
+        lines.append(f"CE is stood in for by {found.scorer['model']}: {found.scorer['note']}")
+    record = found.candidate(found.chosen)
+    if not record["prompt"]:
+        lines.append(f"Next: {commands.generate(tuning.synthesis_of(found))}")
+    return "\n".join(lines)
