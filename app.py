@@ -7,10 +7,11 @@ model library: models are loaded by the processes of jobs.
 from __future__ import annotations
 
 import streamlit as st
+from starlette.middleware import Middleware
 
-from cdp.ui import router
+from cdp.ui import addresses, router
 
-app = st.App(router.__file__)
+app = st.App(router.__file__, middleware=[Middleware(addresses.UnknownPages)])
 
 if __name__ == "__main__":  # run as a plain script, as the tests do
     router.main()

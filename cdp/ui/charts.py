@@ -20,20 +20,27 @@ _IN_EXPORT: dict[str, Any] = {
 
 
 def show(
-    figure: Any, *, key: str, alt: str, caption: str = "", on_pick: Callable[[list[dict[str, Any]]], None] | None = None
+    figure: Any,
+    *,
+    key: str,
+    alt: str,
+    caption: str = "",
+    turn: int = 0,
+    on_pick: Callable[[list[dict[str, Any]]], None] | None = None,
 ) -> None:
     """Draw a figure of ``cdp.charts``. ``caption`` is our own text, in Markdown.
 
     ``on_pick`` is called with the points that were clicked, each with its ``customdata``, before the page is drawn
-    anew.
+    anew. Another ``turn`` makes the chart forget what was clicked in it.
     """
+    own = f"{key}_{turn}" if turn else key
     picking: dict[str, Any] = {}
     if on_pick is not None:
         picking = {
-            "on_select": lambda: on_pick(list(st.session_state[key]["selection"]["points"])),
+            "on_select": lambda: on_pick(list(st.session_state[own]["selection"]["points"])),
             "selection_mode": "points",
         }
-    st.plotly_chart(figure, key=key, alt=alt, config=_ON_PAGE, **picking)
+    st.plotly_chart(figure, key=own, alt=alt, config=_ON_PAGE, **picking)
     with st.container(horizontal=True, vertical_alignment="top", horizontal_alignment="distribute", gap="small"):
         if caption:
             st.caption(caption, width="stretch")

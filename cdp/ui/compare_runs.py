@@ -80,7 +80,8 @@ def settings(found: Comparison, chosen: Sequence[str]) -> None:
         names = names_of(found)
         charts.show(
             parallel(axes, palette=palette(found), focus=[name for name in chosen if name in trained]),
-            key=focus.key("parallel"),
+            key="parallel",
+            turn=focus.turn(),
             alt=f"One line per trained retriever over {', '.join(axes)}. The table below holds the same values.",
             caption="Each line is a trained retriever; the last axis is its NDCG@10, the mean over the benchmarks that "
             "all shown retrievers have. Choose a line's point to make it stand out.",

@@ -46,10 +46,10 @@ def scores(found: Comparison, chosen: Sequence[str]) -> None:
     if averages:
         said.append("A mean runs over the benchmarks that all shown retrievers have, and says how many these are.")
     st.caption(" ".join(said))
-    key = focus.key("ndcg")
     charts.show(
         ndcg_bars(values, palette=palette(found), marks=marks, focus=chosen),
-        key=key,
+        key="ndcg",
+        turn=focus.turn(),
         alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
         caption="Choose rows above or bars here to make retrievers stand out on the whole page."
         if len(names) > 2

@@ -1,7 +1,7 @@
 """Which of the compared retrievers stand out: one choice, made in the table or in a chart, shown in both.
 
 The choice is kept under ``focus`` and stands in the address. The table's selection is set from it on every drawing. A
-chart remembers by its key what was clicked in it, so every choice gives the charts a new key.
+chart remembers what was clicked in it until its turn changes, so every choice is a new turn.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def chosen(names: Mapping[str, str]) -> list[str]:
     return [names[key] for key in ids]
 
 
-def key(chart: str) -> str:
-    """The present key of a chart that follows the focus."""
-    return f"{chart}_{st.session_state.get(TURN, 0)}"
+def turn() -> int:
+    """How often the focus was chosen: for the charts that follow it."""
+    return int(st.session_state.get(TURN, 0))
 
 
 def table(columns: Mapping[str, Sequence[Any]], ids: Sequence[str], *, alt: str, config: Mapping[str, Any]) -> None:
@@ -67,7 +67,7 @@ def toggle(names: Mapping[str, str], points: Sequence[Mapping[str, Any]]) -> Non
 
 def _choose(ids: list[str]) -> None:
     _write(ids)
-    st.session_state[TURN] = st.session_state.get(TURN, 0) + 1
+    st.session_state[TURN] = turn() + 1
 
 
 def _write(ids: list[str]) -> None:

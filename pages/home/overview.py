@@ -5,12 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import demo, overview
-from cdp.ui import frame, guide, jobs, navigation, tables
+from cdp.ui import addresses, frame, guide, jobs, navigation, tables
 from cdp.ui.text import moment, number
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("overview")
+addresses.notice()
 
 with frame.guarded():
     found = overview.summary(workspace)
