@@ -1,0 +1,147 @@
+"""Which differences between two retrievers mean something: tests over the same queries, their correction, intervals.
+
+Two tests of "the mean difference is zero", both paired over queries: Student's t, and the randomisation test, which
+flips the sign of each query's difference at random and asks how often the mean comes out as far from zero. The second
+assumes nothing about the distribution; its p-value counts the observed outcome among the drawn ones, (1 + as extreme) /
+(1 + drawn), so it is never 0. Several datasets in one comparison are corrected together with Holm's procedure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cdp.complexity.intervals import bootstrap_interval
+from cdp.errors import InputError
+
+DRAWS = 10_000
+"""Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001."""
+
+_BLOCK = 1 << 22
+"""Signs held at once: 4 MB."""
+
+
+@dataclass(frozen=True)
+class PairedTest:
+    """The difference of two retrievers on one dataset, in the unit of the scores.
+
+    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries). ``effect`` is Cohen's d for pairs: the
+    mean difference over the standard deviation of the differences, None where all are equal but not zero. ``p_t`` and
+    ``p_random`` are two-sided; ``p_t`` is None for a single query.
+    """
+
+    n: int
+    mean: float
+    low: float
+    high: float
+    effect: float | None
+    p_t: float | None
+    p_random: float
+    wins: int
+    losses: int
+    ties: int
+
+
+def paired_differences(baseline: Mapping[str, float], other: Mapping[str, float]) -> NDArray[np.float64]:
+    """other - baseline for every query. InputError if the two do not have the same queries."""
+    if baseline.keys() != other.keys():
+        only = sorted(baseline.keys() ^ other.keys())
+        raise InputError(
+            f"The two results do not have the same queries: {len(only):,} are in one only (first: {only[0]!r}).",
+            hint="Compare results on the same split of the same benchmark.",
+        )
+    return np.array([other[query] - score for query, score in baseline.items()], np.float64)
+
+
+def paired_test(differences: ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> PairedTest:
+    """Test the differences of one dataset, shape (n,). InputError for none, or values that are not finite."""
+    deltas = np.asarray(differences, np.float64)
+    if deltas.ndim != 1 or not len(deltas):
+        raise InputError("There is no query to compare on.")
+    if not np.isfinite(deltas).all():
+        raise InputError("A difference is not a finite number.")
+    low, high = bootstrap_interval(deltas, seed=seed)
+    return PairedTest(
+        n=len(deltas),
+        mean=float(deltas.mean()),
+        low=low,
+        high=high,
+        effect=effect_size(deltas),
+        p_t=t_test(deltas),
+        p_random=randomisation_test(deltas, draws=draws, seed=seed),
+        wins=int((deltas > 0).sum()),
+        losses=int((deltas < 0).sum()),
+        ties=int((deltas == 0).sum()),
+    )
+
+
+def effect_size(deltas: NDArray[np.float64]) -> float | None:
+    """Mean over standard deviation (n - 1); 0 where nothing differs, None where every query differs by the same."""
+    spread = float(deltas.std(ddof=1)) if len(deltas) > 1 else 0.0
+    if spread > 1e-12 * float(np.abs(deltas).max()):
+        return float(deltas.mean()) / spread
+    return 0.0 if not deltas.any() else None
+
+
+def t_test(deltas: NDArray[np.float64]) -> float | None:
+    """Two-sided p of the paired t-test; 1 where nothing differs, None where a single query cannot tell."""
+    if len(deltas) < 2:
+        return None
+    if not deltas.any():
+        return 1.0
+    effect = effect_size(deltas)
+    if effect is None:
+        return 0.0
+    from scipy.special import stdtr
+
+    statistic = effect * len(deltas) ** 0.5
+    return float(2 * stdtr(len(deltas) - 1, -abs(statistic)))
+
+
+def randomisation_test(deltas: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> float:
+    """Two-sided p of the paired randomisation test, at least 1/(draws + 1).
+
+    Queries without a difference do not matter to it. With up to 13 others all sign patterns are enumerated when there
+    are no more of them than draws, and the p-value is exact.
+    """
+    moved = np.abs(deltas[deltas != 0])
+    observed = abs(float(deltas.sum()))
+    # Sums of the same numbers in another order may differ in their last digits and must count as equal.
+    bar = observed - 1e-9 * float(moved.sum())
+    if not len(moved):
+        return 1.0
+    if 2 ** len(moved) <= draws:
+        patterns = (np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved))) & 1
+        return float((np.abs((2 * patterns - 1) @ moved) >= bar).mean())
+    random = np.random.default_rng(seed)
+    extreme, step = 0, max(1, _BLOCK // len(moved))
+    for start in range(0, draws, step):
+        signs = random.integers(0, 2, (min(step, draws - start), len(moved)), dtype=np.int8)
+        # Σ ±m = 2 Σ_{+} m - Σ m: one product with zeros and ones.
+        sums = 2 * (signs @ moved) - moved.sum()
+        extreme += int((np.abs(sums) >= bar).sum())
+    return (1 + extreme) / (1 + draws)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """p-values corrected for being several (Holm 1979), in the given order: each at most 1, order kept.
+
+    The chance that any true null hypothesis gets a corrected p below α is at most α, whatever their dependence.
+    """
+    corrected = [0.0] * len(p_values)
+    running = 0.0
+    for place, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (len(p_values) - place) * p_values[index]))
+        corrected[index] = running
+    return corrected
+
+
+def seed_spread(means: Sequence[float]) -> tuple[float, float]:
+    """(mean, standard deviation with n - 1) of one result over training seeds. InputError for fewer than two."""
+    if len(means) < 2:
+        raise InputError("One seed has no spread.", hint="Train with at least two seeds.")
+    values = np.asarray(means, np.float64)
+    return float(values.mean()), float(values.std(ddof=1))
