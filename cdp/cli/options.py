@@ -25,6 +25,8 @@ STOPWORDS = (
 )
 CORPUS = ("--corpus", {"required": True, "help": "the corpus: its id, name or the beginning of its id"})
 
+EXPORT_FORMATS = ("beir", "sentence-transformers", "flagembedding", "openai-batch")
+
 Option = tuple[str, dict[str, Any]]
 
 
@@ -58,6 +60,11 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             "--implied",
             {"action": "store_true", "help": "with the lower HotpotQA scores that RetroMAE's BEIR averages imply"},
         ),
+    ]
+    written: list[Option] = [
+        ("--method", _choice(SynthesisConfig, "method")),
+        ("--per-doc", _choice(SynthesisConfig, "per_doc")),
+        ("--generator", {**_choice(SynthesisConfig, "generator"), "default": "openai"}),
     ]
     plan: Option = ("file", {"help": "a plan in YAML, or the name of a ready-made one"})
     one_id: Option = ("id", {"help": "its id, name or the beginning of its id"})
@@ -110,6 +117,54 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 SET,
                 WAIT,
             ],
+        ),
+        "queries estimate": (
+            "synthesis.estimate",
+            "tokens, price and time of writing queries for a corpus, before it starts",
+            [
+                CORPUS,
+                *written,
+                ("--tokens-per-query", {"type": float, "default": None, "help": "output tokens, from a preview"}),
+                ("--latency", {"type": float, "default": None, "help": "seconds per request, from a preview"}),
+                SET,
+            ],
+        ),
+        "queries prices": (
+            "synthesis.prices",
+            "the price table, and changes to it",
+            [
+                (
+                    "--model",
+                    {
+                        "action": "append",
+                        "default": [],
+                        "metavar": "NAME=INPUT/OUTPUT[/DISCOUNT]",
+                        "help": "US dollars per million tokens, and the share that batches save; repeatable",
+                    },
+                ),
+                ("--as-of", {"default": "", "help": "the day of these prices; today if left out"}),
+            ],
+        ),
+        "queries export": (
+            "synthesis.export",
+            "write a query set for another program",
+            [
+                one_id,
+                ("--format", {"required": True, "choices": EXPORT_FORMATS, "help": "what the other program reads"}),
+                ("--out", {"default": "", "help": "the file or folder; named after the set if left out"}),
+                ("--per-doc", {"type": int, "default": None, "help": "only the first so many queries per document"}),
+                ("--model", {"default": "", "help": "for openai-batch: the model to ask, if not the set's own"}),
+            ],
+        ),
+        "queries batch-write": (
+            "synthesis.batch_write",
+            "write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch",
+            [CORPUS, *written, ("--out", {"required": True, "help": "the folder for the files"}), SET],
+        ),
+        "queries batch-read": (
+            "synthesis.batch_read",
+            "keep the answers of a batch; the same job, started as usual, then finds them",
+            [("path", {"help": "the batch's output file"})],
         ),
         "queries import": (
             "queries_import",

@@ -13,11 +13,13 @@ from cdp import jobs
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
 from cdp.metrics import self_bleu
-from cdp.services import corpora
+from cdp.services import access, corpora, devices, synthesis
+from cdp.synthesis import preview as room
 from cdp.synthesis import query_sets
-from cdp.synthesis.generate import generate_for
-from cdp.synthesis.generators import GENERATORS, make_generator
-from cdp.synthesis.methods import METHODS, Method, get_method
+from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
+from cdp.synthesis.generators import GENERATORS, Usage, make_generator
+from cdp.synthesis.methods import METHODS, Method, method_of
+from cdp.synthesis.pricing import Price, load_price, price_file
 from cdp.synthesis.query_sets import QuerySet
 from cdp.workspace import Workspace
 
@@ -30,6 +32,8 @@ class Preview:
     """The queries that one method gives for one document, and what they look like.
 
     ``self_bleu`` is None for fewer than two queries. ``problems`` are sentences on what was wrong with the answer.
+    ``overlaps`` are pairs of places that share many content words: a hint at paraphrases, not CE. ``cost`` is in US
+    dollars, None where the model has no price. ``sources`` are the queries behind those of a reasoning method.
     """
 
     method: str
@@ -39,6 +43,25 @@ class Preview:
     problems: list[str] = field(default_factory=list)
     usage: dict[str, int] = field(default_factory=dict)
     prompt: str = ""
+    formats: list[str] = field(default_factory=list)
+    mix: dict[str, int] = field(default_factory=dict)
+    overlaps: list[tuple[int, int, float]] = field(default_factory=list)
+    seconds: float = 0.0
+    cost: float | None = None
+    notes: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+    @property
+    def tokens_per_query(self) -> float | None:
+        """Output tokens as the endpoint counted them; None where nothing was asked."""
+        tokens = self.usage.get("output_tokens", 0)
+        return tokens / len(self.queries) if tokens and self.queries else None
+
+    @property
+    def latency_s(self) -> float | None:
+        """Seconds per request; None where nothing was asked."""
+        requests = self.usage.get("requests", 0)
+        return self.seconds / requests if requests else None
 
 
 def methods() -> list[Method]:
@@ -64,50 +87,79 @@ def preview(
 ) -> dict[str, Preview]:
     """The queries of each method for one document, without storing anything.
 
-    ``settings`` are further fields of SynthesisConfig (model, base_url, temperature …).
+    ``settings`` are further fields of SynthesisConfig (model, base_url, temperature …). What needs torch runs in a
+    process of its own, whose model is loaded for this call and gone after it.
     """
     manifest = corpus_room.resolve_corpus(workspace, corpus)
     config = SynthesisConfig.from_dict(
         {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
     )
     document = corpora.document(workspace, manifest.id, document_id)
-    source = make_generator(config, api_key=api_key)
-    language = corpora.cw_language(manifest)
-    found: dict[str, Preview] = {}
-    for name in methods:
-        method = get_method(name, config.prompt)
-        generation = generate_for(document, method, per_doc, source, max_document_tokens=config.max_document_tokens)
-        queries = list(generation.queries)
-        found[name] = Preview(
-            method=name,
-            queries=queries,
-            cw=count_content_words(queries, language).tolist() if queries else [],
-            self_bleu=self_bleu(queries) if len(queries) > 1 else None,
-            problems=[f"{kind.replace('_', ' ')}: {n}" for kind, n in generation.problems.items()],
-            usage=generation.usage.to_dict(),
-            prompt=method.render(document.content, per_doc) if source.is_llm else "",
-        )
-    return found
+    ask = room.previews_in_process if room.needs_process(config, methods) else room.previews
+    price = load_price(config.model_name, price_file(workspace)) if generator == "openai" else None
+    shown = ask(workspace, config, methods, document.id, api_key=api_key)
+    return {name: _described(name, found, corpora.cw_language(manifest), price) for name, found in shown.items()}
 
 
-def generate(workspace: Workspace, config: SynthesisConfig, *, api_key: str = "") -> str:
-    """Start writing queries for a corpus; the job's id. The key travels in the worker's environment only."""
-    manifest = corpus_room.resolve_corpus(workspace, config.corpus)
-    method = get_method(config.method, config.prompt)
-    name = config.name or f"{manifest.name} {method.name} {config.per_doc}"
-    checked = SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "name": name})
+def _described(name: str, shown: room.Shown, language: str, price: Price | None) -> Preview:
+    """What came out, with what can be told of it at once."""
+    queries = shown.queries
+    return Preview(
+        method=name,
+        queries=queries,
+        cw=count_content_words(queries, language).tolist() if queries else [],
+        self_bleu=self_bleu(queries) if len(queries) > 1 else None,
+        problems=[f"{kind.replace('_', ' ')}: {n}" for kind, n in shown.problems.items()],
+        usage=shown.usage,
+        prompt=shown.prompt,
+        formats=[query_format(query) for query in queries],
+        mix=format_mix(queries),
+        overlaps=overlapping_pairs(queries, language),
+        seconds=shown.seconds,
+        cost=price.cost(Usage(**shown.usage)) if price and shown.usage.get("requests") else None,
+        notes=shown.notes,
+        sources=shown.sources,
+    )
+
+
+@access.writes
+def generate(
+    workspace: Workspace,
+    config: SynthesisConfig,
+    *,
+    api_key: str = "",
+    tokens_per_query: float | None = None,
+    latency_s: float | None = None,
+) -> str:
+    """Start writing queries for a corpus; the job's id. The key travels in the worker's environment only.
+
+    What the run is expected to cost is kept with the job, to stand beside what it did cost.
+    """
+    checked = synthesis.resolved(workspace, config)
+    manifest = corpus_room.load_manifest(workspace, checked.corpus)
+    method = method_of(checked)
     make_generator(checked, api_key=api_key)
+    expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
+    local = bool(method.generator) or checked.generator == "transformers"
     return jobs.submit(
         workspace,
         kind="synthesis",
-        name=name,
+        name=checked.name or f"{manifest.name} {method.name} {checked.per_doc}",
         module=WORKER,
         config=checked.to_dict(),
-        inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "prompt_hash": method.prompt_hash},
+        inputs={
+            "corpus": manifest.id,
+            "corpus_hash": manifest.content_hash,
+            "prompt_hash": method.prompt_hash,
+            "estimate": synthesis.for_spec(expected),
+            **({"source": checked.source} if checked.source else {}),
+        },
+        device=devices.request(checked.gpus, at_most=1) if local else None,
         env_secrets={KEY_VARIABLE: api_key} if api_key else None,
     )
 
 
+@access.writes
 def import_file(workspace: Workspace, path: str | Path, corpus: str, *, name: str = "") -> query_sets.ImportedQueries:
     """Import queries that exist: JSONL, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents."""
     manifest = corpus_room.resolve_corpus(workspace, corpus)
@@ -132,6 +184,7 @@ def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20)
     return [(line["document_id"], line["queries"]) for line in lines]
 
 
+@access.writes
 def delete(workspace: Workspace, query_set: str) -> None:
     """Remove a query set. What was trained on it stays."""
     query_sets.delete(workspace, query_sets.resolve_query_set(workspace, query_set).id)

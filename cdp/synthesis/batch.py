@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from cdp.config import SynthesisConfig
-from cdp.corpus import iter_documents, load_manifest
+from cdp.corpus import load_manifest
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
-from cdp.errors import InputError
+from cdp.errors import ConfigError, InputError
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Usage
 from cdp.synthesis.generators.openai_chat import parameters, request_body
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut
+from cdp.synthesis.work import Work
 from cdp.workspace import Workspace
 
 PREFIX = "cdp-"
@@ -46,30 +47,35 @@ class BatchResult:
     problems: tuple[str, ...]
 
 
-def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache) -> Iterator[dict[str, Any]]:
-    """The batch lines of a job, in corpus order, without those whose answer is kept already."""
+def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache | None) -> Iterator[dict[str, Any]]:
+    """The batch lines of a job, in corpus order; with a cache, without those whose answer is kept already."""
     method = method_of(config)
     by_schema = config.output == "json"
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
-    corpus = load_manifest(workspace, config.corpus)
-    for document in iter_documents(workspace, corpus.id, limit=config.limit):
-        prompt = method.render(cut(document.content, limit).text, config.per_doc)
-        for sample in range(config.per_doc if method.one_per_call else 1):
-            sampling = method.sampling_for(config.per_doc, sample)
+    if method.generator:
+        raise ConfigError(f"The method {method.name} needs no LLM, so there is nothing to ask in a batch.")
+    work = Work.of(workspace, config, method, load_manifest(workspace, config.corpus))
+    for item in work.items(workspace):
+        text = cut(item.document.content, limit).text
+        m = min(config.per_doc, len(item.queries)) if method.from_queries else config.per_doc
+        samples = [method.sampling_for(m, sample) for sample in range(m if method.one_per_call else 1)]
+        for place, sampling in enumerate(samples):
+            prompt = method.render(text, m, item.queries[place] if method.from_queries else "")
             settings = {**parameters(config), **sampling.to_dict()}
-            key = cache_key(document.content_hash, prompt, config.model_name, settings)
-            if cache.get(key) is None:
-                body = {
-                    "model": config.model_name,
-                    **request_body(config, prompt, config.per_doc, sampling, by_schema=by_schema),
-                }
+            key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
+            if cache is None or cache.get(key) is None:
+                body = request_body(config, prompt, m, sampling, by_schema=by_schema)
+                body = {"model": config.model_name, **body}
                 yield {"custom_id": PREFIX + key, "method": "POST", "url": URL, "body": body}
 
 
-def write_batch(workspace: Workspace, config: SynthesisConfig, folder: Path, name: str = "batch") -> list[Path]:
-    """Write the requests of a job to ``<name>-0001.jsonl`` … in ``folder``, each within the Batch API's limits.
+def write_batch(
+    workspace: Workspace, config: SynthesisConfig, folder: Path, name: str = "batch", *, whole: bool = False
+) -> list[Path]:
+    """Write the requests of a job that are still open (or, for the ``whole`` job, all) to ``<name>-0001.jsonl`` ….
 
-    Documents with equal content share one request. InputError where such a file is there already.
+    They lie in ``folder``, each within the Batch API's limits. Documents with equal content share one request.
+    InputError where such a file is there already.
     """
     folder.mkdir(parents=True, exist_ok=True)
     if list(folder.glob(f"{name}-[0-9]*.jsonl")):
@@ -80,7 +86,7 @@ def write_batch(workspace: Workspace, config: SynthesisConfig, folder: Path, nam
     file = None
     try:
         with AnswerCache(workspace) as cache:
-            for request in requests(workspace, config, cache):
+            for request in requests(workspace, config, None if whole else cache):
                 address = bytes.fromhex(request["custom_id"].removeprefix(PREFIX))
                 if address in seen:
                     continue

@@ -9,22 +9,23 @@ from __future__ import annotations
 
 import math
 import random
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from cdp.config import SynthesisConfig
 from cdp.corpus import get_documents, load_documents, load_manifest
-from cdp.errors import WorkspaceError
+from cdp.errors import ConfigError, WorkspaceError
+from cdp.records import Document
+from cdp.synthesis import query_sets
 from cdp.synthesis.generators import Usage
-from cdp.synthesis.methods import method_of
+from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import cut, estimate_tokens
-from cdp.workspace import SHIPPED_DATA, Workspace, read_json
+from cdp.synthesis.work import Work
+from cdp.workspace import SHIPPED_DATA, Workspace, read_json, write_json
 
 PRICES = SHIPPED_DATA / "prices" / "prices.json"
 SAMPLE = 200
-TOKENS_PER_QUERY = 18.0
-"""Of a numbered line with one query: a demo query of about 11 English words."""
-
 Z_95 = 1.96
 
 
@@ -94,35 +95,36 @@ def estimate(
     workspace: Workspace,
     config: SynthesisConfig,
     *,
-    tokens_per_query: float = TOKENS_PER_QUERY,
+    tokens_per_query: float | None = None,
     latency_s: float | None = None,
     sample: int = SAMPLE,
     prices: Path | None = None,
 ) -> Estimate:
-    """The expected tokens, price and time of a run. ``latency_s`` is the measured time of one request.
+    """The expected tokens, price and time of a run.
 
-    A generator that is no LLM needs no tokens and costs nothing.
+    ``tokens_per_query`` of output and ``latency_s`` of one request are better measured in a preview; without it, the
+    method's typical query is assumed and no time is told. A generator that is no LLM needs no tokens and costs nothing,
+    a local model costs nothing by the table.
     """
     corpus = load_manifest(workspace, config.corpus)
-    n = min(config.limit or corpus.n_documents, corpus.n_documents)
     method = method_of(config)
-    if config.generator != "openai":
+    work = Work.of(workspace, config, method, corpus)
+    n = work.documents
+    if method.generator or config.generator not in ("openai", "transformers"):
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
-    ids = load_documents(workspace, corpus.id, columns=["id"], limit=n).column("id")
-    places = sorted(random.Random(config.seed).sample(range(n), min(sample, n)))
-    documents = get_documents(workspace, corpus.id, [ids[place].as_py() for place in places])
+    n_queries, chosen = _sample(workspace, config, work, sample)
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
-    calls = config.per_doc if method.one_per_call else 1
-    lengths = [
-        calls * estimate_tokens(method.render(cut(document.content, limit).text, config.per_doc))
-        for document in documents.values()
-    ]
+    lengths = [_prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in chosen]
+    if not lengths:
+        return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     mean = sum(lengths) / len(lengths)
     variance = sum((length - mean) ** 2 for length in lengths) / max(1, len(lengths) - 1)
     margin = 0.0 if len(lengths) == n else Z_95 * math.sqrt(variance / len(lengths)) * n
-    usage = Usage(round(mean * n), round(n * config.per_doc * tokens_per_query), n * calls)
-    price = load_price(config.model_name, prices or price_file(workspace))
-    cost = price.cost(usage) if price else None
+    per_query = method.tokens_per_query if tokens_per_query is None else tokens_per_query
+    usage = Usage(round(mean * n), round(n_queries * per_query), n_queries if method.one_per_call else n)
+    local = config.generator == "transformers"
+    price = None if local else load_price(config.model_name, prices or price_file(workspace))
+    cost = price.cost(usage) if price else 0.0 if local else None
     return Estimate(
         n_documents=n,
         requests=usage.requests,
@@ -135,3 +137,85 @@ def estimate(
         batch_cost=cost * (1 - price.batch_discount) if price and cost is not None else None,
         seconds=usage.requests * latency_s / config.concurrency if latency_s is not None else None,
     )
+
+
+def _sample(
+    workspace: Workspace, config: SynthesisConfig, work: Work, size: int
+) -> tuple[int, list[tuple[Document, Sequence[str]]]]:
+    """How many queries the job will have, and some of its documents with the queries it is to work from."""
+    draw = random.Random(config.seed)
+    if not work.source:
+        ids = load_documents(workspace, work.corpus_id, columns=["id"], limit=work.positions).column("id")
+        places = sorted(draw.sample(range(work.positions), min(size, work.positions)))
+        documents = get_documents(workspace, work.corpus_id, [ids[place].as_py() for place in places])
+        return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
+    n_queries, kept = 0, {}
+    chosen = set(draw.sample(range(work.documents), min(size, work.documents)))
+    for place, line in enumerate(query_sets.iter_lines(workspace, work.source)):
+        if line["position"] < work.positions:
+            n_queries += len(line["queries"][: config.per_doc])
+            if place in chosen:
+                kept[line["document_id"]] = line["queries"][: config.per_doc]
+    documents = get_documents(workspace, work.corpus_id, list(kept))
+    return n_queries, [(document, kept[name]) for name, document in documents.items()]
+
+
+def _prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
+    """Input tokens of all requests about one document."""
+    text = cut(document.content, limit).text
+    if method.from_queries:
+        return sum(estimate_tokens(method.render(text, m, query)) for query in queries)
+    return (m if method.one_per_call else 1) * estimate_tokens(method.render(text, m))
+
+
+@dataclass(frozen=True)
+class PriceRow:
+    """One model's price: US dollars per million tokens, and the share that its batch endpoint saves."""
+
+    model: str
+    input: float
+    output: float
+    batch_discount: float = 0.0
+
+
+@dataclass(frozen=True)
+class PriceTable:
+    """The prices in use. ``own`` is whether they were edited in this workspace; ``as_of`` is the day they were read."""
+
+    as_of: str
+    rows: tuple[PriceRow, ...]
+    own: bool
+
+
+def read_prices(workspace: Workspace) -> PriceTable:
+    """The table in use; WorkspaceError where its file is damaged."""
+    path = price_file(workspace)
+    table = read_json(path)
+    try:
+        rows = tuple(
+            PriceRow(name, float(entry["input"]), float(entry["output"]), float(entry.get("batch_discount", 0.0)))
+            for name, entry in table["models"].items()
+        )
+        return PriceTable(str(table["as_of"]), rows, path != PRICES)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise WorkspaceError(f"The price table {path.name} is damaged near {error}.", hint="See its note.") from error
+
+
+def write_prices(workspace: Workspace, rows: Sequence[PriceRow], as_of: str) -> None:
+    """Keep an edited table in the workspace; ConfigError names every row that is no price."""
+    problems = [f"{row.model or 'a row without a name'} has no price" for row in rows if not _usable(row)]
+    names = [row.model for row in rows]
+    problems += [f"{name} stands there twice" for name in sorted({name for name in names if names.count(name) > 1})]
+    if problems:
+        raise ConfigError.from_problems(
+            problems, hint="Give US dollars per million tokens, and a discount from 0 to 1."
+        )
+    models: Mapping[str, dict[str, float]] = {
+        row.model: {name: value for name, value in asdict(row).items() if name != "model"} for row in rows
+    }
+    write_json(workspace.root / "prices.json", {"as_of": as_of, "models": models})
+
+
+def _usable(row: PriceRow) -> bool:
+    prices = (row.input, row.output)
+    return bool(row.model.strip()) and all(math.isfinite(p) and p >= 0 for p in prices) and 0 <= row.batch_discount <= 1

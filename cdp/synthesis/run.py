@@ -263,6 +263,7 @@ class Run:
             "incomplete": len(failed) - n_failures,
             "complete": complete,
             "usage": self.usage.to_dict(),
+            "spent": self.spent.to_dict(),
             "cost": self.cost,
             "price_as_of": self.price.as_of if self.price else None,
             "model": self.source.model,

@@ -65,6 +65,8 @@ class Method:
     few_shot: Callable[[Sequence[Example]], str] | None = None
     shown: tuple[str, ...] = ()
     """The fields of an example that its prompt shows."""
+    tokens_per_query: float = 18.0
+    """Of an answer, where nothing was measured: a numbered line with a demo query of about 11 English words."""
     from_queries: bool = False
     generator: str = ""
     note: str = ""

@@ -46,6 +46,7 @@ METHOD = Method(
     kind="few-shot",
     order=50,
     one_per_call=True,
+    tokens_per_query=50.0,
     sampling=Sampling(temperature=0.8, top_p=0.9, max_output_tokens=256),
     several=Sampling(temperature=0.8, top_p=0.9, max_output_tokens=256),
     read=parse_task_query,

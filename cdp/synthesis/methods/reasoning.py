@@ -37,6 +37,7 @@ METHOD = Method(
     kind="reasoning",
     order=60,
     one_per_call=True,
+    tokens_per_query=90.0,
     sampling=Sampling(temperature=0.0, max_output_tokens=512),
     several=Sampling(temperature=0.0, max_output_tokens=512),
     read=parse_passage,

@@ -40,6 +40,7 @@ METHOD = Method(
     kind="few-shot",
     order=40,
     one_per_call=True,
+    tokens_per_query=65.0,
     sampling=Sampling(temperature=0.0, max_output_tokens=256),
     several=Sampling(temperature=0.7, max_output_tokens=256),
     read=parse_after_summary,

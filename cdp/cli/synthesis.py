@@ -1,0 +1,107 @@
+"""Commands around synthesis: what it costs, batches, and exports."""
+
+from __future__ import annotations
+
+import argparse
+from datetime import date
+from typing import Any
+
+from cdp.cli import text as show
+from cdp.cli.answers import say, settings
+from cdp.config import SynthesisConfig
+from cdp.errors import ConfigError
+from cdp.workspace import Workspace
+
+SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
+
+
+def config_of(a: argparse.Namespace) -> SynthesisConfig:
+    """The configuration that corpus, method, Q/Doc, generator and ``--set`` describe."""
+    named = {"corpus": a.corpus, "method": a.method, "per_doc": a.per_doc, "generator": a.generator}
+    return SynthesisConfig.from_dict({**settings(a), **named})
+
+
+def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries estimate``: before anything is paid for."""
+    from cdp.services import synthesis
+    from cdp.services.job_words import duration
+
+    config = config_of(a)
+    found = synthesis.estimate(workspace, config, tokens_per_query=a.tokens_per_query, latency_s=a.latency)
+    lines = [f"{found.n_documents:,} documents, {found.requests:,} requests"]
+    if found.requests:
+        lines.append(
+            f"input tokens: {found.input_tokens:,} ± {found.input_margin:,} (95%, from {found.sampled} documents); "
+            f"output tokens: about {found.output_tokens:,}"
+        )
+    if found.cost is None:
+        lines.append(f"price unknown: {config.model_name} is not in the price table (queries prices --model …)")
+    elif found.price is not None:
+        lines.append(
+            f"cost: ${found.cost:,.2f}, as a batch ${found.batch_cost:,.2f} (prices as of {found.price.as_of})"
+        )
+    else:
+        lines.append("cost: nothing")
+    if found.seconds is not None:
+        lines.append(f"time: about {duration(found.seconds)} at concurrency {config.concurrency}")
+    return say(a, found, "\n".join(lines))
+
+
+def prices(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries prices``: the table, or the table with some rows changed."""
+    from cdp.services import synthesis
+
+    table = synthesis.prices(workspace)
+    if a.model:
+        rows = {row["model"]: row for row in show.plain(table.rows)}
+        for change in a.model:
+            row = _price(change)
+            rows[row["model"]] = row
+        table = synthesis.save_prices(workspace, list(rows.values()), a.as_of or date.today().isoformat())
+    shown = show.table(table.rows, ["model", "input", "output", "batch_discount"], "no prices")
+    return say(a, table, f"US dollars per million tokens, as of {table.as_of}\n{shown}")
+
+
+def _price(text: str) -> dict[str, Any]:
+    """``NAME=INPUT/OUTPUT[/DISCOUNT]``."""
+    name, _, numbers = text.rpartition("=")
+    try:
+        values = [float(number) for number in numbers.split("/")]
+    except ValueError:
+        values = []
+    if not name or len(values) not in (2, 3):
+        raise ConfigError(f"--model {text} is no price.", hint="Write NAME=INPUT/OUTPUT or NAME=INPUT/OUTPUT/DISCOUNT.")
+    return {"model": name, "input": values[0], "output": values[1], "batch_discount": [*values, 0.0][2]}
+
+
+def export(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries export``: a query set for another program."""
+    from cdp.services import queries, synthesis
+
+    found = queries.show(workspace, a.id)
+    target = a.out or f"{found.id}{SUFFIXES[a.format]}"
+    done = synthesis.export(workspace, found.id, a.format, target, per_doc=a.per_doc, model=a.model)
+    return say(a, {"id": found.id, **show.plain(done)}, _written(done, a.format == "openai-batch"))
+
+
+def batch_write(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries batch-write``: the open requests of a job."""
+    from cdp.services import synthesis
+
+    done = synthesis.batch_write(workspace, config_of(a), a.out)
+    text = _written(done, True) if done.paths else "Every answer is kept already: nothing to ask."
+    return say(a, done, text)
+
+
+def batch_read(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries batch-read``: the answers that came back."""
+    from cdp.services import synthesis
+
+    done = synthesis.batch_read(workspace, a.path)
+    lines = [f"{done.answers:,} answers kept", *([f"{done.failed:,} lines without one"] if done.failed else [])]
+    return say(a, done, "\n".join([*lines, *(f"  {problem}" for problem in done.problems)]))
+
+
+def _written(done: Any, requests: bool) -> str:
+    what = "requests" if requests else "queries"
+    return "\n".join([f"{done.n:,} {what}", *(f"  {path}" for path in done.paths)])

@@ -1,0 +1,160 @@
+"""What a synthesis run costs, before and after; prices; batches; and query sets as files for other programs."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp import corpus as corpus_room
+from cdp.config import SynthesisConfig
+from cdp.errors import ConfigError
+from cdp.synthesis import batch, exports, pricing, query_sets
+from cdp.synthesis.batch import BatchResult
+from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
+from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable
+from cdp.workspace import Workspace, read_json_or_none
+
+BATCH_FORMAT = "openai-batch"
+FORMATS = (*exports.FORMATS, BATCH_FORMAT)
+
+
+@dataclass(frozen=True)
+class Bill:
+    """What a finished query set was expected to cost and did; None where nobody knows. Dollars and tokens."""
+
+    expected: float | None
+    actual: float | None
+    expected_tokens: tuple[int, int] | None
+    actual_tokens: tuple[int, int] | None
+    price_as_of: str = ""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: ``n`` queries (or requests), and where."""
+
+    n: int
+    paths: tuple[Path, ...]
+
+
+def rows() -> list[dict[str, str]]:
+    """Every row of the paper's tables that a user can run: the methods, and the conditions that write no queries."""
+    found = [
+        {"name": m.name, "title": m.title, "kind": m.kind, "help": m.help, "note": m.note} for m in METHODS.values()
+    ]
+    for name, (title, text) in OTHER_CONDITIONS.items():
+        found.append({"name": name, "title": title, "kind": "no synthesis", "help": text, "note": ""})
+    return found
+
+
+def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
+    """``config`` with the ids of its corpus and source, however they were named."""
+    manifest = corpus_room.resolve_corpus(workspace, config.corpus)
+    source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
+    return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
+
+
+def estimate(
+    workspace: Workspace,
+    config: SynthesisConfig,
+    *,
+    tokens_per_query: float | None = None,
+    latency_s: float | None = None,
+) -> Estimate:
+    """The expected tokens, price and time; the two measured values come from a preview where there was one."""
+    return pricing.estimate(
+        workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
+    )
+
+
+def prices(workspace: Workspace) -> PriceTable:
+    """The price table in use, with its date."""
+    return pricing.read_prices(workspace)
+
+
+def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -> PriceTable:
+    """Keep an edited price table in this workspace; ConfigError names what is no price."""
+    try:
+        rows = [
+            PriceRow(
+                str(row.get("model") or "").strip(),
+                float(row["input"]),
+                float(row["output"]),
+                float(row.get("batch_discount") or 0.0),
+            )
+            for row in table
+        ]
+    except (KeyError, TypeError, ValueError):
+        raise ConfigError("A row of the price table lacks its input or output price.") from None
+    pricing.write_prices(workspace, rows, as_of)
+    return pricing.read_prices(workspace)
+
+
+def bill(workspace: Workspace, query_set: str) -> Bill | None:
+    """The cost beside its estimate; None for a set that no LLM of a priced endpoint wrote."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    if found.generator != "openai" or not found.job_id:
+        return None
+    folder = workspace.job(found.job_id)
+    spec = read_json_or_none(folder / "spec.json") or {}
+    result = read_json_or_none(folder / "results" / "synthesis.json") or {}
+    expected = (spec.get("inputs") or {}).get("estimate") or {}
+    spent = result.get("spent") or {}
+
+    def tokens(values: dict[str, Any]) -> tuple[int, int] | None:
+        return (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
+
+    return Bill(
+        expected.get("cost"), result.get("cost"), tokens(expected), tokens(spent), result.get("price_as_of") or ""
+    )
+
+
+def for_spec(found: Estimate) -> dict[str, Any]:
+    """Of an estimate, what is kept with the job."""
+    kept = ("requests", "input_tokens", "output_tokens", "cost")
+    return {name: value for name, value in dataclasses.asdict(found).items() if name in kept}
+
+
+def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
+    """Write the requests of a job that no answer is kept for yet, as OpenAI Batch JSONL."""
+    paths = batch.write_batch(workspace, resolved(workspace, config), Path(folder).expanduser(), name)
+    return Exported(_lines(paths), tuple(paths))
+
+
+def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
+    """Keep the answers of a batch's output file; the same job, started as usual, then finds them."""
+    return batch.read_batch(workspace, Path(path).expanduser())
+
+
+def export(
+    workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
+) -> Exported:
+    """Write a query set to ``target`` in one of ``FORMATS``; ``openai-batch``: the requests behind it."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    path = Path(target).expanduser()
+    if form != BATCH_FORMAT:
+        return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,))
+    if found.method not in (*METHODS, OWN):
+        raise ConfigError(f"{found.name} was imported: there is no prompt behind it.", hint="Choose another format.")
+    known = {field.name for field in dataclasses.fields(SynthesisConfig)}
+    own = {name: value for name, value in found.parameters.items() if name in known and value is not None}
+    values = {
+        **own,
+        "corpus": found.corpus_id,
+        "method": found.method,
+        "per_doc": per_doc or found.per_doc,
+        "generator": "openai",
+        "model": model or (found.model if found.generator == "openai" else ""),
+    }
+    paths = batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True)
+    return Exported(_lines(paths), tuple(paths))
+
+
+def _lines(paths: list[Path]) -> int:
+    total = 0
+    for path in paths:
+        with open(path, "rb") as file:
+            total += sum(1 for _ in file)
+    return total

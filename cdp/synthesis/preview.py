@@ -1,0 +1,159 @@
+"""Queries of several methods for one document: ``python -m cdp.synthesis.preview``, a request on stdin, JSON on stdout.
+
+The dashboard runs it as a process of its own where a method or generator needs torch, which the dashboard must not load
+and whose memory must be free again afterwards.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from cdp.config import SynthesisConfig
+from cdp.corpus import get_documents
+from cdp.errors import CdpError, ConfigError, ModelError
+from cdp.synthesis import query_sets
+from cdp.synthesis.generate import generate_for
+from cdp.synthesis.generators import make_generator
+from cdp.synthesis.methods import Method, method_of
+from cdp.synthesis.tokens import estimate_tokens
+from cdp.workspace import REPOSITORY, Workspace
+
+LONGEST_S = 900.0
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What one method gave for the document. ``seconds`` is how long it took, all its requests together."""
+
+    queries: list[str]
+    problems: dict[str, int] = field(default_factory=dict)
+    usage: dict[str, int] = field(default_factory=dict)
+    prompt: str = ""
+    prompt_tokens: int = 0
+    model: str = ""
+    seconds: float = 0.0
+    cut: list[int] | None = None
+    notes: list[str] = field(default_factory=list)
+    sources: list[str] = field(default_factory=list)
+
+
+def previews(
+    workspace: Workspace, config: SynthesisConfig, methods: Sequence[str], document_id: str, *, api_key: str = ""
+) -> dict[str, Shown]:
+    """What each method gives for one document. Nothing is stored, and nothing comes from the answer cache."""
+    document = get_documents(workspace, config.corpus, [document_id])[document_id]
+    found: dict[str, Shown] = {}
+    sources: dict[str, Any] = {}
+    for name in methods:
+        own = for_method(config, name)
+        method = method_of(own)
+        if method.generator == "ranking":
+            raise ConfigError(f"{method.title} ranks a whole corpus, so there is nothing to show for one document.")
+        queries = _queries_of(workspace, own, method, document_id)
+        kind = method.generator or own.generator
+        source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
+        source.prepare()
+        began = time.monotonic()
+        m = min(own.per_doc, len(queries)) if method.from_queries else own.per_doc
+        generation = generate_for(
+            document, method, m, source, max_document_tokens=own.max_document_tokens, queries=queries
+        )
+        prompt = method.render(document.content, m, queries[0] if queries else "") if source.is_llm else ""
+        found[name] = Shown(
+            queries=list(generation.queries),
+            problems=dict(generation.problems),
+            usage=generation.usage.to_dict(),
+            prompt=prompt,
+            prompt_tokens=estimate_tokens(prompt),
+            model=generation.model,
+            seconds=time.monotonic() - began,
+            cut=list(generation.cut) if generation.cut else None,
+            notes=list(generation.notes),
+            sources=list(generation.sources),
+        )
+    return found
+
+
+def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
+    """Whether one of the methods, or the generator, needs torch."""
+    chosen = [method_of(for_method(config, name)) for name in methods]
+    llm = any(not method.generator for method in chosen)
+    return any(method.generator for method in chosen) or (llm and config.generator == "transformers")
+
+
+def previews_in_process(
+    workspace: Workspace, config: SynthesisConfig, methods: Sequence[str], document_id: str, *, api_key: str = ""
+) -> dict[str, Shown]:
+    """``previews`` in a process of its own, which is gone afterwards. The key goes through its stdin."""
+    request = {
+        "workspace": str(workspace.root),
+        "config": config.to_dict(),
+        "methods": list(methods),
+        "document": document_id,
+        "api_key": api_key,
+    }
+    try:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            input=json.dumps(request),
+            capture_output=True,
+            text=True,
+            timeout=LONGEST_S,
+            cwd=REPOSITORY,
+        )
+    except subprocess.TimeoutExpired:
+        raise ModelError(f"The preview took longer than {LONGEST_S:.0f} s.", hint="Use a smaller model.") from None
+    answer = json.loads(done.stdout.splitlines()[-1]) if done.stdout.strip() else None
+    if answer is None:
+        last = done.stderr.strip().splitlines()[-1:] or [f"exit code {done.returncode}"]
+        raise ModelError(f"The preview ended without an answer ({last[0][:300]}).")
+    if "error" in answer:
+        raise ModelError(answer["error"], hint=answer["hint"])
+    return {name: Shown(**values) for name, values in answer["methods"].items()}
+
+
+def for_method(config: SynthesisConfig, name: str) -> SynthesisConfig:
+    """``config`` for one of several methods shown side by side; the user's examples only where it shows any."""
+    own = dataclasses.replace(config, method=name, examples="")
+    return dataclasses.replace(own, examples=config.examples) if method_of(own).few_shot else own
+
+
+def _queries_of(workspace: Workspace, config: SynthesisConfig, method: Method, document_id: str) -> list[str]:
+    if not method.from_queries:
+        return []
+    if not config.source:
+        raise ConfigError(f"{method.title} works from existing queries.", hint="Set source to a query set.")
+    source = query_sets.resolve_query_set(workspace, config.source)
+    lines = query_sets.iter_lines(workspace, source.id)
+    found = next((line["queries"] for line in lines if line["document_id"] == document_id), None)
+    if found is None:
+        raise ConfigError(f"The query set {source.name!r} has no query for document {document_id!r}.")
+    return list(found)
+
+
+def main() -> None:
+    request = json.loads(sys.stdin.read())
+    try:
+        shown = previews(
+            Workspace(Path(request["workspace"])),
+            SynthesisConfig.from_dict(request["config"]),
+            request["methods"],
+            request["document"],
+            api_key=request["api_key"],
+        )
+        answer: dict[str, Any] = {"methods": {name: dataclasses.asdict(value) for name, value in shown.items()}}
+    except CdpError as error:
+        answer = {"error": error.message, "hint": error.hint}
+    print(json.dumps(answer))
+
+
+if __name__ == "__main__":
+    main()

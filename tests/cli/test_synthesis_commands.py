@@ -1,0 +1,141 @@
+"""Price, batches and exports on the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp import cli
+from cdp.services import demo, queries, synthesis
+from cdp.workspace import Workspace
+
+
+@pytest.fixture(autouse=True)
+def _demo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDP_API_KEY", "sk-only-for-the-tests")
+    demo.load(workspace)
+
+
+def said(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert cli.main(list(words)) == code
+    captured = capsys.readouterr()
+    return captured.out if code == 0 else captured.err
+
+
+def test_an_estimate_in_words_and_in_json(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "5"]
+    found = json.loads(said(capsys, *words, "--json"))
+    assert (found["n_documents"], found["requests"], found["output_tokens"]) == (96, 96, 96 * 5 * 18)
+    assert found["cost"] == pytest.approx((found["input_tokens"] * 0.15 + found["output_tokens"] * 0.60) / 1e6)
+    assert found["batch_cost"] == pytest.approx(found["cost"] / 2)
+    measured = json.loads(said(capsys, *words, "--tokens-per-query", "30", "--latency", "2", "--json"))
+    assert measured["output_tokens"] == 96 * 5 * 30
+    assert measured["seconds"] == pytest.approx(96 * 2 / 8)
+    text = said(capsys, *words, "--latency", "2")
+    assert "96 documents, 96 requests" in text
+    assert "prices as of" in text
+    assert "cost: nothing" in said(capsys, *words, "--generator", "template")
+    assert "not in the price table" in said(capsys, *words, "--set", "model=my-own")
+
+
+@pytest.mark.parametrize(("method", "requests"), [("sap", 96 * 4), ("dragon_s_paper", 0)])
+def test_methods_are_priced_by_their_requests(
+    method: str, requests: int, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "4", "--method", method, "--json"]
+    assert json.loads(said(capsys, *words))["requests"] == requests
+
+
+def test_reasoning_is_priced_by_the_queries_of_its_source(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = next(q for q in queries.every(workspace) if q.method == "diverse")
+    words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "3", "--method", "reasoning"]
+    found = json.loads(said(capsys, *words, "--set", f"source={source.id}", "--json"))
+    assert found["requests"] == 96 * 3
+    assert "existing queries" in said(capsys, *words, code=2)
+
+
+def test_prices_are_edited_in_the_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    before = json.loads(said(capsys, "queries", "prices", "--json"))
+    assert before["own"] is False
+    words = [
+        "queries",
+        "prices",
+        "--model",
+        "my-own=1.5/6/0.25",
+        "--model",
+        "gpt-4o-mini=0.2/0.8",
+        "--as-of",
+        "2026-01-02",
+    ]
+    table = json.loads(said(capsys, *words, "--json"))
+    assert (table["as_of"], table["own"], len(table["rows"])) == ("2026-01-02", True, len(before["rows"]) + 1)
+    estimate = ["queries", "estimate", "--corpus", "demo", "--set", "model=my-own", "--json"]
+    found = json.loads(said(capsys, *estimate))
+    assert found["cost"] == pytest.approx((found["input_tokens"] * 1.5 + found["output_tokens"] * 6) / 1e6)
+    assert found["batch_cost"] == pytest.approx(0.75 * found["cost"])
+    assert "is no price" in said(capsys, "queries", "prices", "--model", "x=cheap", code=2)
+    assert "has no price" in said(capsys, "queries", "prices", "--model", "x=-1/2", code=2)
+    assert json.loads(said(capsys, "queries", "prices", "--json")) == table
+
+
+@pytest.mark.parametrize("form", ["beir", "sentence-transformers", "flagembedding", "openai-batch"])
+def test_every_export_format(
+    form: str, workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    source = next(q for q in queries.every(workspace) if q.method == "diverse")
+    target = tmp_path / "out"
+    words = ["queries", "export", source.id, "--format", form, "--out", str(target), "--per-doc", "2", "--json"]
+    done = json.loads(said(capsys, *words))
+    assert done["n"] == (96 if form == "openai-batch" else 192)
+    assert all(Path(path).exists() for path in done["paths"])
+    if form == "openai-batch":
+        lines = [json.loads(line) for line in Path(done["paths"][0]).read_text(encoding="utf-8").splitlines()]
+        assert {line["body"]["model"] for line in lines} == {"gpt-4o-mini"}
+        assert all("Write exactly 2 queries" in line["body"]["messages"][0]["content"] for line in lines)
+    assert "already" in said(capsys, *words, code=2)
+
+
+def test_a_batch_goes_out_and_comes_back(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    job = ["--corpus", "demo", "--per-doc", "2", "--set", "limit=5"]
+    words = ["queries", "batch-write", *job, "--out", str(tmp_path / "b"), "--json"]
+    done = json.loads(said(capsys, *words))
+    assert done["n"] == 5
+    requests = [json.loads(line) for line in Path(done["paths"][0]).read_text(encoding="utf-8").splitlines()]
+    back = [
+        {
+            "custom_id": request["custom_id"],
+            "response": {"status_code": 200, "body": {"choices": [{"message": {"content": "1. a b?\n2. c d?"}}]}},
+        }
+        for request in requests[:4]
+    ]
+    path = tmp_path / "back.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in [*back, {"custom_id": "x", "response": {}}]))
+    read = json.loads(said(capsys, "queries", "batch-read", str(path), "--json"))
+    assert (read["answers"], read["failed"]) == (4, 1)
+    rest = json.loads(said(capsys, *words[:-3], "--out", str(tmp_path / "rest"), "--json"))
+    assert rest["n"] == 1
+
+
+def test_an_imported_set_has_no_requests_behind_it(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = next(iter(queries.page(workspace, queries.every(workspace)[0].id, 0, 1)))[0]
+    path = tmp_path / "human.csv"
+    path.write_text(f"document_id,query\n{first},mine\n")
+    made = queries.import_file(workspace, path, "demo").query_set
+    words = ["queries", "export", made.id, "--format", "openai-batch", "--out", str(tmp_path / "x")]
+    assert "no prompt behind it" in said(capsys, *words, code=2)
+
+
+def test_rows_of_the_papers_tables_are_all_there() -> None:
+    names = {row["name"] for row in synthesis.rows()}
+    assert names >= {
+        "diverse", "paraphrase", "inpars_gbq", "sap", "drama", "dragon_s_paper", "dragon_s_faithful", "reasoning",
+        "supervised", "pretrained",
+    }  # fmt: skip

@@ -1,0 +1,80 @@
+"""Several methods side by side for one document, and the process of its own for what needs torch."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdp.config import SynthesisConfig
+from cdp.errors import ConfigError, ModelError
+from cdp.synthesis.preview import needs_process, previews, previews_in_process
+from cdp.workspace import Workspace
+from tests.support import REPOSITORY
+from tests.synthesis.conftest import CorpusMaker
+from tests.synthesis.models import tiny_cross_encoder, tiny_writer
+from tests.synthesis.server import KEY, MODEL, ChatServer
+
+
+def test_each_method_is_asked_and_measured(server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker) -> None:
+    config = SynthesisConfig(
+        corpus=make_corpus(3).id, generator="openai", model=MODEL, base_url=server.url, per_doc=3, output="list"
+    )
+    server.latency = 0.05
+    shown = previews(workspace, config, ["diverse", "paraphrase"], "d1", api_key=KEY)
+    assert [len(found.queries) for found in shown.values()] == [3, 3]
+    for body, found in zip(server.bodies, shown.values(), strict=True):
+        assert found.prompt == body["messages"][0]["content"]
+        assert found.usage["requests"] == 1
+        assert found.usage["output_tokens"] > 0
+        assert found.seconds >= 0.05
+
+
+def test_what_needs_torch_is_known_without_it(workspace: Workspace) -> None:
+    assert not needs_process(SynthesisConfig(corpus="c"), ["diverse", "paraphrase"])
+    assert needs_process(SynthesisConfig(corpus="c"), ["diverse", "dragon_s_paper"])
+    assert needs_process(SynthesisConfig(corpus="c", generator="transformers"), ["diverse"])
+    code = "import sys, cdp.synthesis.preview; print('torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "False"
+
+
+def test_a_method_for_whole_corpora_says_so(workspace: Workspace, make_corpus: CorpusMaker) -> None:
+    with pytest.raises(ConfigError, match="ranks a whole corpus"):
+        previews(workspace, SynthesisConfig(corpus=make_corpus(2).id), ["dragon_s_faithful"], "d1")
+    with pytest.raises(ConfigError, match="existing queries"):
+        previews(workspace, SynthesisConfig(corpus=make_corpus(2).id), ["reasoning"], "d1")
+
+
+def test_own_examples_stand_only_where_a_method_shows_any(
+    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker
+) -> None:
+    example = json.dumps({"document": "own text", "question": "own question?", "plain": "own"})
+    config = SynthesisConfig(
+        corpus=make_corpus(2).id, generator="openai", model=MODEL, base_url=server.url, per_doc=1, examples=example
+    )
+    shown = previews(workspace, config, ["diverse", "inpars_gbq"], "d1", api_key=KEY)
+    assert "own question?" in shown["inpars_gbq"].prompt
+    assert "own question?" not in shown["diverse"].prompt
+
+
+@pytest.mark.slow
+def test_a_local_model_and_a_cross_encoder_serve_from_another_process(
+    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
+) -> None:
+    corpus = make_corpus(3)
+    writer, ranker = tiny_writer(tmp_path / "writer"), tiny_cross_encoder(tmp_path / "ranker")
+    config = SynthesisConfig(
+        corpus=corpus.id, generator="transformers", model=str(writer), per_doc=2, max_output_tokens=20,
+        ranker=str(ranker), gpus=0,
+    )  # fmt: skip
+    shown = previews_in_process(workspace, config, ["diverse", "dragon_s_paper"], "d1")
+    assert shown["diverse"].usage["output_tokens"] > 0
+    assert len(shown["dragon_s_paper"].queries) == 2
+    assert shown["dragon_s_paper"].model == str(ranker)
+    wrong = SynthesisConfig(corpus=corpus.id, ranker=str(tmp_path / "none"))
+    with pytest.raises(ModelError, match="cannot be loaded"):
+        previews_in_process(workspace, wrong, ["dragon_s_paper"], "d1")
