@@ -8,7 +8,7 @@ from typing import Any
 from cdp.config import Config, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError
 from cdp.jobs import load_spec, resolve_job
-from cdp.services import evaluation, metrics, queries, studies, training
+from cdp.services import access, evaluation, metrics, queries, studies, training
 from cdp.services.studies import StudyConfig
 from cdp.workspace import Workspace
 
@@ -32,6 +32,7 @@ def settings(workspace: Workspace, job: str, changes: Mapping[str, Any] | None =
     return kind.from_dict({**known, **(changes or {})})
 
 
+@access.writes
 def start(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None, *, api_key: str = "") -> str:
     """Submit a job like ``job`` with some settings changed; the new job's id."""
     config = settings(workspace, job, changes)

@@ -13,6 +13,7 @@ from cdp import corpus as room
 from cdp.corpus import CorpusManifest, ReadOptions
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.records import Document
+from cdp.services import access
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace, new_id
 
@@ -27,6 +28,7 @@ class AddedCorpus:
     notes: list[str]
 
 
+@access.writes
 def add(workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
     source = Path(path).expanduser()
@@ -51,6 +53,7 @@ def _name_of(source: Path) -> str:
     return name or "corpus"
 
 
+@access.writes
 @contextmanager
 def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[Path]:
     """An uploaded file, written to disk under its own name for as long as it is being read."""
@@ -93,6 +96,7 @@ def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
     return found[document_id]
 
 
+@access.writes
 def delete(workspace: Workspace, corpus: str) -> None:
     """Remove a corpus. ConfigError while query sets were made for it."""
     manifest = room.resolve_corpus(workspace, corpus)

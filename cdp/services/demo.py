@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 
 from cdp import evaluation
-from cdp.services import corpora
+from cdp.services import access, corpora
 from cdp.synthesis import query_sets
 from cdp.synthesis.methods import METHODS
 from cdp.workspace import SHIPPED_DATA, Workspace
@@ -15,6 +15,7 @@ FOLDER = SHIPPED_DATA / "demo"
 NAME = "demo"
 
 
+@access.writes
 def load(workspace: Workspace) -> list[str]:
     """Put the demo into the workspace where it is not there yet; what was added, in words."""
     done: list[str] = []

@@ -9,7 +9,7 @@ from cdp import catalog, jobs
 from cdp import evaluation as room
 from cdp.config import EvaluationConfig
 from cdp.evaluation import BenchmarkInfo
-from cdp.services import devices
+from cdp.services import access, devices
 from cdp.training.retrievers import resolve
 from cdp.workspace import Workspace
 
@@ -21,6 +21,7 @@ def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
     return room.list_benchmarks(workspace)
 
 
+@access.writes
 def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "") -> BenchmarkInfo:
     """Take a folder or a zip in BEIR layout into the workspace, after checking it."""
     added = room.add_benchmark(Path(path).expanduser(), workspace, name)
@@ -59,6 +60,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     return None
 
 
+@access.writes
 def start(workspace: Workspace, config: EvaluationConfig) -> str:
     """Submit an evaluation; the job's id. Everything that can be known now is checked now."""
     whole = checked(**{**config.to_dict(), "workspace": workspace})
@@ -66,6 +68,7 @@ def start(workspace: Workspace, config: EvaluationConfig) -> str:
     return _submit(workspace, whole, found.title if found.origin == "job" else found.name)
 
 
+@access.writes
 def start_after(workspace: Workspace, config: EvaluationConfig, training_job: str) -> str:
     """Submit the evaluation of what a training job will have made; it waits for that job."""
     whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})

@@ -10,7 +10,7 @@ from typing import Any
 from cdp import catalog
 from cdp import jobs as room
 from cdp.jobs import JobView
-from cdp.services import live_metrics
+from cdp.services import access, live_metrics
 from cdp.services.live_metrics import Curve
 from cdp.workspace import Workspace, folder_size, read_json_or_none
 
@@ -83,6 +83,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     return {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
 
 
+@access.writes
 def stop(workspace: Workspace, job: str) -> JobView:
     """Ask a job to stop: it saves what it has and ends."""
     job_id = room.resolve_job(workspace, job)
@@ -108,6 +109,7 @@ def sizes(workspace: Workspace, job: str) -> dict[str, int]:
     return {**found, "total": folder_size(folder)}
 
 
+@access.writes
 def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None) -> JobView:
     """Go on with a job that ended early, as a new attempt from where it stopped."""
     job_id = room.resolve_job(workspace, job)
@@ -115,6 +117,7 @@ def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None
     return room.view(workspace, job_id, with_size=False)
 
 
+@access.writes
 def delete(workspace: Workspace, job: str) -> None:
     """Remove a job and everything it made."""
     room.delete(workspace, room.resolve_job(workspace, job))

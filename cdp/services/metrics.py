@@ -13,7 +13,7 @@ from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.config import MetricsConfig
 from cdp.errors import InputError
 from cdp.metrics import MEASURES, Measure
-from cdp.services import corpora
+from cdp.services import access, corpora
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
@@ -110,6 +110,7 @@ def _state(workspace: Workspace, found: QuerySet) -> str:
     return f"{found.id} {path.stat().st_size if path.exists() else 0}"
 
 
+@access.writes
 def start(workspace: Workspace, config: MetricsConfig) -> str:
     """Start the model-based measures; the job's id."""
     found = query_sets.resolve_query_set(workspace, config.query_set)

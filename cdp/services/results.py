@@ -14,6 +14,7 @@ import numpy as np
 from cdp import catalog, evaluation, jobs
 from cdp.complexity import bootstrap_interval
 from cdp.errors import CdpError, NotFoundError
+from cdp.services import access
 from cdp.workspace import Workspace
 
 MEASURE = "ndcg@10"
@@ -140,6 +141,7 @@ def to_csv(comparison: Comparison) -> str:
     return out.getvalue()
 
 
+@access.writes
 def rebuild(workspace: Workspace) -> dict[str, Any]:
     """Make the catalogue anew from the files; what was read."""
     return catalog.rebuild(workspace).to_dict()

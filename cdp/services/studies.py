@@ -14,7 +14,7 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError, InputError
 from cdp.jobs import JobView
-from cdp.services import devices, queries
+from cdp.services import access, devices, queries
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation, measured_speeds
@@ -89,6 +89,7 @@ def _given(config: StudyConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names if getattr(config, name) is not None}
 
 
+@access.writes
 def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "") -> Started:
     """Submit a study as one job, after the jobs that write the queries it lacks."""
     plan(workspace, config)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError
-from cdp.services import commands, devices, evaluation
+from cdp.services import access, commands, devices, evaluation
 from cdp.synthesis import query_sets
 from cdp.training.pairs import BatchOrder
 from cdp.training.retrievers import PRESETS, Default, resolve
@@ -91,6 +91,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
     return Plan(pairs, documents, order.steps, settings, notes)
 
 
+@access.writes
 def start(
     workspace: Workspace,
     config: TrainingConfig,

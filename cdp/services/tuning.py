@@ -12,7 +12,7 @@ from cdp import jobs
 from cdp.config import PromptTuningConfig, SynthesisConfig
 from cdp.errors import InputError, NotFoundError
 from cdp.jobs import JobView
-from cdp.services import queries
+from cdp.services import access, queries
 from cdp.synthesis import query_sets
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
@@ -86,6 +86,7 @@ def read_prompts(paths: Iterable[str | Path]) -> dict[str, str]:
     return found
 
 
+@access.writes
 def start(
     workspace: Workspace, config: PromptTuningConfig, *, prompts: Mapping[str, str] | None = None, api_key: str = ""
 ) -> str:
@@ -164,6 +165,7 @@ def synthesis_of(found: Tuning, *, per_doc: int | None = None) -> SynthesisConfi
     return SynthesisConfig.from_dict({**settings, "per_doc": per_doc or config.per_doc, "name": name})
 
 
+@access.writes
 def write_queries(workspace: Workspace, job: str, *, per_doc: int | None = None, api_key: str = "") -> str:
     """Start writing queries for the whole corpus with the chosen prompt; the job's id."""
     return queries.generate(workspace, synthesis_of(finished(workspace, job), per_doc=per_doc), api_key=api_key)

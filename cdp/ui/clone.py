@@ -14,7 +14,7 @@ from cdp.config import EvaluationConfig
 from cdp.errors import CdpError
 from cdp.services import clone, evaluation, jobs
 from cdp.services.jobs import JobView
-from cdp.ui import forms, frame, navigation
+from cdp.ui import access, forms, frame, navigation
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -73,6 +73,6 @@ def asked() -> bool:
 def _evaluation(workspace: Workspace, view: JobView) -> None:
     values = forms.fields(EvaluationConfig, key=f"again_{view.id}", values=view.config)
     with frame.guarded():
-        if st.button("Start the evaluation", type="primary", key="again_start"):
+        if access.button("Start the evaluation", type="primary", key="again_start"):
             job_id = evaluation.start(workspace, EvaluationConfig.from_dict(values))
             navigation.go("jobs", job=job_id)

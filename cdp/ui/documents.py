@@ -7,7 +7,7 @@ import streamlit as st
 from cdp.charts.distributions import length_histogram
 from cdp.services import corpora
 from cdp.services.corpora import CorpusManifest
-from cdp.ui import charts, frame, imports, state, tables
+from cdp.ui import access, charts, frame, imports, state, tables
 from cdp.ui.text import count, cut, md, moment, number
 from cdp.workspace import Workspace
 
@@ -141,7 +141,7 @@ def remove(workspace: Workspace, manifest: CorpusManifest) -> None:
     with st.popover("Delete this corpus", icon=":material/delete:", type="tertiary"):
         st.markdown(f"Delete **{md(manifest.name)}** and its {count(manifest.n_documents, 'document')}?")
         st.caption("Query sets made for it have to be deleted first.")
-        if st.button("Delete", key=f"delete_{manifest.id}", icon=":material/delete:"):
+        if access.button("Delete", key=f"delete_{manifest.id}", icon=":material/delete:"):
             with frame.guarded():
                 corpora.delete(workspace, manifest.id)
                 state.keep("corpus", None)

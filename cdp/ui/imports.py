@@ -12,7 +12,7 @@ from streamlit.typing import UploadedFile
 from cdp.errors import InputError
 from cdp.services import commands, corpora, demo
 from cdp.services.corpora import ReadOptions
-from cdp.ui import command, forms, frame, state
+from cdp.ui import access, command, forms, frame, state
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
@@ -74,8 +74,8 @@ def add_corpus(workspace: Workspace) -> None:
     with st.expander("Fields, encoding, format", icon=":material/tune:"):
         options = forms.fields(ReadOptions, key="read")
     with st.container(horizontal=True):
-        pressed = st.button("Read the documents", type="primary", icon=":material/upload_file:", key="corpus_add")
-        if st.button(
+        pressed = access.button("Read the documents", type="primary", icon=":material/upload_file:", key="corpus_add")
+        if access.button(
             "Load the demo collection",
             icon=":material/science:",
             key="corpus_demo",

@@ -8,7 +8,7 @@ import streamlit as st
 
 from cdp.services import commands, jobs
 from cdp.services.jobs import JobView
-from cdp.ui import clone, command, frame, state, tables
+from cdp.ui import access, clone, command, frame, state, tables
 from cdp.ui import jobs as views
 from cdp.ui.text import duration, label_of, md, moment, size
 from cdp.workspace import Workspace
@@ -54,7 +54,7 @@ def _actions(workspace: Workspace, view: JobView) -> None:
         if view.active and str(view.state) != "stopping":
             with st.popover("Stop", icon=":material/stop_circle:", key=f"stop_open_{view.id}"):
                 st.markdown("Stop this job? It saves what it has, keeps its model, and can be resumed.")
-                if st.button("Stop the job", key=f"stop_{view.id}", type="primary"):
+                if access.button("Stop the job", key=f"stop_{view.id}", type="primary"):
                     jobs.stop(workspace, view.id)
                     st.rerun()
         if str(view.state) in RESUMABLE:
@@ -69,7 +69,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
     """Go on from the last checkpoint; a job that needs a key asks for it, since keys are stored nowhere."""
     missing = jobs.missing_secrets(workspace, view.id)
     if not missing:
-        if st.button(
+        if access.button(
             "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Go on from the last checkpoint."
         ):
             jobs.resume(workspace, view.id)
@@ -83,7 +83,9 @@ def _resume(workspace: Workspace, view: JobView) -> None:
             )
             for name in missing
         }
-        pressed = st.button("Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values()))
+        pressed = access.button(
+            "Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values())
+        )
         if pressed:
             jobs.resume(workspace, view.id, env_secrets={name: value for name, value in typed.items() if value})
             st.rerun()
@@ -99,7 +101,7 @@ def _delete(workspace: Workspace, view: JobView) -> None:
             st.caption(" · ".join(f"{name} {size(n)}" for name, n in parts.items()))
         if view.kind == "synthesis":
             st.caption("The query set that it wrote stays.")
-        if st.button("Delete the job", key=f"delete_{view.id}", type="primary"):
+        if access.button("Delete the job", key=f"delete_{view.id}", type="primary"):
             jobs.delete(workspace, view.id)
             state.keep("job", None)
             st.query_params.clear()

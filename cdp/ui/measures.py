@@ -13,7 +13,7 @@ from cdp.config import MetricsConfig
 from cdp.services import commands, jobs, metrics
 from cdp.services.metrics import QuickMetrics
 from cdp.services.queries import QuerySet
-from cdp.ui import charts, clone, command, forms, frame, state, tables
+from cdp.ui import access, charts, clone, command, forms, frame, state, tables
 from cdp.ui import jobs as job_views
 from cdp.ui.text import md
 from cdp.workspace import Workspace
@@ -180,7 +180,7 @@ def model_based(
         busy = {v.config.get("query_set") for v in running}
         wanted = [c for c in configs if c.query_set not in busy]
         label = "Measure again" if found else "Measure with models"
-        if st.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
+        if access.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
                 metrics.start(workspace, config)
             st.rerun()

@@ -11,7 +11,7 @@ from cdp.records import Document
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
-from cdp.ui import command, frame, generators, state
+from cdp.ui import access, command, frame, generators, state
 from cdp.ui.text import cut, md
 from cdp.workspace import Workspace
 
@@ -95,7 +95,7 @@ def _previews(
     asked = (manifest.id, document.id, per_doc, chosen.name, tuple(sorted(chosen.settings.items())))
     if chosen.costs:
         last = st.session_state.get("preview_answer")
-        if st.button("Ask the model", type="primary", icon=":material/send:", key="preview_ask"):
+        if access.button("Ask the model", type="primary", icon=":material/send:", key="preview_ask"):
             with frame.guarded(), st.spinner("Waiting for the endpoint"):
                 last = (asked, _ask(workspace, manifest, document, per_doc, chosen))
                 st.session_state["preview_answer"] = last

@@ -8,7 +8,7 @@ from cdp.errors import CdpError
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import QuerySet
-from cdp.ui import command, frame, imports, state, tables
+from cdp.ui import access, command, frame, imports, state, tables
 from cdp.ui.text import count, cut, md, moment
 from cdp.workspace import Workspace
 
@@ -30,7 +30,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
         )
         uploaded, path = imports.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="made from the file's name", max_chars=80)
-        pressed = st.button("Import the queries", icon=":material/upload_file:", key="queries_add")
+        pressed = access.button("Import the queries", icon=":material/upload_file:", key="queries_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
         command.show(commands.line("queries", "import", shown, corpus=manifest.id, name=name))
         if not pressed:
@@ -103,7 +103,7 @@ def _remove(workspace: Workspace, query_set: QuerySet) -> None:
     with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
         st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
         st.caption("What was trained on it stays.")
-        if st.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
+        if access.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
             with frame.guarded():
                 queries.delete(workspace, query_set.id)
                 state.keep("query_set", None)

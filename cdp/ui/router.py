@@ -10,7 +10,8 @@ from pathlib import Path
 
 import streamlit as st
 
-from cdp.ui import frame, jobs, navigation
+from cdp.services import access as access_service
+from cdp.ui import access, frame, jobs, navigation
 from cdp.workspace import Workspace
 
 ASSETS = Path(__file__).resolve().parent / "assets"
@@ -19,6 +20,8 @@ ASSETS = Path(__file__).resolve().parent / "assets"
 def main() -> None:
     """Draw the frame around the current page, then the page."""
     st.set_page_config(page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide")
+    access_service.in_dashboard()
+    access.sign_in()
     pages = [
         st.Page(
             page.file,
@@ -34,6 +37,7 @@ def main() -> None:
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
         navigation.sidebar()
+        access.who()
         jobs.strip(Workspace.default())
     with frame.guarded():
         current.run()

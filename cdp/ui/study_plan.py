@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
 from cdp.services.studies import StudyConfig, StudyPlan
-from cdp.ui import clone, command, forms, navigation, state, tables
+from cdp.ui import access, clone, command, forms, navigation, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -138,7 +138,7 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
     _pairs(plan)
     for note in plan.notes:
         st.caption(f":material/info: {md(note)}")
-    if st.button("Start the study", type="primary", icon=":material/play_arrow:", key="study_start_button"):
+    if access.button("Start the study", type="primary", icon=":material/play_arrow:", key="study_start_button"):
         begun = studies.run(workspace, config)
         navigation.go("study", study=begun.job_id)
     command.show(commands.line("study", "run", "plan.yaml", wait=True))

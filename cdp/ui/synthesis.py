@@ -8,7 +8,7 @@ from cdp.config import SynthesisConfig
 from cdp.services import commands, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import QuerySet
-from cdp.ui import clone, command, forms, frame, generators
+from cdp.ui import access, clone, command, forms, frame, generators
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
@@ -45,7 +45,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         total = f"{count(n, 'document')} × {config.per_doc} = {count(n * config.per_doc, 'query', 'queries')}"
         requests = f", {count(n, 'request')} to the endpoint" if chosen.costs else ""
         st.caption(f"{total}{requests}. It runs in the background; what is written so far survives a stop.")
-        if st.button("Start writing", type="primary", icon=":material/play_arrow:", key="generate_start"):
+        if access.button("Start writing", type="primary", icon=":material/play_arrow:", key="generate_start"):
             job = queries.generate(workspace, config, api_key=chosen.api_key)
             frame.navigation.go("jobs", job=job)
         command.show(commands.generate(config))

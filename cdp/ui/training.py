@@ -12,7 +12,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.services import commands, evaluation, training
 from cdp.services.queries import QuerySet
-from cdp.ui import clone, command, forms, frame, imports, state
+from cdp.ui import access, clone, command, forms, frame, imports, state
 from cdp.ui.text import count, md, number
 from cdp.workspace import Workspace
 
@@ -136,7 +136,7 @@ def _add_benchmark(workspace: Workspace) -> None:
             key="benchmark_path",
             help="corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.",
         )
-        if st.button("Add", key="benchmark_add", disabled=not path.strip()):
+        if access.button("Add", key="benchmark_add", disabled=not path.strip()):
             with frame.guarded(), st.spinner("Checking the benchmark"):
                 added = evaluation.add_benchmark(workspace, path.strip())
                 split = "test" if "test" in added.splits else added.splits[0]
@@ -165,7 +165,7 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
             if runs
             else "Without evaluation. The retriever can be evaluated later."
         )
-        if st.button(
+        if access.button(
             "Start training", type="primary", icon=":material/rocket_launch:", key="train_start", width="stretch"
         ):
             with frame.guarded():

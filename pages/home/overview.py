@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import demo, overview
-from cdp.ui import addresses, frame, guide, jobs, navigation, tables
+from cdp.ui import access, addresses, frame, guide, jobs, navigation, tables
 from cdp.ui.text import moment, number
 from cdp.workspace import Workspace
 
@@ -16,7 +16,7 @@ addresses.notice()
 with frame.guarded():
     found = overview.summary(workspace)
     guide.next_step(found.next_step)
-    if not found.n_corpora and st.button(
+    if not found.n_corpora and access.button(
         "Load the demo collection", icon=":material/science:", help="96 short documents with queries and a benchmark."
     ):
         with st.spinner("Loading the demo collection"):

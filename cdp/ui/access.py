@@ -1,0 +1,87 @@
+"""Who may look (sign-in by OIDC, where it is set up) and what may be pressed (nothing that writes, when read-only).
+
+Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to sign in.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.services import access
+from cdp.ui.text import md
+
+LIBRARY = "authlib"
+"""What Streamlit's sign-in needs beside itself."""
+
+
+def configured() -> Mapping[str, Any] | None:
+    """The ``[auth]`` section, None without one."""
+    try:
+        section = st.secrets.get("auth")
+    except FileNotFoundError:
+        return None
+    return section if isinstance(section, Mapping) and section else None
+
+
+def allowed(email: str, verified: bool, people: Sequence[str]) -> bool:
+    """Whether someone may look: everyone whom the provider lets in, or those on the list alone.
+
+    An entry is an address (``ada@example.org``) or everyone of a domain (``@example.org``); the provider must have
+    verified the address.
+    """
+    if not people:
+        return True
+    if not verified or email.count("@") != 1:
+        return False
+    address = email.strip().lower()
+    listed = {entry.strip().lower() for entry in people}
+    return address in listed or f"@{address.rpartition('@')[2]}" in listed
+
+
+def sign_in() -> None:
+    """Stop here, with a way in, until someone who may look has signed in; do nothing where no sign-in is set up."""
+    section = configured()
+    if section is None:
+        return
+    if importlib.util.find_spec(LIBRARY) is None:
+        st.error(
+            "Install streamlit[auth] on the server, or take the [auth] section out of secrets.toml.",
+            title="Sign-in is set up, but a library that it needs is missing",
+            icon=":material/error:",
+        )
+        st.stop()
+    if not st.user.is_logged_in:
+        st.title("CDP Studio", anchor=False)
+        st.markdown("Sign in to see this workspace.")
+        st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=st.login)
+        st.stop()
+    people = section.get("allowed", ())
+    email = str(st.user.get("email") or "")
+    if not allowed(email, bool(st.user.get("email_verified")), [people] if isinstance(people, str) else list(people)):
+        st.error(
+            "Ask whoever runs this server to add you, or sign in with another account.",
+            title=f"{md(email or 'This account', 80)} may not see this workspace",
+            icon=":material/lock:",
+        )
+        st.button("Sign out", icon=":material/logout:", key="sign_out", on_click=st.logout)
+        st.stop()
+
+
+def who() -> None:
+    """In the menu: who is signed in, and that nothing can be changed."""
+    if access.read_only():
+        st.badge("Read-only", icon=":material/lock:", color="gray", help=access.REASON)
+    if configured() is not None and st.user.is_logged_in:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(md(st.user.get("email") or st.user.get("name") or "signed in", 60))
+            st.button("Sign out", icon=":material/logout:", type="tertiary", key="sign_out", on_click=st.logout)
+
+
+def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
+    """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
+    locked = access.read_only()
+    return bool(st.button(label, disabled=disabled or locked, help=access.REASON if locked else help, **options))
