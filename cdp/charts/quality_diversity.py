@@ -7,48 +7,92 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import SYMBOLS, colours, figure, plain
+from cdp.charts.style import MUTED, SYMBOLS, colours, figure, plain
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredSet:
-    """A query set with one value on each axis; ``low`` and ``high`` bound the value on y where known."""
+    """A query set with one value on each axis and their intervals where known."""
 
     name: str
     method: str
     x: float
     y: float
-    low: float | None = None
-    high: float | None = None
+    x_interval: Interval | None = None
+    y_interval: Interval | None = None
 
 
-def trade_off(sets: Sequence[MeasuredSet], *, x: str, y: str) -> go.Figure:
-    """One point per query set. The axis titles should say which end is better."""
-    chart = figure(x=x, y=y, height=360)
+@dataclass(frozen=True, slots=True)
+class ReferencePoint:
+    """A published method at one Q/Doc."""
+
+    method: str
+    per_doc: int
+    x: float
+    y: float
+
+
+def trade_off(
+    sets: Sequence[MeasuredSet], *, x: str, y: str, references: Sequence[ReferencePoint] = (), lines: bool = False
+) -> go.Figure:
+    """One point per query set, and published methods in grey, each a line through its Q/Doc.
+
+    The axis titles should say which end is better. ``lines`` marks 0.5 on both axes, the targets of Algorithm 1.
+    """
+    chart = figure(x=x, y=y, height=420, legend=False)
+    if lines:
+        for draw in (chart.add_vline, chart.add_hline):
+            draw(0.5, line={"color": MUTED, "dash": "dot", "width": 1})
+    _add_references(chart, references)
     palette = colours(list(dict.fromkeys(s.method for s in sets)))
     for i, item in enumerate(sets):
         chart.add_scatter(
             x=[item.x],
             y=[item.y],
             mode="markers+text",
-            text=[plain(item.name, 28)],
-            textposition="top center",
-            name=plain(item.method),
-            showlegend=False,
-            marker={"size": 13, "color": palette[item.method], "symbol": SYMBOLS[i % len(SYMBOLS)]},
-            error_y=None
-            if item.low is None or item.high is None
-            else {
-                "type": "data",
-                "symmetric": False,
-                "array": [item.high - item.y],
-                "arrayminus": [item.y - item.low],
-            },
+            text=[f"<b>{plain(item.name, 28)}</b>"],
+            textposition="top left" if item.x > 0.7 else "top right",
+            name=plain(item.name),
+            marker={"size": 14, "color": palette[item.method], "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            error_x=_error(item.x, item.x_interval),
+            error_y=_error(item.y, item.y_interval),
             hovertemplate=f"{plain(item.name)}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
         )
+    highest = max([s.y for s in sets] + [r.y for r in references], default=1.0)
+    lowest = min([s.y for s in sets] + [r.y for r in references], default=0.0)
     chart.update_xaxes(range=[-0.03, 1.03])
-    chart.update_yaxes(range=[-0.03, 1.08])
+    chart.update_yaxes(range=[min(-0.03, lowest - 0.05), max(0.62, highest + 0.08)])
     return chart
+
+
+def _error(value: float, interval: Interval | None) -> dict[str, object] | None:
+    if interval is None:
+        return None
+    low, high = interval
+    return {"type": "data", "symmetric": False, "array": [high - value], "arrayminus": [value - low], "thickness": 1}
+
+
+def _add_references(chart: go.Figure, references: Sequence[ReferencePoint]) -> None:
+    by_method: dict[str, list[ReferencePoint]] = {}
+    for point in references:
+        by_method.setdefault(point.method, []).append(point)
+    for i, (method, points) in enumerate(by_method.items()):
+        points.sort(key=lambda point: point.per_doc)
+        chart.add_scatter(
+            x=[p.x for p in points],
+            y=[p.y for p in points],
+            mode="lines+markers+text",
+            text=[*[""] * (len(points) - 1), plain(method)],
+            textposition="bottom center",
+            textfont={"color": MUTED, "size": 11},
+            name=plain(method),
+            line={"color": MUTED, "width": 1, "dash": "dot"},
+            marker={"size": 7, "color": MUTED, "symbol": f"{SYMBOLS[i % len(SYMBOLS)]}-open"},
+            customdata=[p.per_doc for p in points],
+            hovertemplate=f"{plain(method)}, published, Q/Doc %{{customdata}}<br>%{{x:.2f}}, %{{y:.2f}}<extra></extra>",
+        )
 
 
 def by_queries_per_document(curves: Mapping[str, Mapping[int, float]], *, measure: str) -> go.Figure:

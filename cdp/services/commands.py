@@ -68,6 +68,16 @@ def metrics(config: Any) -> str:
     )  # fmt: skip
 
 
+def tune(config: Any) -> str:
+    """``prompts tune`` for a PromptTuningConfig."""
+    named = ("corpus", "methods", "target", "documents", "per_doc", "generator", "human")
+    return line(
+        "prompts", "tune", "--corpus", config.corpus, "--methods", config.methods, "--target", config.target,
+        "--documents", config.documents, "--per-doc", config.per_doc, "--generator", config.generator,
+        *(("--human", config.human) if config.human else ()), *settings(config, named), "--wait",
+    )  # fmt: skip
+
+
 def from_words(pairs: list[str]) -> Mapping[str, str]:
     """``["field=value", …]`` as a mapping; a word without ``=`` is an unknown setting named as it stands."""
     found: dict[str, str] = {}

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Collection
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cdp import corpus as corpus_room
 from cdp import jobs
@@ -12,14 +16,14 @@ from cdp import metrics as room
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.config import MetricsConfig
 from cdp.errors import InputError
-from cdp.metrics import MEASURES, Measure
+from cdp.metrics import MEASURES, Measure, PairedDifference
 from cdp.services import access, corpora
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
-from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
+from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
 
 WORKER = "cdp.metrics.worker"
-VERSION = "2"
+VERSION = "3"
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,8 @@ class QuickMetrics:
     by_per_doc: dict[str, dict[int, float]]
     cw: CwProfile
     n_empty: int = 0
-    notes: list[str] = field(default_factory=list)
+    kept: str = ""
+    """Where the values of each document are kept: a file's name in the query set's folder."""
 
 
 def measures() -> dict[str, Measure]:
@@ -55,11 +60,15 @@ def quick(
     states = (_state(workspace, found), _state(workspace, reference) if reference else "")
     key = sha256_text(VERSION, *states, language, list_used)
     kept = workspace.query_set(found.id) / "measures" / f"{key[:16]}.json"
+    columns = kept.with_suffix(".npz")
     values = read_json_or_none(kept)
-    if not isinstance(values, dict):
-        values = _measure(workspace, found, reference, language, chosen)
+    if not isinstance(values, dict) or not columns.exists():
+        values, per_document = _measure(workspace, found, reference, language, chosen)
+        content = io.BytesIO()
+        np.savez(content, **per_document)  # type: ignore[arg-type]
+        write_bytes(columns, content.getvalue())
         write_json(kept, values)
-    return _from_record(found, language, values)
+    return _from_record(found, language, values, columns.name)
 
 
 def _measure(
@@ -68,7 +77,7 @@ def _measure(
     reference: QuerySet | None,
     language: str,
     stopwords: str | Collection[str],
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     human = None
     if reference is not None:
         human = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, reference.id)}
@@ -77,14 +86,15 @@ def _measure(
     )
     if measured.cw.size == 0:
         raise InputError(f"The query set {found.name} has no queries yet.", hint="Generate or import some first.")
-    return {
+    values = {
         "values": [value.to_dict() for value in measured.values],
         "cw": asdict(profile(measured.cw)),
         "n_empty": measured.n_empty,
     }
+    return values, {"document_id": np.array(measured.document_ids, dtype=np.str_), **measured.per_document}
 
 
-def _from_record(found: QuerySet, language: str, values: dict[str, Any]) -> QuickMetrics:
+def _from_record(found: QuerySet, language: str, values: dict[str, Any], kept: str) -> QuickMetrics:
     titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
     most = max((value["per_doc"] for value in titled), default=0)
     curves: dict[str, dict[int, float]] = {}
@@ -99,7 +109,64 @@ def _from_record(found: QuerySet, language: str, values: dict[str, Any]) -> Quic
         by_per_doc=curves,
         cw=CwProfile(**cw),
         n_empty=values["n_empty"],
+        kept=kept,
     )
+
+
+def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDArray[Any]]:
+    """``document_id`` and a column per quick measure at the full Q/Doc, shape (n_documents,), NaN where undefined."""
+    with np.load(workspace.query_set(measured.query_set) / "measures" / measured.kept) as columns:
+        return {name: columns[name] for name in columns.files}
+
+
+def paired(
+    workspace: Workspace, first: QuickMetrics, second: QuickMetrics, measure: str = "self_bleu"
+) -> PairedDifference:
+    """second − first over the documents that have a value in both. InputError if there are none."""
+    a, b = per_document(workspace, first), per_document(workspace, second)
+    return room.paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
+
+
+def paired_models(first: dict[str, Any], second: dict[str, Any]) -> PairedDifference | None:
+    """The same for the paraphrase ratio of two metric jobs' results; None where the two cannot be compared: another
+    scorer or threshold, or no document in common.
+    """
+    if any(first["scorer"][key] != second["scorer"][key] for key in ("measure", "model", "threshold")):
+        return None
+    name = first["scorer"]["measure"]
+    a, b = first["per_document"], second["per_document"]
+    columns = [np.array(side[name], dtype=np.float64) for side in (a, b)]
+    try:
+        return room.paired_difference(a["document_id"], columns[0], b["document_id"], columns[1])
+    except InputError:
+        return None
+
+
+def values(measured: QuickMetrics, result: dict[str, Any] | None) -> dict[str, dict[str, Any]]:
+    """Every value at the full Q/Doc within documents, by measure: the quick ones, and a metric job's where given.
+
+    The paraphrase ratio stands under ``ce`` too, whichever model gave it.
+    """
+    found = {v["name"]: v for v in measured.measures if v["scope"] == "document" and v["value"] is not None}
+    for value in result["measures"] if result else ():
+        if value["value"] is not None and value["name"] in MODEL_BASED:
+            found[value["name"]] = value
+            if value["name"].startswith("paraphrase_ratio"):
+                found["ce"] = value
+    return found
+
+
+def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
+    """The paraphrase ratio within documents at each Q/Doc that a metric job gives."""
+    name = result["scorer"]["measure"]
+    return {
+        v["per_doc"]: v["value"]
+        for v in result["values"]
+        if v["name"] == name and v["scope"] == "document" and v["value"] is not None
+    }
+
+
+MODEL_BASED = {name for name, measure in MEASURES.items() if measure.model_based}
 
 
 def _state(workspace: Workspace, found: QuerySet) -> str:

@@ -1,22 +1,22 @@
-"""Q-D measures of query sets side by side: the quick ones at once, the model-based ones by a job."""
+"""Q-D measures of query sets side by side: what needs no model, and how sets differ document by document."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
 
 from cdp.charts.distributions import cw_histogram
-from cdp.charts.quality_diversity import MeasuredSet, by_queries_per_document, trade_off
-from cdp.config import MetricsConfig
-from cdp.services import commands, jobs, metrics
-from cdp.services.metrics import QuickMetrics
+from cdp.charts.quality_diversity import by_queries_per_document
+from cdp.errors import CdpError
+from cdp.services import metrics
+from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
-from cdp.ui import access, charts, clone, command, forms, frame, state, tables
-from cdp.ui import jobs as job_views
+from cdp.ui import charts, frame, state, tables
 from cdp.ui.text import md
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, slug
 
 Value = dict[str, Any]
 
@@ -75,10 +75,65 @@ def answer(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> Non
     if len(ranked) < 2:
         return
     (best, first), (worst, last) = ranked[0], ranked[-1]
+    if math.isclose(best, worst, abs_tol=0.0005):
+        st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
+        return
     st.markdown(
         f"#### {md(first.name)} is the most diverse\n"
         f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}: its queries share fewer words with each other."
     )
+
+
+def differences(
+    workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found: Mapping[str, Value]
+) -> None:
+    """Every other set against the first, document by document: what tells sets apart whose intervals overlap.
+
+    ``found`` holds the newest result of a metric job by query set.
+    """
+    rows = [q for q in picked if q.id in measured]
+    if len(rows) < 2:
+        return
+    first, *others = rows
+    lines: list[tuple[str, str, PairedDifference]] = []
+    for other in others:
+        try:
+            lines.append(("Self-BLEU", other.name, metrics.paired(workspace, measured[first.id], measured[other.id])))
+        except CdpError as error:
+            st.caption(f"{md(other.name)} against {md(first.name)}: {md(error.message)}")
+            continue
+        if first.id in found and other.id in found:
+            ratio = metrics.paired_models(found[first.id], found[other.id])
+            if ratio is not None:
+                name = metrics.measures()[found[first.id]["scorer"]["measure"]].title
+                lines.append((name, other.name, ratio))
+    if not lines:
+        return
+    st.markdown(f"**Difference from {md(first.name)}, document by document**")
+    tables.show(
+        {
+            "Query set": [name for _, name, _ in lines],
+            "Measure": [measure for measure, _, _ in lines],
+            "Difference": [signed(d.mean) for _, _, d in lines],
+            "95% interval": [f"{signed(d.interval[0])} to {signed(d.interval[1])}" for _, _, d in lines],
+            "Higher on": [f"{d.higher:.0%} of documents" for _, _, d in lines],
+            "Documents": [d.n_documents for _, _, d in lines],
+            "Verdict": [_verdict(d) for _, _, d in lines],
+        },
+        alt=f"Differences of each query set from {first.name} over the same documents, with 95% intervals",
+    )
+
+
+def signed(value: float) -> str:
+    """``+0.189``, ``−0.012``."""
+    return "0.000" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
+
+
+def _verdict(found: PairedDifference) -> str:
+    low, high = found.interval
+    if low > 0:
+        return "repeats itself more"
+    return "repeats itself less" if high < 0 else "not told apart"
 
 
 def with_interval(value: Value | None, digits: int = 3) -> str:
@@ -104,13 +159,18 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
             "Len-Sim ↑": [with_interval(value_of(m, "len_sim")) for _, m in rows],
+            "Corpus Self-BLEU": [with_interval(value_of(m, "self_bleu", "corpus")) for _, m in rows],
             "Mean CW": [with_interval(value_of(m, "cw") or _cw(m), 2) for _, m in rows],
-            "Documents": [(value_of(m, "self_bleu") or {}).get("n_documents") for _, m in rows],
+            "Documents": [(value_of(m, "cw") or {}).get("n_documents") for _, m in rows],
         },
         alt="Measures of the chosen query sets with 95% intervals",
         config={
             "Self-BLEU ↓": st.column_config.TextColumn(help=about["self_bleu"].definition),
             "Len-Sim ↑": st.column_config.TextColumn(help=about["len_sim"].definition),
+            "Corpus Self-BLEU": st.column_config.TextColumn(
+                help="The same between queries of different documents, in groups of ten: how alike the queries of the "
+                "whole set are. Defined for one query per document too."
+            ),
             "Mean CW": st.column_config.TextColumn(help=frame.definition("cw")),
             "Q/Doc": st.column_config.NumberColumn(help=frame.definition("q_doc")),
         },
@@ -120,6 +180,9 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
     parts = ["In brackets: 95% intervals over documents. ↓ lower is more diverse, ↑ higher is closer to human."]
     if tokenizer:
         parts.append(f"Self-BLEU: {tokenizer}{', smoothing ' + smoothing if smoothing else ''}.")
+    parts += [f"{q.name}: {m.n_empty:,} documents without queries left out." for q, m in rows if m.n_empty]
+    counted = {(m.language, v["tokenizer"], v.get("stopwords", "")) for _, m in rows if (v := value_of(m, "cw"))}
+    parts += [f"CW ({language}): {how}; stopwords {stopwords}." for language, how, stopwords in sorted(counted)]
     st.caption(md(" ".join(parts)))
 
 
@@ -127,115 +190,41 @@ def _cw(measured: QuickMetrics) -> Value:
     return {"value": measured.cw.mean, "interval": measured.cw.interval}
 
 
-def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
-    """A measure against Q/Doc, and the distribution of content words."""
+def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found: Mapping[str, Value]) -> None:
+    """Self-BLEU and, where it was measured, CE against Q/Doc, and the distribution of content words."""
     rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     names = state.labels({q.id: q.name for q, _ in rows})
     if not rows:
         return
-    left, right = st.columns(2, gap="medium")
-    with left:
-        found = {names[q.id]: m.by_per_doc["self_bleu"] for q, m in rows if m.by_per_doc.get("self_bleu")}
-        if found:
-            st.markdown("**Self-BLEU against queries per document**")
-            charts.show(
-                by_queries_per_document(found, measure="Self-BLEU"),
-                key="self_bleu_by_m",
-                alt="Self-BLEU of each query set at each number of queries per document",
-                caption="The first M queries of every document. A rising line: further queries repeat earlier ones.",
-            )
-    with right:
-        st.markdown("**Content words per query**")
-        charts.show(
-            cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}),
-            key="cw_of_sets",
-            alt="Distribution of content words of each query set",
-            caption="Dashed: the published lines at 7 and 10.",
-        )
-
-
-def model_based(
-    workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], human: str
-) -> None:
-    """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
-    st.subheader("Measured by models", anchor=False, help=frame.definition("paraphrase_ratio"))
-    found = [(q, row) for q in picked for row in metrics.results(workspace, q.id)[:1]]
-    if found:
-        _results_table(found)
-        _trade_off(found, measured)
-    ids = {q.id for q in picked}
-    running = [v for v in jobs.running(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
-    if running:
-        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.running(workspace)))
-    if not found and not running:
-        st.caption(
-            "The paraphrase ratio needs a model that compares pairs of queries; Dist-Sim needs an encoder and human "
-            "queries. Both run in the background."
-        )
-    first, suffix = clone.first(workspace, "metrics")
-    with st.expander("Settings", bool(first), icon=":material/tune:", key=f"metrics_settings{suffix}"):
-        settings = forms.fields(MetricsConfig, key=f"metrics{suffix}", leave_out=("query_set", "human"), values=first)
-    with frame.guarded():
-        configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
-        busy = {v.config.get("query_set") for v in running}
-        wanted = [c for c in configs if c.query_set not in busy]
-        label = "Measure again" if found else "Measure with models"
-        if access.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
-            for config in wanted:
-                metrics.start(workspace, config)
-            st.rerun()
-        command.show(*(commands.metrics(config) for config in configs))
-
-
-def _results_table(found: Sequence[tuple[QuerySet, Value]]) -> None:
-    about = metrics.measures()
-    rows = [(q, value) for q, row in found for value in row["measures"] if value.get("value") is not None]
-    tables.show(
-        {
-            "Query set": [q.name for q, _ in rows],
-            "Measure": [about[v["name"]].title if v["name"] in about else v["name"] for _, v in rows],
-            "Value": [with_interval(v) for _, v in rows],
-            "Model": [v.get("model", "") for _, v in rows],
-            "Q/Doc": [v.get("per_doc") for _, v in rows],
-            "Documents": [v.get("n_documents") for _, v in rows],
-        },
-        alt="Model-based measures with the model that gave them",
-    )
-    stand_in = [v for _, v in rows if "bi_encoder" in v["name"]]
-    if stand_in:
-        st.caption(
-            "The cross-encoder could not be loaded here, so a bi-encoder stands in for it, under its own name: its "
-            "ratios are comparable with each other, not with published ones."
-        )
-
-
-def _trade_off(found: Sequence[tuple[QuerySet, Value]], measured: dict[str, QuickMetrics]) -> None:
-    """Quality (Dist-Sim) against diversity where human queries are there; else the two measures of diversity."""
-    points = []
-    quality = False
-    for query_set, row in found:
-        values = {v["name"]: v for v in row["measures"] if v.get("value") is not None}
-        ratio = next((v for name, v in values.items() if name.startswith("paraphrase_ratio")), None)
-        other = values.get("dist_sim")
-        quality = quality or other is not None
-        if other is None and query_set.id in measured:
-            other = value_of(measured[query_set.id], "self_bleu")
-        if ratio and other:
-            low, high = other.get("interval") or (None, None)
-            points.append(
-                MeasuredSet(
-                    query_set.name, query_set.method or query_set.kind, ratio["value"], other["value"], low, high
+    bleu = {names[q.id]: m.by_per_doc["self_bleu"] for q, m in rows if m.by_per_doc.get("self_bleu")}
+    ratios: dict[str, dict[str, dict[int, float]]] = {}
+    for q, _ in rows:
+        if q.id in found and (curve := metrics.ce_by_per_doc(found[q.id])):
+            title = metrics.measures()[found[q.id]["scorer"]["measure"]].title
+            ratios.setdefault(title, {})[names[q.id]] = curve
+    shown = [("Self-BLEU", bleu)] if bleu else []
+    shown += list(ratios.items())
+    if shown:
+        st.subheader("Against queries per document", anchor=False, help=frame.definition("q_doc"))
+        for column, (title, lines) in zip(st.columns(max(2, len(shown)), gap="medium"), shown, strict=False):
+            with column:
+                st.markdown(f"**{md(title)}**")
+                charts.show(
+                    by_queries_per_document(lines, measure=title),
+                    key=f"by_m_{slug(title)}",
+                    alt=f"{title} of each query set at each number of queries per document",
                 )
-            )
-    if len(points) > 1:
-        charts.show(
-            trade_off(
-                points,
-                x="paraphrase ratio (lower: more diverse)",
-                y="Dist-Sim (higher: closer to human)" if quality else "Self-BLEU (lower: more diverse)",
-            ),
-            key="trade_off",
-            alt="Each query set's paraphrase ratio against "
-            + ("its similarity to human queries" if quality else "its Self-BLEU"),
-            caption="Best is the upper left corner." if quality else "Most diverse is the lower left corner.",
+        st.caption("The first M queries of every document. A rising line: further queries repeat earlier ones.")
+    else:
+        st.info(
+            "Each document has one query, so there is nothing to compare within a document: Self-BLEU and CE need at "
+            "least two. The corpus scope below the table compares queries of different documents.",
+            icon=":material/info:",
         )
+    st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
+    charts.show(
+        cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}),
+        key="cw_of_sets",
+        alt="Distribution of content words of each query set",
+        caption="Dashed: the published lines at 7 and 10.",
+    )

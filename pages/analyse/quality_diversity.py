@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import queries
-from cdp.ui import frame, measures, state
+from cdp.ui import frame, measure_models, measure_pairs, measures, state, tuning
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -34,13 +34,19 @@ with frame.guarded():
             st.caption("Choose at least one query set.")
         else:
             measured = measures.quick(workspace, picked, human)
+            results = measure_models.newest(workspace, picked)
             measures.answer(picked, measured)
             measures.table(picked, measured)
-            measures.curves(picked, measured)
-            measures.model_based(workspace, picked, measured, human)
-            frame.next_step(
-                "complexity",
-                "See what your task needs",
-                "whether diversity pays depends on the content words of your target queries.",
-                "measures_next",
-            )
+            measures.differences(workspace, picked, measured, results)
+            measure_models.trade_off_chart(picked, measured, results)
+            measures.curves(picked, measured, results)
+            measure_models.model_based(workspace, picked, results, human)
+            measure_pairs.explore(workspace, picked, measured, results)
+    tuning.section(workspace, known)
+    if known:
+        frame.next_step(
+            "complexity",
+            "See what your task needs",
+            "whether diversity pays depends on the content words of your target queries.",
+            "measures_next",
+        )

@@ -1,0 +1,31 @@
+"""The published methods as points in the space of quality and diversity (the paper's Figure 3)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdp.services import published
+
+TABLES = ("qd_full", "diversity_ablation_qd")
+NAMES = {"Dist-Sim": "dist_sim", "Len-Sim": "len_sim", "CE": "ce", "Self-BLEU": "self_bleu"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """A published method at one Q/Doc, with its values by measure."""
+
+    method: str
+    per_doc: int
+    values: dict[str, float]
+
+
+def references() -> list[Reference]:
+    """The published points, by method and Q/Doc; of two tables with the same condition the first counts."""
+    found: dict[tuple[str, int], dict[str, float]] = {}
+    for name in TABLES:
+        of_table: dict[tuple[str, int], dict[str, float]] = {}
+        for row in published.table(name).rows:
+            key = (row["method"], row["queries_per_doc"])
+            of_table.setdefault(key, {})[NAMES[row["metric"]]] = row["value"]
+        found = {**of_table, **found}
+    return [Reference(method, m, found[method, m]) for method, m in sorted(found)]
