@@ -55,6 +55,13 @@ class Benchmark:
     def n_queries(self) -> int:
         return len(self.queries)
 
+    def excluded_numbers(self) -> list[list[int]] | None:
+        """Per query the positions of the documents that it must not retrieve; None if there are none at all."""
+        if not self.excluded:
+            return None
+        numbers = {document: i for i, document in enumerate(self.document_ids)}
+        return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
+
 
 def texts_hash(texts: Iterable[str]) -> str:
     """Hex SHA-256 of texts in order; the boundaries between them count."""

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from cdp.errors import WorkspaceError
 from cdp.evaluation.benchmarks import Benchmark
-from cdp.evaluation.evaluate import Ranking
+from cdp.evaluation.ranking import Ranking
 
 
 def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:

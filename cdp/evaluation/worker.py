@@ -12,6 +12,7 @@ from typing import Any
 
 from cdp.config import EvaluationConfig
 from cdp.errors import ConfigError
+from cdp.evaluation import bm25
 from cdp.evaluation.benchmarks import Benchmark, load_benchmark
 from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
@@ -19,7 +20,7 @@ from cdp.evaluation.library import resolve_benchmark
 from cdp.evaluation.runs import write_run
 from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.worker import Job, run
-from cdp.workspace import now
+from cdp.workspace import now, sha256_text
 
 LOADING_S = 300.0
 """A model may take this long to load (a download on first use) without a heartbeat."""
@@ -31,7 +32,8 @@ BATCH_S = 300.0
 def main(job: Job) -> None:
     began = time.perf_counter()
     config = EvaluationConfig.from_dict(job.config)
-    retriever = resolve(config.retriever, job.workspace)
+    language = bm25.language_in(config.retriever)
+    retriever = resolve(config.retriever, job.workspace) if language is None else None
     job.progress("reading the benchmark", 0, 0, "")
     folder = resolve_benchmark(config.benchmark, job.workspace)
     benchmark = load_benchmark(folder, config.split, allow_unknown=config.allow_unknown)
@@ -41,6 +43,25 @@ def main(job: Job) -> None:
         f"{benchmark.name} ({benchmark.split}): {benchmark.n_queries:,} queries, {benchmark.n_documents:,} documents",
         flush=True,
     )
+    try:
+        if retriever is None:
+            result, who = lexical(job, config, benchmark, language or "en")
+        else:
+            result, who = dense(job, config, benchmark, retriever)
+    except Stopped:
+        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
+        return
+    if job.is_main:
+        write_run(job.results / "run.parquet", benchmark, result.ranking)
+    job.result("evaluation", record(job.id, config, who, benchmark, result, time.perf_counter() - began))
+    print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
+    job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
+
+
+def dense(
+    job: Job, config: EvaluationConfig, benchmark: Benchmark, retriever: ResolvedRetriever
+) -> tuple[Evaluation, dict[str, str]]:
+    """Evaluate a model: (result, what ``retriever`` holds in the record)."""
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
     devices = _devices(config.gpus)
     model = load(retriever, devices[0], config.max_length)
@@ -62,17 +83,21 @@ def main(job: Job) -> None:
             progress=lambda phase, done, total: job.progress(phase, done, total, "texts", next_within_s=BATCH_S),
             should_stop=job.stop_requested,
         )
-    except Stopped:
-        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
-        return
     finally:
         if pool is not None:
             model.stop_multi_process_pool(pool)
-    if job.is_main:
-        write_run(job.results / "run.parquet", benchmark, result.ranking)
-    job.result("evaluation", record(job.id, config, retriever, identity, benchmark, result, began))
-    print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
-    job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
+    kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
+    return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
+
+
+def lexical(
+    job: Job, config: EvaluationConfig, benchmark: Benchmark, language: str
+) -> tuple[Evaluation, dict[str, str]]:
+    """Evaluate BM25, as ``dense`` does a model."""
+    job.progress("indexing and searching", 0, 0, "", next_within_s=BATCH_S)
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, should_stop=job.stop_requested)
+    identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), language)[:16]
+    return result, {"id": config.retriever, "name": bm25.TITLE, "kind": "preset", "hash": identity}
 
 
 def _devices(gpus: int | None) -> list[str]:
@@ -89,18 +114,16 @@ def _devices(gpus: int | None) -> list[str]:
 def record(
     job_id: str,
     config: EvaluationConfig,
-    retriever: ResolvedRetriever,
-    identity: str,
+    retriever: dict[str, str],
     benchmark: Benchmark,
     result: Evaluation,
-    began: float,
+    seconds: float,
 ) -> dict[str, Any]:
-    """What ``results/evaluation.json`` holds; the format is described in ``docs/ARCHITECTURE.md``."""
-    kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
+    """What ``results/evaluation.json`` holds. Measures are means in [0, 1]; ``per_query`` follows ``query_ids``."""
     return {
         "schema": 1,
         "id": job_id,
-        "retriever": {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity},
+        "retriever": retriever,
         "benchmark": {
             "name": benchmark.name,
             "folder": str(benchmark.folder),
@@ -118,7 +141,7 @@ def record(
         },
         "counts": result.counts,
         "warnings": list(benchmark.warnings),
-        "seconds": round(time.perf_counter() - began, 3),
+        "seconds": round(seconds, 3),
         "seconds_by_phase": result.seconds,
         "created": now(),
     }

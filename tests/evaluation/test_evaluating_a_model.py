@@ -10,7 +10,8 @@ import pytrec_eval
 
 from cdp.evaluation import Benchmark, evaluate_model, load_benchmark
 from cdp.evaluation.encode import EmbeddingStore, Stopped
-from cdp.evaluation.evaluate import in_trec_order, retrieve
+from cdp.evaluation.evaluate import retrieve
+from cdp.evaluation.ranking import in_trec_order
 from cdp.evaluation.runs import read_run, trec_lines, write_run
 from cdp.training.retrievers import load, resolve
 from cdp.workspace import Workspace

@@ -66,6 +66,16 @@ def test_writes_scores_and_the_run(workspace: Workspace, tmp_path: Path) -> None
     assert repeated["measures"] == result["measures"]
 
 
+def test_bm25_is_a_retriever_too(workspace: Workspace, tmp_path: Path) -> None:
+    source = write_benchmark(tmp_path / "small")
+    folder, code, output = run(workspace, "e1", benchmark=str(source), retriever="bm25", top_k=10)
+    assert code == 0, output
+    result = json.loads((folder / "results" / "evaluation.json").read_text())
+    assert result["retriever"]["name"] == "BM25"
+    assert result["settings"]["similarity"] == "bm25"
+    assert read_run(folder / "results" / "run.parquet")["q1"]
+
+
 def test_a_stop_ends_without_a_result(workspace: Workspace, tmp_path: Path) -> None:
     source = write_benchmark(tmp_path / "small")
     folder, code, output = run(workspace, "e1", stop=True, benchmark=str(source))

@@ -1,0 +1,85 @@
+"""BM25 as a row to compare with: its formula, its edges, and its published value on SciFact."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from cdp.evaluation import bm25, load_benchmark
+from tests.evaluation.folders import write_benchmark
+from tests.support import shared
+
+TEXTS = ["The cat sat on the mat", "Cats and dogs: a cat, two cats", "Nothing at all", "dogs bark at night, dogs howl"]
+
+
+def by_hand(query: str, documents: list[str]) -> list[float]:
+    """Lucene's BM25, from its formula."""
+    terms = [Counter(found) for found in bm25.english_terms(documents)]
+    mean = sum(sum(found.values()) for found in terms) / len(terms)
+    scores = [0.0] * len(documents)
+    for term in next(iter(bm25.english_terms([query]))):
+        df = sum(term in found for found in terms)
+        idf = math.log(1 + (len(documents) - df + 0.5) / (df + 0.5))
+        for i, found in enumerate(terms):
+            length = sum(found.values())
+            tf = found[term]
+            scores[i] += idf * tf / (tf + bm25.K1 * (1 - bm25.B + bm25.B * length / mean)) if tf else 0.0
+    return scores
+
+
+@pytest.mark.parametrize("query", ["a cat", "dogs at night", "cats cats dogs"])
+def test_scores_are_those_of_the_formula(query: str) -> None:
+    scores, found = bm25.rank(bm25.index(TEXTS), [query], 4)
+    expected = by_hand(query, TEXTS)
+    for score, number in zip(scores[0], found[0], strict=True):
+        if number >= 0:
+            assert score == pytest.approx(expected[number], rel=1e-5)
+    assert sorted(found[0][found[0] >= 0]) == [i for i, score in enumerate(expected) if score > 0]
+
+
+def test_words_are_stemmed_and_stopwords_left_out() -> None:
+    assert list(bm25.english_terms(["The Connections of a CONNECTED network"])) == [["connect", "connect", "network"]]
+
+
+def test_nothing_in_common_retrieves_nothing() -> None:
+    scores, found = bm25.rank(bm25.index(TEXTS), ["the of", "zebra", "night"], 2)
+    assert found.tolist() == [[-1, -1], [-1, -1], [3, -1]]
+    assert np.isneginf(scores[0]).all()
+
+
+def test_excluded_documents_and_ties() -> None:
+    made = bm25.index(["same words here"] * 5 + ["other"])
+    _, found = bm25.rank(made, ["same words"], 3, exclude=[[1]])
+    assert found.tolist() == [[0, 2, 3]]
+
+
+def test_other_languages_use_their_own_words() -> None:
+    made = bm25.index(["東京は日本の首都です", "京都には古い寺がある"], "ja")
+    _, found = bm25.rank(made, ["日本の首都"], 1, language="ja")
+    assert found.tolist() == [[0]]
+
+
+@pytest.mark.parametrize(
+    ("name", "language"),
+    [("bm25", "en"), ("BM25:ja", "ja"), ("bm25:", "en"), ("bm25s-model", None), ("minilm", None)],
+)
+def test_the_name_of_the_retriever(name: str, language: str | None) -> None:
+    assert bm25.language_in(name) == language
+
+
+def test_an_evaluation_has_the_form_of_a_models(tmp_path: Path) -> None:
+    found = bm25.evaluate_bm25(load_benchmark(write_benchmark(tmp_path / "small")), top_k=10)
+    assert found.measures["ndcg@10"] > 0.6
+    assert found.ranking.documents.shape == (3, 10)
+    assert found.settings["similarity"] == "bm25"
+
+
+@pytest.mark.slow
+def test_scifact_gives_the_value_of_every_table() -> None:
+    found = bm25.evaluate_bm25(load_benchmark(shared("data/scifact"), "test"))
+    assert found.measures["ndcg@10"] == pytest.approx(0.6804, abs=0.002)
+    assert found.measures["recall@100"] == pytest.approx(0.922, abs=0.005)
