@@ -10,6 +10,7 @@ from typing import Any
 from cdp import corpus as corpus_room
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
+from cdp.services import access
 from cdp.synthesis import batch, exports, pricing, query_sets
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
@@ -74,6 +75,7 @@ def prices(workspace: Workspace) -> PriceTable:
     return pricing.read_prices(workspace)
 
 
+@access.writes
 def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -> PriceTable:
     """Keep an edited price table in this workspace; ConfigError names what is no price."""
     try:
@@ -117,17 +119,20 @@ def for_spec(found: Estimate) -> dict[str, Any]:
     return {name: value for name, value in dataclasses.asdict(found).items() if name in kept}
 
 
+@access.writes
 def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
     """Write the requests of a job that no answer is kept for yet, as OpenAI Batch JSONL."""
     paths = batch.write_batch(workspace, resolved(workspace, config), Path(folder).expanduser(), name)
     return Exported(_lines(paths), tuple(paths))
 
 
+@access.writes
 def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
     """Keep the answers of a batch's output file; the same job, started as usual, then finds them."""
     return batch.read_batch(workspace, Path(path).expanduser())
 
 
+@access.writes
 def export(
     workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
 ) -> Exported:

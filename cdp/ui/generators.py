@@ -15,12 +15,21 @@ from cdp.services.queries import QuerySet
 from cdp.ui import forms
 from cdp.ui.text import md
 
-TITLES = {"template": "Template (no LLM)", "recorded": "Recorded LLM answers", "openai": "LLM endpoint"}
+TITLES = {
+    "template": "Template (no LLM)",
+    "recorded": "Recorded LLM answers",
+    "openai": "LLM endpoint",
+    "transformers": "Local model",
+}
+KEY_NAMES = ("CDP_API_KEY", "OPENAI_API_KEY")
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A generator with its settings (fields of SynthesisConfig). ``costs`` is whether using it calls an endpoint."""
+    """A generator with its settings (fields of SynthesisConfig).
+
+    ``costs`` is whether using it calls an endpoint, ``slow`` whether it is only asked when a button is pressed.
+    """
 
     name: str
     settings: dict[str, Any]
@@ -29,6 +38,10 @@ class Chosen:
     @property
     def costs(self) -> bool:
         return self.name == "openai"
+
+    @property
+    def slow(self) -> bool:
+        return self.name in ("openai", "transformers")
 
 
 def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None) -> Chosen:
@@ -53,6 +66,9 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
         persist_state="session",
     )
     name = picked if picked in names else names[0]
+    if name == "transformers":
+        model = forms.widget(SynthesisConfig, "model", key=key, value=first.get("model"))
+        return Chosen(name, {"model": model})
     if name != "openai":
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
@@ -63,7 +79,15 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
             type="password",
             key=f"{key}_api_key",
             help="Used for this session's requests and handed to the job it starts; never written to disk. "
-            "Empty: the server's own key from its environment, if it has one.",
-            placeholder="from the environment" if os.environ.get("OPENAI_API_KEY") else "",
+            "Empty: the server's own key, from its environment or its secrets.toml, if it has one.",
+            placeholder="the server's own" if any(os.environ.get(n) for n in KEY_NAMES) or secret_key() else "",
         )
-    return Chosen(name, {"base_url": base_url, "model": model}, api_key)
+    return Chosen(name, {"base_url": base_url, "model": model}, api_key or secret_key())
+
+
+def secret_key() -> str:
+    """The API key in Streamlit's secrets; empty without one."""
+    try:
+        return next((str(st.secrets[name]) for name in KEY_NAMES if name in st.secrets), "")
+    except FileNotFoundError:
+        return ""

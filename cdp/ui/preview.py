@@ -1,29 +1,59 @@
-"""Diverse and paraphrase queries for one document, side by side."""
+"""Several methods' queries for one document, side by side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 
 import streamlit as st
 
+from cdp.config import SynthesisConfig
 from cdp.errors import NotFoundError
 from cdp.records import Document
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
-from cdp.ui import access, command, frame, generators, state
-from cdp.ui.text import cut, md
+from cdp.ui import access, command, costs, frame, generators, methods, preview_parts, state
+from cdp.ui.text import count, cut, md
 from cdp.workspace import Workspace
 
-METHODS = ("diverse", "paraphrase")
+DEFAULT = ("diverse", "paraphrase")
 MOST_MATCHES = 50
 
 
+@dataclass(frozen=True)
+class Asked:
+    """What a preview is of. ``settings`` are further fields of SynthesisConfig, as sorted pairs."""
+
+    corpus: str
+    document: str
+    methods: tuple[str, ...]
+    per_doc: int
+    generator: str
+    settings: tuple[tuple[str, Any], ...]
+
+    def config(self, method: str) -> SynthesisConfig:
+        """The job that does for the whole corpus what the preview does for one document."""
+        named = {"corpus": self.corpus, "method": method, "per_doc": self.per_doc, "generator": self.generator}
+        return SynthesisConfig.from_dict({**dict(self.settings), **named})
+
+
 def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
-    """Pick a document and a generator, and see what each method gives."""
+    """Pick a document, methods and a generator, and see what each method gives."""
     document = pick_document(workspace, manifest)
     if document is None:
         return
+    known = [method for method in queries.methods() if method.generator != "ranking"]
+    titles = methods.titles(known)
+    chosen_methods = st.multiselect(
+        "Methods, side by side",
+        list(titles),
+        default=list(DEFAULT),
+        format_func=titles.__getitem__,
+        key="preview_methods",
+        persist_state="session",
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         per_doc = st.slider(
             "Queries per document (M)",
@@ -37,21 +67,33 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
         )
         with st.container():
             chosen = generators.choose(sets, "preview")
-    found = _previews(workspace, manifest, document, per_doc, chosen)
+    if not chosen_methods:
+        st.caption("Choose a method.")
+        return
+    extras = methods.extras(chosen_methods, known, sets, "preview", {})
+    settings = {name: value for name, value in {**chosen.settings, **extras}.items() if value}
+    asked = Asked(
+        manifest.id, document.id, tuple(chosen_methods), per_doc, chosen.name, tuple(sorted(settings.items()))
+    )
+    slow = chosen.slow or any(method.generator for method in known if method.name in chosen_methods)
+    found = _previews(workspace, asked, chosen, slow)
     if found is not None:
-        _answer(found)
-        left, right = st.columns(2, gap="medium")
-        for column, method in zip((left, right), METHODS, strict=True):
-            with column, st.container(border=True, height="stretch"):
-                draw(found[method])
+        preview_parts.comparison(found, titles)
+        with st.grid(2, min_column_width=340):
+            for name, preview in found.items():
+                with st.container(border=True, height="stretch"):
+                    preview_parts.draw(preview, titles.get(name, name))
+        if chosen.slow:
+            with frame.guarded():
+                preview_parts.cost(workspace, {name: (asked.config(name), preview) for name, preview in found.items()})
     with st.expander("The document", icon=":material/article:", expanded=found is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
+    pairs = [word for name, value in asked.settings for word in ("--set", f"{name}={value}")]
     command.show(
         commands.line(
-            "queries", "preview", corpus=manifest.id, doc=document.id, methods=",".join(METHODS), per_doc=per_doc,
-            generator=chosen.name,
-            base_url=chosen.settings.get("base_url") or None, model=chosen.settings.get("model") or None,
+            "queries", "preview", "--corpus", manifest.id, "--doc", document.id, "--methods", ",".join(chosen_methods),
+            "--per-doc", per_doc, "--generator", chosen.name, *pairs,
         )
     )  # fmt: skip
     frame.next_step(
@@ -89,82 +131,36 @@ def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | 
 
 
 def _previews(
-    workspace: Workspace, manifest: CorpusManifest, document: Document, per_doc: int, chosen: generators.Chosen
+    workspace: Workspace, asked: Asked, chosen: generators.Chosen, slow: bool
 ) -> Mapping[str, Preview] | None:
-    """Without cost the previews follow every choice; an endpoint is asked only when the button is pressed."""
-    asked = (manifest.id, document.id, per_doc, chosen.name, tuple(sorted(chosen.settings.items())))
-    if chosen.costs:
-        last = st.session_state.get("preview_answer")
-        if access.button("Ask the model", type="primary", icon=":material/send:", key="preview_ask"):
-            with frame.guarded(), st.spinner("Waiting for the endpoint"):
-                last = (asked, _ask(workspace, manifest, document, per_doc, chosen))
-                st.session_state["preview_answer"] = last
-        if last is None or last[0] != asked:
-            st.caption(f"Two requests to {md(chosen.settings['base_url'] or 'OpenAI')} are sent when you ask.")
-            return None
-        found: Mapping[str, Preview] = last[1]
-        return found
-    with frame.guarded():
-        return _ask(workspace, manifest, document, per_doc, chosen)
-    return None
+    """What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed."""
+    if not slow:
+        with frame.guarded():
+            return _ask(workspace, asked, chosen)
+        return None
+    last = st.session_state.get("preview_answer")
+    if access.button("Ask the model", type="primary", icon=":material/send:", key="preview_ask"):
+        with frame.guarded(), st.spinner("Waiting for the answers"):
+            last = (asked, _ask(workspace, asked, chosen))
+            st.session_state["preview_answer"] = last
+    if last is None or last[0] != asked:
+        where = md(chosen.settings.get("base_url") or "OpenAI") if chosen.costs else "a model on this server"
+        st.caption(f"When you ask, {where} answers for {count(len(asked.methods), 'method')}.")
+        return None
+    found: Mapping[str, Preview] = last[1]
+    return found
 
 
-def _ask(
-    workspace: Workspace, manifest: CorpusManifest, document: Document, per_doc: int, chosen: generators.Chosen
-) -> Mapping[str, Preview]:
-    return queries.preview(
+def _ask(workspace: Workspace, asked: Asked, chosen: generators.Chosen) -> Mapping[str, Preview]:
+    found = queries.preview(
         workspace,
-        manifest.id,
-        document.id,
-        methods=METHODS,
-        per_doc=per_doc,
-        generator=chosen.name,
+        asked.corpus,
+        asked.document,
+        methods=asked.methods,
+        per_doc=asked.per_doc,
+        generator=asked.generator,
         api_key=chosen.api_key,
-        **chosen.settings,
+        **dict(asked.settings),
     )
-
-
-def draw(preview: Preview) -> None:
-    """One method's queries, each with its CW, and their Self-BLEU."""
-    title = preview.method.capitalize()
-    st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
-    with st.container(horizontal=True):
-        st.metric(
-            "Self-BLEU",
-            "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}",
-            help=frame.definition("self_bleu"),
-            width="content",
-        )
-        mean = sum(preview.cw) / len(preview.cw) if preview.cw else None
-        st.metric("Mean CW", "–" if mean is None else f"{mean:.1f}", help=frame.definition("cw"), width="content")
-    if preview.queries:
-        lines = zip(preview.queries, preview.cw, strict=True)
-        st.markdown(
-            "\n".join(f"{i}. {md(query)} :small[:gray[CW\u00a0{cw}]]" for i, (query, cw) in enumerate(lines, 1))
-        )
-    else:
-        st.caption("No query could be read from the answer.")
-    for problem in preview.problems:
-        st.caption(f":material/warning: {md(problem)}")
-    if preview.usage:
-        used = ", ".join(f"{n:,} {name.replace('_', ' ')}" for name, n in preview.usage.items() if n)
-        if used:
-            st.caption(md(used))
-    if preview.prompt:
-        with st.expander("The prompt", type="compact"):
-            st.code(preview.prompt, language=None, wrap_lines=True)
-
-
-def _answer(found: Mapping[str, Preview]) -> None:
-    """The comparison in one sentence."""
-    diverse, paraphrase = (found[method] for method in METHODS)
-    if diverse.self_bleu is None or paraphrase.self_bleu is None:
-        st.caption("Self-BLEU needs at least two queries.")
-        return
-    gap = paraphrase.self_bleu - diverse.self_bleu
-    first, second = ("diverse", "paraphrase") if gap > 0 else ("paraphrase", "diverse")
-    low, high = sorted((diverse.self_bleu, paraphrase.self_bleu))
-    st.markdown(
-        f"#### For this document the {first} queries repeat each other less\n"
-        f"Self-BLEU {low:.3f} against {high:.3f} for the {second} ones; lower is more diverse."
-    )
+    costs.remember(asked.config(asked.methods[0]), found)
+    return found

@@ -8,7 +8,7 @@ from cdp.errors import CdpError
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import QuerySet
-from cdp.ui import access, command, frame, imports, state, tables
+from cdp.ui import access, command, costs, exports, frame, imports, state, tables
 from cdp.ui.text import count, cut, md, moment
 from cdp.workspace import Workspace
 
@@ -73,7 +73,9 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     with st.container(horizontal=True):
         frame.navigation.link("quality_diversity", "Measure it", sets=[query_set.id])
         frame.navigation.link("launch", "Train on it", query_set=query_set.id)
+    costs.after(workspace, query_set)
     read(workspace, manifest, query_set)
+    exports.export(workspace, query_set)
     _remove(workspace, query_set)
 
 
