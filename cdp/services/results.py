@@ -6,7 +6,7 @@ import csv
 import io
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ import numpy as np
 from cdp import catalog, evaluation, jobs
 from cdp.complexity import bootstrap_interval
 from cdp.errors import CdpError, NotFoundError
+from cdp.evaluation.significance import holm
 from cdp.services import access
 from cdp.workspace import Workspace
 
@@ -25,8 +26,9 @@ class Row:
     """One retriever on one benchmark. NDCG@10 and differences in percent (points).
 
     ``low`` and ``high`` bound the mean difference (95% bootstrap over queries), ``p`` is the paired t-test's,
-    two-sided; ``wins``, ``losses`` and ``ties`` count queries. All of these are None for the baseline itself and
-    where the baseline was not evaluated on the same judgments.
+    two-sided, and ``p_holm`` the same corrected for all differences of the comparison (Holm); ``wins``, ``losses``
+    and ``ties`` count queries. All of these are None for the baseline itself and where the baseline was not evaluated
+    on the same judgments.
     """
 
     benchmark: str
@@ -39,6 +41,7 @@ class Row:
     low: float | None
     high: float | None
     p: float | None
+    p_holm: float | None
     wins: int | None
     losses: int | None
     ties: int | None
@@ -104,6 +107,7 @@ def compare(workspace: Workspace, baseline: str, retrievers: Sequence[str] | Non
     reference = {_place(row): row for row in kept if row["retriever_id"] == baseline_id}
     scores = catalog.per_query(workspace, [row["id"] for row in kept], MEASURE) if kept else {}
     rows = [_row(row, reference.get(_place(row)), scores) for row in kept]
+    rows = _corrected(rows)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.retriever_id != baseline_id, r.retriever))
     names = _names(kept)
     coverage: dict[str, set[Any]] = defaultdict(set)
@@ -204,6 +208,7 @@ def _row(row: dict[str, Any], reference: dict[str, Any] | None, scores: dict[str
         low=low,
         high=high,
         p=p,
+        p_holm=p,
         wins=wins,
         losses=losses,
         ties=ties,
@@ -211,6 +216,13 @@ def _row(row: dict[str, Any], reference: dict[str, Any] | None, scores: dict[str
         evaluation_id=row["id"],
         baseline_evaluation_id=None if reference is None or reference is row else reference["id"],
     )
+
+
+def _corrected(rows: list[Row]) -> list[Row]:
+    """The rows with p-values corrected for being several."""
+    tested = [row.p for row in rows if row.p is not None]
+    corrected = iter(holm(tested))
+    return [row if row.p is None else replace(row, p_holm=next(corrected)) for row in rows]
 
 
 def _paired_p(deltas: np.ndarray) -> float:

@@ -68,13 +68,14 @@ def answer(found: Comparison) -> None:
         return
     best = max(rows, key=lambda row: row.difference or 0.0)
     difference = best.difference or 0.0
-    sure = best.p is not None and best.p < SIGNIFICANT
+    sure = significant(best)
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
     size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
     judgement = "more than chance would give" if sure else "which chance alone could give"
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(place(best))}\n"
-        f"95% interval {interval(best)}, p {p_value(best.p if best.p is not None else 1.0)}: {judgement}. "
+        f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
+        f"{' (Holm)' if len(rows) > 1 else ''}: {judgement}. "
         f"{tally(rows)}"
     )
 
@@ -83,8 +84,8 @@ def tally(rows: Sequence[Row]) -> str:
     """In how many of the comparisons there is a significant gain or loss."""
     if len(rows) < 2:
         return ""
-    up = sum((row.difference or 0) > 0 and (row.p or 1) < SIGNIFICANT for row in rows)
-    down = sum((row.difference or 0) < 0 and (row.p or 1) < SIGNIFICANT for row in rows)
+    up = sum((row.difference or 0) > 0 and significant(row) for row in rows)
+    down = sum((row.difference or 0) < 0 and significant(row) for row in rows)
     return f"Of {len(rows)} comparisons, {up} gain and {down} lose significantly."
 
 
@@ -99,14 +100,21 @@ def palette(found: Comparison) -> dict[str, str]:
     return {found.baseline: METHOD_COLOURS["pretrained"], **colours(others)}
 
 
+def significant(row: Row) -> bool:
+    """Whether the difference is more than chance would give, corrected for all that are compared."""
+    return row.p_holm is not None and row.p_holm < SIGNIFICANT
+
+
 def mark(row: Row) -> str:
     """Significance in a form that does not rely on colour."""
-    if row.p is None or row.p >= SIGNIFICANT:
+    if not significant(row):
         return ""
-    return " **" if row.p < 0.01 else " *"
+    return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
-MARKS = "\\* p below 0.05, ** below 0.01 (paired t-test over the queries, two-sided)."
+MARKS = (
+    "\\* p below 0.05, ** below 0.01: paired t-test over the queries, two-sided, corrected for all comparisons (Holm)."
+)
 """What the marks mean, in Markdown."""
 
 

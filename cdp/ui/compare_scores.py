@@ -10,7 +10,7 @@ from cdp.charts.results import Gain, gains, ndcg_bars
 from cdp.services.result_means import ALL, OWN, means
 from cdp.services.results import Comparison
 from cdp.ui import charts, focus, frame, state, tables
-from cdp.ui.compare import MARKS, SIGNIFICANT, compared, interval, mark, names_of, palette, place
+from cdp.ui.compare import MARKS, compared, interval, mark, names_of, palette, place, significant
 from cdp.ui.text import cut, md, p_value, points
 
 
@@ -76,7 +76,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         gains(
             [
                 Gain(
-                    place(r), r.retriever, r.difference or 0.0, r.low, r.high, (r.p or 1.0) < SIGNIFICANT,
+                    place(r), r.retriever, r.difference or 0.0, r.low, r.high, significant(r),
                     r.evaluation_id,
                 )
                 for r in rows
@@ -100,6 +100,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
             "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
             "95% interval": [interval(r) for r in shown],
             "p": [p_value(r.p) if r.p is not None else "–" for r in shown],
+            "p (Holm)": [p_value(r.p_holm) if r.p_holm is not None else "–" for r in shown],
             "Better": [r.wins for r in shown],
             "Worse": [r.losses for r in shown],
             "Same": [r.ties for r in shown],
@@ -109,6 +110,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         key="differences_table",
         config={
             "p": st.column_config.TextColumn(help=frame.definition("p")),
+            "p (Holm)": st.column_config.TextColumn(help=frame.definition("holm")),
             "Better": st.column_config.NumberColumn(help="Queries on which it is better than the baseline."),
         },
     )

@@ -69,6 +69,18 @@ DEFINITIONS = {
     "lie in this range 95 times out of 100.",
     "p": "p: how often a difference this large would come about by chance if the two retrievers were equally good "
     "(paired, over the queries). Below 0.05 is called significant.",
+    "holm": "p corrected for looking at several differences at once (Holm 1979): with twenty of them, one would fall "
+    "below 0.05 by chance alone.",
+    "q_d": "Quality and diversity: how close the synthetic queries are to human ones (Len-Sim, Dist-Sim), and how "
+    "different a document's queries are from each other (Self-BLEU, paraphrase ratio).",
+    "weighting": "CW weighting: in the loss, a query counts by its content words, capped at κ = 100 and scaled so that "
+    "the mean weight of a batch is 1 (Eq. 2).",
+    "corpus": "Corpus: the documents that are searched. Each has an id, a title, which may be empty, and a text.",
+    "query_set": "Query set: queries for the documents of one corpus, up to M per document, by one method.",
+    "retriever": "Dense retriever: a model that turns queries and documents into vectors; the nearest documents are "
+    "the answer.",
+    "benchmark": "Benchmark: documents, queries, and judgments (qrels) that say which documents answer which query.",
+    "protocol": "Protocol: published evaluates a model as its authors do; paper takes cosine similarity for every model.",
     "diverse": "Diverse: one request asks for M queries that differ in wording, length and what they ask.",
     "paraphrase": "Paraphrase: one query, and M − 1 rewordings of it.",
 }

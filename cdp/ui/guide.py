@@ -1,14 +1,21 @@
-"""The five steps of the main job, and the one that is due."""
+"""The next step, and a guided first run: the five steps of the main job, each with a link that is filled in."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import streamlit as st
 
+from cdp.services import corpora, demo, queries
 from cdp.services.overview import NextStep, Overview
-from cdp.ui import navigation
+from cdp.ui import access, imports, navigation
 from cdp.ui.text import md
+from cdp.workspace import Workspace
+
+HIDDEN = "guide_hidden"
+
+Params = dict[str, str | list[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +45,15 @@ STEPS = (
     Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and the queries behind it."),
 )
 
+ON_DEMO = {
+    "corpus": "Look at 96 short documents: their lengths, their language, what was rejected.",
+    "queries": "See five diverse and five paraphrase queries that an LLM wrote for the document on lighthouses.",
+    "complexity": "Count the content words of the demo's 204 test questions and read what follows from them.",
+    "launch": "Train the small retriever on the diverse queries: under a minute on two cores.",
+    "compare": "See what it gained over the untrained one, and on which questions.",
+}
+"""What each step shows on the demo collection."""
+
 
 def next_step(step: NextStep) -> None:
     """The card with the one thing to do now."""
@@ -56,12 +72,61 @@ def page_name(place: str) -> str:
     return "overview"
 
 
-def steps(found: Overview) -> None:
-    """The five steps, one to a line; what is done has a tick."""
-    with st.container(border=True, gap="xsmall"):
+def first_run(workspace: Workspace, found: Overview) -> None:
+    """The five steps with what is done, to be put away and called back; on the demo, every link is filled in."""
+    if st.session_state.get(HIDDEN):
+        if st.button("Show the guide", icon=":material/explore:", type="tertiary", key="guide_show"):
+            st.session_state[HIDDEN] = False
+            st.rerun()
+        return
+    on_demo = links(workspace) if found.n_corpora else {}
+    taken = sum(step.done(found) for step in STEPS)
+    st.subheader("From documents to a better retriever", anchor=False)
+    with st.container(border=True, gap="xsmall", key="guide"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.progress(taken / len(STEPS), text=f"{taken} of {len(STEPS)} steps taken", width="stretch")
+            if st.button(
+                "Hide", icon=":material/close:", type="tertiary", key="guide_hide", help="Put the guide away."
+            ):
+                st.session_state[HIDDEN] = True
+                st.rerun()
+        if not found.n_corpora:
+            _offer_demo(workspace)
         for i, step in enumerate(STEPS, start=1):
-            mark = ":green[:material/check_circle:]" if step.done(found) else f":gray[:material/counter_{i}:]"
+            done = step.done(found)
+            mark = ":green[:material/check_circle:]" if done else f":gray[:material/counter_{i}:]"
             with st.container(horizontal=True, vertical_alignment="center"):
-                st.markdown(f"{mark} **{step.title}**", width=170)
-                st.caption(step.text, width="stretch")
-                navigation.link(step.page, navigation.PAGES[step.page].title)
+                st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)
+                st.caption(ON_DEMO[step.page] if on_demo else step.text, width="stretch")
+                title = navigation.PAGES[step.page].title
+                navigation.link(step.page, title, params=on_demo.get(step.page))
+
+
+def _offer_demo(workspace: Workspace) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**New here?** Take the five steps on the demo collection first.", width="stretch")
+        if access.button(
+            "Load the demo collection",
+            icon=":material/science:",
+            key="overview_demo",
+            help="96 short documents with queries of both kinds and a benchmark.",
+        ):
+            with st.spinner("Loading the demo collection"):
+                imports.remember("The demo collection is loaded.", demo.load(workspace))
+            st.rerun()
+
+
+def links(workspace: Workspace) -> Mapping[str, Params]:
+    """What each step's link chooses on the demo; empty where the workspace does not hold it."""
+    there = next((c for c in corpora.every(workspace) if c.name == demo.NAME), None)
+    if there is None:
+        return {}
+    sets = queries.every(workspace, corpus=there.id)
+    diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
+    return {
+        "corpus": {"corpus": there.id},
+        "queries": {"corpus": there.id, "document": "lighthouse"},
+        "complexity": {"target_benchmark": demo.NAME},
+        "launch": {"query_set": diverse, "retriever": "static-minilm", "benchmarks": [f"{demo.NAME}/test"]},
+        "compare": {"baseline": "static-minilm"},
+    }

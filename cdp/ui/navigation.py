@@ -140,9 +140,17 @@ def sidebar() -> None:
         )
 
 
-def link(name: str, label: str, *, icon: str = ":material/arrow_forward:", **params: str | list[str]) -> None:
+def link(
+    name: str,
+    label: str,
+    *,
+    icon: str = ":material/arrow_forward:",
+    params: Params | None = None,
+    **more: str | list[str],
+) -> None:
     """A quiet link to a page, with a selection."""
-    st.page_link(PAGES[name].file, label=label, icon=icon, query_params={**parameters(name), **params} or None, help="")
+    query = {**parameters(name), **(params or {}), **more}
+    st.page_link(PAGES[name].file, label=label, icon=icon, query_params=query or None, help="")
 
 
 def go(name: str, **params: str | list[str]) -> None:

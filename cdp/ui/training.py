@@ -34,7 +34,11 @@ def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig 
     key = f"train{suffix}"
     ordered = sorted(known, key=lambda q: q.method != "diverse")
     query_set = state.choose(
-        "Query set", {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in ordered}, "query_set", what="query set"
+        "Query set",
+        {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in ordered},
+        "query_set",
+        what="query set",
+        help=frame.definition("query_set"),
     )
     retriever = _retriever(workspace, first, key)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -45,7 +49,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig 
             default=first.get("weighting", "none"),
             required=True,
             key=f"{key}_weighting",
-            help="By CW: a query with more content words counts more in the loss (Eq. 2).",
+            help=frame.definition("weighting"),
             persist_state="session",
         )
         with st.container(width=200):
@@ -81,7 +85,10 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
         st.query_params["retriever"] = OTHER
     names = {c.id: c.title for c in choices} | {OTHER: "Another model: name or folder"}
-    picked = state.choose("Retriever to start from", names, "retriever", what="retriever") or choices[0].id
+    asked = state.choose(
+        "Retriever to start from", names, "retriever", what="retriever", help=frame.definition("retriever")
+    )
+    picked = asked or choices[0].id
     if picked == OTHER:
         typed = st.text_input(
             "Model name or folder",
@@ -112,7 +119,7 @@ def judges(workspace: Workspace) -> Judged:
         {key: _split_label(key, found) for key in options},
         "benchmarks",
         default=first,
-        help=frame.definition("ndcg"),
+        help=frame.definition("benchmark"),
         placeholder="no evaluation",
     )
     with st.container(horizontal=True):

@@ -18,7 +18,9 @@ with frame.guarded():
         frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
         imports.add_corpus(workspace)
     else:
-        corpus = state.choose("Corpus", {m.id: m.name for m in known}, "corpus", what="corpus")
+        corpus = state.choose(
+            "Corpus", {m.id: m.name for m in known}, "corpus", what="corpus", help=frame.definition("corpus")
+        )
         with st.expander("Add another corpus", icon=":material/add:", key="add_corpus"):
             imports.add_corpus(workspace)
         manifest = next(m for m in known if m.id == corpus)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.services import demo, overview
-from cdp.ui import access, addresses, frame, guide, jobs, navigation, tables
+from cdp.services import overview
+from cdp.ui import addresses, frame, guide, imports, jobs, navigation, tables
 from cdp.ui.text import moment, number
 from cdp.workspace import Workspace
 
@@ -14,19 +14,13 @@ frame.head("overview")
 addresses.notice()
 
 with frame.guarded():
+    imports.flash()
     found = overview.summary(workspace)
     guide.next_step(found.next_step)
-    if not found.n_corpora and access.button(
-        "Load the demo collection", icon=":material/science:", help="96 short documents with queries and a benchmark."
-    ):
-        with st.spinner("Loading the demo collection"):
-            demo.load(workspace)
-        st.rerun()
-
     with st.grid(4, min_column_width=150):
-        st.metric("Corpora", number(found.n_corpora), border=True)
-        st.metric("Query sets", number(found.n_query_sets), border=True)
-        st.metric("Trained retrievers", number(found.n_trained), border=True)
+        st.metric("Corpora", number(found.n_corpora), border=True, help=frame.definition("corpus"))
+        st.metric("Query sets", number(found.n_query_sets), border=True, help=frame.definition("query_set"))
+        st.metric("Trained retrievers", number(found.n_trained), border=True, help=frame.definition("retriever"))
         st.metric("Results", number(found.n_results), border=True, help=frame.definition("ndcg"))
 
     if found.running:
@@ -48,5 +42,4 @@ with frame.guarded():
         )
         navigation.link("compare", "Compare retrievers")
 
-    st.subheader("From documents to a better retriever", anchor=False)
-    guide.steps(found)
+    guide.first_run(workspace, found)
