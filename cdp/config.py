@@ -315,8 +315,9 @@ class TrainingConfig(Config):
     retriever: str = option("static-minilm", "A preset, a training job's id, or any model's name or folder.")
     weighting: str = option(
         "none",
-        "Per-query weights in the loss: none, or cw (content words of the query, Eq. 2).",
-        choices=("none", "cw"),
+        "Per-query weights in the loss: none, cw (content words of the query, Eq. 2), ri (reasoning intensity, from "
+        "reasoned queries), ri-cw (their product), or column (a file of your own).",
+        choices=("none", "cw", "ri", "ri-cw", "column"),
     )
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000
@@ -333,6 +334,10 @@ class TrainingConfig(Config):
     benchmark: str = option("", "Evaluate on this benchmark while training and keep the best model (optional).")
     split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
     eval_steps: int = option(500, "Steps between evaluations.", unit="steps", minimum=1, advanced=True)
+    patience: int | None = option(
+        None, "Stop early after so many evaluations without a better NDCG@10. Empty: never.", unit="evaluations",
+        minimum=1, advanced=True,
+    )  # fmt: skip
     save_steps: int = option(500, "Steps between checkpoints.", unit="steps", minimum=1, advanced=True)
     scale: float | None = option(
         None, "Scale of the cosine in InfoNCE: 1 / temperature.", minimum=0.01, maximum=1000.0, advanced=True
@@ -343,6 +348,27 @@ class TrainingConfig(Config):
     weight_decay: float = option(0.01, "AdamW's weight decay.", minimum=0.0, maximum=1.0, advanced=True)
     clip_norm: float = option(1.0, "Gradients are clipped to this norm.", minimum=0.0, maximum=1e6, advanced=True)
     kappa: float = option(100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", minimum=1.0, advanced=True)
+    reasoning: str = option(
+        "", "For ri and ri-cw: the query set with the reasoned form of each query (its id).", advanced=True
+    )
+    ri_mode: str = option(
+        "online",
+        "online: RI under the model as it is in each step; static: once, under the untrained model.",
+        choices=("online", "static"),
+        advanced=True,
+    )
+    ri_kappa: float = option(5.0, "RI is capped at this value.", minimum=1.0, maximum=1000.0, advanced=True)
+    weights: str = option(
+        "", "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).", advanced=True
+    )
+    lora_rank: int | None = option(
+        None,
+        "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "
+        "train everything.",
+        minimum=1,
+        maximum=1024,
+        advanced=True,
+    )
     mini_batch: int | None = option(
         None,
         "With GradCache: texts encoded at once, for batches that do not fit in memory. Empty: no GradCache.",

@@ -73,8 +73,8 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     if len(set(places)) < len(places):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
     for weighting in config.items("weightings"):
-        if weighting not in WEIGHTINGS:
-            raise ConfigError(f"There is no weighting {weighting!r}.", hint=f"There is: {', '.join(WEIGHTINGS)}.")
+        if weighting not in weightings():
+            raise ConfigError(f"There is no weighting {weighting!r}.", hint=f"There is: {', '.join(weightings())}.")
     retrievers = {name: resolve(name, workspace) for name in config.items("retrievers")}
     epochs = {
         name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found).epochs or 1
@@ -134,8 +134,8 @@ def report(workspace: Workspace, study: str) -> StudyReport:
 
 
 def weightings() -> dict[str, str]:
-    """The weightings that can be compared, each with its title."""
-    return {name: weighting.title for name, weighting in WEIGHTINGS.items()}
+    """The weightings that can be compared, each with its title: those that the queries alone determine."""
+    return {name: weighting.title for name, weighting in WEIGHTINGS.items() if not weighting.needs}
 
 
 def to_yaml(config: StudyConfig) -> str:

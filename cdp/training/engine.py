@@ -33,12 +33,14 @@ Autocast = Callable[[], AbstractContextManager[Any]]
 
 @dataclass(frozen=True)
 class Batches:
-    """What the rows of a pair set are made of: token stores, the document of each query, the raw weights."""
+    """What the rows of a pair set are made of: token stores, the document of each query, the raw weights; with
+    ``reasoned``, the reasoned form of each query, for RI."""
 
     queries: Store
     documents: Store
     document_of: NDArray[np.int64]
     weights: NDArray[np.float64]
+    reasoned: Store | None = None
 
     def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
         """float64, shape (B, 2): weight, document index."""
@@ -55,6 +57,9 @@ class Engine(Protocol):
 
     def backward(self, rows: NDArray[np.int64], factor: float = 1.0) -> Tensor:
         """Leave the gradients of ``factor`` times the loss of these pairs in ``.grad``; the loss, detached."""
+
+    def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """RI of these pairs as one batch, shape (B,), with the model as it is."""
 
 
 class TransformerEngine:
@@ -85,12 +90,20 @@ class TransformerEngine:
         columns = [(self.batches.queries, rows), (self.batches.documents, documents)]
         labels = self.batches.labels(rows, self.device)
         position = position.to(self.device)
+        reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
-            loss = self.loss.compute_loss_from_embeddings([queries, embedded[position]], labels)
+            loss = self.loss.compute_loss_from_embeddings([queries, embedded[position]], labels, reasoned)
             (loss * factor).backward()
             return loss.detach()
-        return self._backward_cached(columns, position, labels, factor)
+        return self._backward_cached(columns, position, labels, reasoned, factor)
+
+    def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        assert self.batches.reasoned is not None
+        documents, position = self.batches.distinct_documents(rows)
+        queries, reasoned = (self._embed_detached(s, rows) for s in (self.batches.queries, self.batches.reasoned))
+        embedded = self._embed_detached(self.batches.documents, documents)[position.to(self.device)]
+        return self.loss.intensities([queries, embedded], self.batches.labels(rows, self.device), reasoned)
 
     def _groups(self, store: Store, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
@@ -110,8 +123,23 @@ class TransformerEngine:
         parts = torch.cat([self._forward(store, which[group]) for group in members])
         return parts[_inverse(members).to(self.device)]
 
+    def _embed_detached(self, store: Store, which: NDArray[np.int64]) -> Tensor:
+        """(n, dim) without gradients and without dropout."""
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                return self._embed(store, which)
+        finally:
+            self.model.train(was_training)
+
     def _backward_cached(
-        self, columns: list[tuple[Store, NDArray[np.int64]]], position: Tensor, labels: Tensor, factor: float
+        self,
+        columns: list[tuple[Store, NDArray[np.int64]]],
+        position: Tensor,
+        labels: Tensor,
+        reasoned: Tensor | None,
+        factor: float,
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
 
@@ -129,7 +157,7 @@ class TransformerEngine:
             leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
             cached.append((store, which, members, states))
-        loss = self.loss.compute_loss_from_embeddings([leaves[0], leaves[1][position]], labels)
+        loss = self.loss.compute_loss_from_embeddings([leaves[0], leaves[1][position]], labels, reasoned)
         (loss * factor).backward()
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
             assert leaf.grad is not None

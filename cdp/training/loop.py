@@ -6,17 +6,19 @@ reaches the weights that an uninterrupted one reaches. The loop knows no job fol
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
 from cdp.config import TrainingConfig
@@ -25,8 +27,11 @@ from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.optimiser import adamw, average_gradients, broadcast_parameters, cosine_rate
+from cdp.training.outcome import Hooks, Outcome, host_memory_mib, precision_of
 from cdp.training.pairs import BatchOrder
+from cdp.training.reasoning import static_ri
 from cdp.training.static import StaticEngine
+from cdp.workspace import write_bytes
 
 LOGGED_LINES = 400
 """About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""
@@ -38,51 +43,9 @@ SKIPPED_LIMIT = 20
 """FP16 steps skipped in a row before a run is taken to have diverged."""
 
 
-class Hooks(Protocol):
-    """What the loop tells and asks its surroundings."""
-
-    def log(self, step: int, **values: float | int | None) -> None:
-        """A line of metrics."""
-
-    def progress(self, step: int, steps: int, message: str) -> None:
-        """How far the run is; called every step."""
-
-    def stop_requested(self) -> bool:
-        """Whether to stop after this step."""
-
-
-@dataclass
-class Outcome:
-    """What a run did. ``step`` < ``steps`` if it was stopped; losses are means over up to ten steps."""
-
-    step: int = 0
-    steps: int = 0
-    stopped: bool = False
-    seconds: float = 0.0
-    pairs_seen: int = 0
-    masked: int = 0
-    clipped: int = 0
-    skipped: int = 0
-    first_losses: list[float] = field(default_factory=list)
-    last_losses: list[float] = field(default_factory=list)
-    best_score: float | None = None
-    best_step: int | None = None
-    evaluations: list[dict[str, float]] = field(default_factory=list)
-
-
-def precision_of(config: TrainingConfig, device: torch.device) -> str:
-    """fp32, fp16 or bf16: what ``auto`` means on this device."""
-    if config.precision != "auto":
-        if device.type == "cpu" and config.precision == "fp16":
-            raise ConfigError("'precision' fp16 needs a GPU.", hint="Use auto, fp32 or bf16 on a CPU.")
-        return config.precision
-    if device.type != "cuda":
-        return "fp32"
-    return "bf16" if torch.cuda.is_bf16_supported() else "fp16"
-
-
 class Training:
-    """One run. ``config`` must be complete (``settings.complete``), the model on its device."""
+    """One run. ``config`` must be complete (``settings.complete``), the model on its device. ``keep=False`` leaves no
+    checkpoint at the end."""
 
     def __init__(
         self,
@@ -94,34 +57,58 @@ class Training:
         checkpoints: Path,
         *,
         process: int = 0,
-        evaluate: Callable[[SentenceTransformer], float] | None = None,
+        evaluate: Callable[[SentenceTransformer], float | None] | None = None,
+        keep: bool = True,
     ) -> None:
         assert config.learning_rate is not None
         assert config.scale is not None
         self.model, self.order, self.config, self.hooks = model, order, config, hooks
-        self.checkpoints, self.process, self.evaluate = checkpoints, process, evaluate
+        self.checkpoints, self.process, self.evaluate, self.keep = checkpoints, process, evaluate, keep
         self.device = model.device
         self.precision = precision_of(config, self.device)
         broadcast_parameters(model)
         torch.manual_seed(config.seed + process)
         if config.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
-        self.loss = WeightedInfoNCELoss(None, scale=config.scale, gather_across_devices=True)
-        self.engine: Engine
-        if StaticEngine.fits(model, batches.queries, batches.documents):
-            self.engine = StaticEngine(model, batches, self.loss)
-        else:
-            dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.precision)
-            autocast = partial(torch.autocast, self.device.type, dtype=dtype) if dtype else nullcontext
-            self.engine = TransformerEngine(
-                model, batches, self.loss, mini_batch=config.mini_batch, autocast=autocast
-            )  # fmt: skip
+        if batches.reasoned is not None and config.ri_mode == "static":
+            weights = batches.weights * self._static_ri(batches)
+            batches = replace(batches, weights=weights, reasoned=None)
+        self.loss = self._make_loss(gather=True)
+        self.engine = self._make_engine(batches, self.loss)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.optimiser = adamw(model, config.learning_rate, config.weight_decay)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "fp16")
         self.outcome = Outcome(steps=order.steps)
         self._skipped_in_a_row = 0
         self._masked_before = 0
+
+    def _make_loss(self, gather: bool) -> WeightedInfoNCELoss:
+        assert self.config.scale is not None
+        return WeightedInfoNCELoss(
+            None, scale=self.config.scale, gather_across_devices=gather, ri_kappa=self.config.ri_kappa
+        )
+
+    def _make_engine(self, batches: Batches, loss: WeightedInfoNCELoss) -> Engine:
+        if StaticEngine.fits(self.model, batches.queries, batches.documents):
+            return StaticEngine(self.model, batches, loss)
+        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.precision)
+        autocast = partial(torch.autocast, self.device.type, dtype=dtype) if dtype else nullcontext
+        return TransformerEngine(self.model, batches, loss, mini_batch=self.config.mini_batch, autocast=autocast)
+
+    def _static_ri(self, batches: Batches) -> NDArray[np.float64]:
+        """RI of every pair under the untrained model, kept for a resume; every process computes the same."""
+        path = self.checkpoints / "ri.npy"
+        if path.is_file():
+            known: NDArray[np.float64] = np.load(path)
+            if len(known) == self.order.pairs:
+                return known
+        found = static_ri(self._make_engine(batches, self._make_loss(gather=False)), self.order)
+        if self.process == 0:
+            self.checkpoints.mkdir(parents=True, exist_ok=True)
+            buffer = io.BytesIO()
+            np.save(buffer, found)
+            write_bytes(path, buffer.getvalue())
+        return found
 
     def run(self) -> Outcome:
         """Train from the last checkpoint, or from the start, to the end or to a stop."""
@@ -151,12 +138,16 @@ class Training:
             if self.evaluate is not None and (outcome.step % self.config.eval_steps == 0 or last):
                 self._evaluate()
                 mark = time.perf_counter()
+                if self._agree(self._out_of_patience()) and not last:
+                    outcome.early = True
+                    break
             if outcome.step % self.config.save_steps == 0 and not last:
                 self.save()
         if pending:
-            self._log(pending, torch.zeros(()), 0.0, (time.perf_counter() - mark) / len(pending))
+            self._log(pending, norm, rate, (time.perf_counter() - mark) / len(pending))
         outcome.seconds = before + time.perf_counter() - began
-        self.save()
+        if self.keep:
+            self.save()
         if outcome.best_step is not None and outcome.best_step != outcome.step:
             self._restore_best()
         self.model.eval()
@@ -256,21 +247,35 @@ class Training:
             self.model.eval()
             score = self.evaluate(self.model)
             self.model.train()
+        else:
+            score = None
+        if score is not None:
             self.hooks.log(outcome.step, ndcg_at_10=100 * score)
             outcome.evaluations.append({"step": outcome.step, "ndcg@10": 100 * score})
             if outcome.best_score is None or score > outcome.best_score:
                 outcome.best_score, outcome.best_step = score, outcome.step
-                weights = {name: value.detach().cpu() for name, value in self.model.state_dict().items()}
+                weights = {name: value.detach().cpu() for name, value in self._weights().items()}
                 checkpoint.write_folder(
                     self.checkpoints / "best", lambda folder: torch.save(weights, folder / checkpoint.STATE)
                 )
         if self._distributed:
             dist.barrier()
 
+    def _out_of_patience(self) -> bool:
+        """Whether the last ``patience`` evaluations were all no better than the best before them."""
+        done = [int(evaluation["step"]) for evaluation in self.outcome.evaluations]
+        patience = self.config.patience
+        return patience is not None and sum(step > (self.outcome.best_step or 0) for step in done) >= patience
+
     def _restore_best(self) -> None:
         path = self.checkpoints / "best" / checkpoint.STATE
         if self.process == 0 and path.is_file():
-            self.model.load_state_dict(torch.load(path, map_location=self.device, weights_only=True))
+            self.model.load_state_dict(torch.load(path, map_location=self.device, weights_only=True), strict=False)
+
+    def _weights(self) -> dict[str, torch.Tensor]:
+        """What training changes: everything, or with frozen weights (LoRA) only the rest."""
+        frozen = {name for name, parameter in self.model.named_parameters() if not parameter.requires_grad}
+        return {name: value for name, value in self.model.state_dict().items() if name not in frozen}
 
     def save(self) -> None:
         """Write a checkpoint of the current step."""
@@ -284,7 +289,7 @@ class Training:
                 self.checkpoints,
                 self.outcome.step,
                 {
-                    "model": self.model.state_dict(),
+                    "model": self._weights(),
                     "optimiser": self.optimiser.state_dict(),
                     "scaler": self.scaler.state_dict(),
                     "random": states,
@@ -305,18 +310,8 @@ class Training:
                 "The checkpoint was made with other data, another batch size, seed or number of processes.",
                 hint="Start a new training instead of resuming this one.",
             )
-        self.model.load_state_dict(state["model"])
+        self.model.load_state_dict(state["model"], strict=False)
         self.optimiser.load_state_dict(state["optimiser"])
         self.scaler.load_state_dict(state["scaler"])
         self.outcome = Outcome(**{**state["outcome"], "stopped": False})
         checkpoint.restore_random_states(state["random"][self.process])
-
-
-def host_memory_mib() -> float | None:
-    """Resident memory of this process in MiB, or None where the system does not say."""
-    try:
-        import psutil
-
-        return float(psutil.Process().memory_info().rss / 2**20)
-    except (ImportError, OSError):
-        return None

@@ -5,6 +5,9 @@ this form with c = min(CW, κ)). Each process returns the mean of w_i · ℓ_i o
 processes, as DDP does, then gives the gradient of the global weighted mean: the gather is differentiable and sums what
 comes back to a row from every process, so no factor for the number of processes belongs in here. Normalising by the
 sum of the own rows instead would be wrong whenever the processes' sums differ.
+
+RI, the reasoning intensity of ReasonEmbed, is computed here because it needs the loss itself: a query whose reasoned
+form q′ is much easier for the model than the query weighs more.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
+from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.base.losses.gradcache import CachedLossMixin, has_static_embedding_input
 from sentence_transformers.base.losses.merged_forward import embed_columns
@@ -23,6 +28,12 @@ from torch import Tensor, nn
 from cdp.errors import ConfigError
 
 Similarity = Callable[[Tensor, Tensor], Tensor]
+
+RI_KAPPA = 5.0
+"""The cap of RI (ReasonEmbed's)."""
+
+RI_FLOOR = 1e-6
+"""The least L(q′, D) that RI divides by."""
 
 
 def cosine_scores(queries: Tensor, documents: Tensor) -> Tensor:
@@ -54,6 +65,9 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         gather_across_devices: use the documents of all processes as negatives. Batches must then be equally large.
         mini_batch: with GradCache, texts embedded at once; None embeds the whole batch. It changes memory and time,
             not the gradients.
+        ri: weight by RI as well: c_i = label weight · RI_i. The last text column then holds the reasoned queries q′,
+            which are embedded without gradients, in evaluation mode.
+        ri_kappa: the cap of RI.
 
     ``masked`` is the number of (query, document) cells masked in the last call on this process, ``masked_total`` the
     sum over all calls.
@@ -66,8 +80,12 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         similarity: str | Similarity = "cos",
         gather_across_devices: bool = False,
         mini_batch: int | None = None,
+        ri: bool = False,
+        ri_kappa: float = RI_KAPPA,
     ) -> None:
         super().__init__()
+        if not ri_kappa > 0:
+            raise ConfigError(f"The cap of RI must be positive, not {ri_kappa!r}.")
         if not scale > 0:
             raise ConfigError(f"The scale must be positive, not {scale!r}.")
         if isinstance(similarity, str) and similarity not in SIMILARITIES:
@@ -86,6 +104,9 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         self.mini_batch = mini_batch
         self.mini_batch_size = mini_batch or 1
         self.uses_gradient_cache = mini_batch is not None
+        self.ri = ri
+        self.ri_kappa = ri_kappa
+        self._reasoned: Tensor | None = None
         self._masked: Tensor | int = 0
         self._masked_total: Tensor | int = 0
 
@@ -99,27 +120,60 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
 
     def forward(self, sentence_features: Iterable[dict[str, Tensor]], labels: Tensor | None = None) -> Tensor:
         """The loss of a batch: one dict of features per column, labels (B, 2) = weight, document index."""
-        if self.mini_batch is not None:
-            return self.forward_cached(sentence_features, labels)
         assert self.model is not None, "a loss without a model takes embeddings"
-        return self.compute_loss_from_embeddings(embed_columns(self.model, sentence_features), labels)
+        columns = list(sentence_features)
+        self._reasoned = self._embed_detached(columns.pop()) if self.ri else None
+        if self.mini_batch is not None:
+            return self.forward_cached(columns, labels)
+        return self.compute_loss_from_embeddings(embed_columns(self.model, columns), labels, self._reasoned)
+
+    def _embed_detached(self, features: dict[str, Tensor]) -> Tensor:
+        """(B, dim) without gradients and without dropout."""
+        assert self.model is not None
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            with torch.no_grad():
+                if self.mini_batch is None:
+                    embedded: Tensor = self.model(features)["sentence_embedding"]
+                    return embedded
+                parts = self.embed_minibatch_iter(features, with_grad=False, copy_random_state=False)
+                return torch.cat([part for part, _ in parts])
+        finally:
+            self.model.train(was_training)
 
     def calculate_loss(
         self, reps: list[list[Tensor]], labels: Tensor | None = None, *, with_backward: bool = False
     ) -> Tensor:
         """GradCache's second step: the loss of all mini-batches' embeddings, back-propagated up to them."""
-        loss = self.compute_loss_from_embeddings([torch.cat(column) for column in reps], labels)
+        loss = self.compute_loss_from_embeddings([torch.cat(column) for column in reps], labels, self._reasoned)
         if with_backward:
             loss.backward()
             loss = loss.detach()
         return loss
 
-    def compute_loss_from_embeddings(self, embeddings: list[Tensor], labels: Tensor | None = None) -> Tensor:
+    def compute_loss_from_embeddings(
+        self, embeddings: list[Tensor], labels: Tensor | None = None, reasoned: Tensor | None = None
+    ) -> Tensor:
         """The loss of [queries, documents, hard negatives …], each (B, dim); labels as for ``forward``.
 
-        Labels may also be None (equal weights, nothing masked) or (B,) (weights only). Returns a scalar in at least
-        float32, whatever precision the embeddings have.
+        Labels may also be None (equal weights, nothing masked) or (B,) (weights only). ``reasoned`` (B, dim) holds the
+        embeddings of q′ for RI. Returns a scalar in at least float32, whatever precision the embeddings have.
         """
+        weights, losses, intensity = self._rows(embeddings, labels, reasoned)
+        return (normalised(weights if intensity is None else weights * intensity) * losses).mean()
+
+    def intensities(self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor) -> NDArray[np.float64]:
+        """RI of each row, (B,): what the loss multiplies into the weights; arguments as for the loss."""
+        with torch.no_grad():
+            intensity = self._rows(embeddings, labels, reasoned)[2]
+        assert intensity is not None
+        return intensity.double().cpu().numpy()
+
+    def _rows(
+        self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """(weights before normalisation, losses, RI or None) of this process's rows, each (B,)."""
         if len(embeddings) < 2:
             raise ValueError(f"Queries and documents are needed, {len(embeddings)} column was given.")
         queries, *columns = [e.float() if e.dtype in (torch.float16, torch.bfloat16) else e for e in embeddings]
@@ -130,18 +184,24 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
             offset = dist.get_rank() * rows
             columns = [all_gather_with_grad(column) for column in columns]
             others = [None if index is None else all_gather(index) for index in others]
-
-        scores = self.similarity(queries, torch.cat(columns)) * self.scale
+        documents = torch.cat(columns)
         mask = _own_documents(own, others, columns, offset)
+        self._masked = 0 if mask is None else mask.sum()
+        self._masked_total = self._masked_total + self._masked
+        losses = self._losses(queries, documents, mask, offset)
+        if reasoned is None:
+            return weights, losses, None
+        with torch.no_grad():
+            easier = self._losses(reasoned.to(queries.dtype), documents, mask, offset)
+            return weights, losses, reasoning_intensity(losses, easier, self.ri_kappa)
+
+    def _losses(self, queries: Tensor, documents: Tensor, mask: Tensor | None, offset: int) -> Tensor:
+        """InfoNCE of each row, (B,): row i's document is column offset + i."""
+        scores = self.similarity(queries, documents) * self.scale
         if mask is not None:
-            self._masked = mask.sum()
-            self._masked_total = self._masked_total + self._masked
             scores = scores.masked_fill(mask, -torch.inf)
-        else:
-            self._masked = 0
-        targets = torch.arange(offset, offset + rows, device=scores.device)
-        losses = nn.functional.cross_entropy(scores, targets, reduction="none")
-        return (normalised(weights) * losses).mean()
+        targets = torch.arange(offset, offset + len(queries), device=scores.device)
+        return nn.functional.cross_entropy(scores, targets, reduction="none")
 
     def get_config_dict(self) -> dict[str, Any]:
         """What the trainer writes into a model card."""
@@ -150,7 +210,14 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
             "similarity": getattr(self.similarity, "__name__", str(self.similarity)),
             "gather_across_devices": self.gather_across_devices,
             "mini_batch": self.mini_batch,
+            "ri": self.ri,
+            "ri_kappa": self.ri_kappa,
         }
+
+
+def reasoning_intensity(losses: Tensor, reasoned: Tensor, kappa: float = RI_KAPPA) -> Tensor:
+    """RI = min(L(q, D) / L(q′, D), κ), detached: (B,) and (B,) give (B,). L(q′, D) is taken as at least 1e-6."""
+    return (losses.detach() / reasoned.detach().clamp_min(RI_FLOOR)).clamp_max(kappa)
 
 
 def normalised(weights: Tensor) -> Tensor:

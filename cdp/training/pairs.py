@@ -19,8 +19,9 @@ class PairSet:
     """Queries, the distinct documents they were written for, and which document each query belongs to.
 
     ``document_of`` has shape (n_pairs,) and holds indices into ``documents``, which are distinct by content hash: two
-    documents with equal content have one index, whatever their ids. ``dropped`` counts what could not be used, by
-    reason.
+    documents with equal content have one index, whatever their ids. ``query_ids`` are ``<document id>-<position from
+    1>``. ``reasoned`` holds q′ of each query where RI needs it; the query itself where there is none, which
+    ``unreasoned`` counts. ``dropped`` counts what could not be used, by reason.
     """
 
     queries: list[str]
@@ -30,6 +31,9 @@ class PairSet:
     corpus_id: str = ""
     query_set_id: str = ""
     dropped: dict[str, int] = field(default_factory=dict)
+    query_ids: list[str] = field(default_factory=list)
+    reasoned: list[str] | None = None
+    unreasoned: int = 0
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -81,13 +85,14 @@ def load_pairs(
     manifest: dict[str, Any] = read_json(folder / "manifest.json")
     corpus_id = str(manifest.get("corpus_id", ""))
 
-    wanted: dict[str, list[str]] = {}
+    wanted: dict[str, list[tuple[str, str]]] = {}
     dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
     for document_id, texts in _lines(folder / "queries.jsonl"):
         if max_documents is not None and len(wanted) >= max_documents and document_id not in wanted:
             continue
-        filled = [text.strip() for text in texts[:per_doc] if text.strip()]
-        dropped["empty queries"] += len(texts[:per_doc]) - len(filled)
+        first = [(f"{document_id}-{place}", text.strip()) for place, text in enumerate(texts[:per_doc], start=1)]
+        filled = [(query_id, text) for query_id, text in first if text]
+        dropped["empty queries"] += len(first) - len(filled)
         if filled:
             wanted[document_id] = filled
 
@@ -97,22 +102,24 @@ def load_pairs(
             contents[document.id] = (document.content, document.content_hash)
 
     queries: list[str] = []
+    query_ids: list[str] = []
     documents: list[str] = []
     document_of: list[int] = []
     index_of: dict[str, int] = {}
-    for document_id, texts in wanted.items():
+    for document_id, asked in wanted.items():
         if document_id not in contents:
-            dropped["queries for unknown documents"] += len(texts)
+            dropped["queries for unknown documents"] += len(asked)
             continue
         content, content_hash = contents[document_id]
         if not content.strip():
-            dropped["queries for empty documents"] += len(texts)
+            dropped["queries for empty documents"] += len(asked)
             continue
         if content_hash not in index_of:
             index_of[content_hash] = len(documents)
             documents.append(content)
-        queries.extend(texts)
-        document_of.extend([index_of[content_hash]] * len(texts))
+        query_ids.extend(query_id for query_id, _ in asked)
+        queries.extend(text for _, text in asked)
+        document_of.extend([index_of[content_hash]] * len(asked))
     pairs = PairSet(
         queries=queries,
         documents=documents,
@@ -121,6 +128,7 @@ def load_pairs(
         corpus_id=corpus_id,
         query_set_id=query_set_id,
         dropped={reason: count for reason, count in dropped.items() if count},
+        query_ids=query_ids,
     )
     pairs.check()
     return pairs

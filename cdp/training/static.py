@@ -59,6 +59,7 @@ class StaticEngine:
             for store in (batches.queries, batches.documents)
             if isinstance(store, TokenStore)
         )
+        self.reasoned = SparseRows(batches.reasoned, vocabulary) if isinstance(batches.reasoned, TokenStore) else None
         self.table.grad = torch.zeros_like(self.table)
         self._written: Tensor | None = None
 
@@ -78,20 +79,14 @@ class StaticEngine:
         if self._written is not None:
             gradient.index_fill_(0, self._written, 0.0)
         documents, position = self.batches.distinct_documents(rows)
-        taken = [self.queries.take(rows), self.documents.take(documents)]
-        ids, shares, sizes = (
-            torch.from_numpy(np.concatenate(parts)).to(self.device) for parts in zip(*taken, strict=True)
-        )
-        starts = torch.cumsum(sizes, 0) - sizes
-        bag = nn.functional.embedding_bag
-        embedded = bag(ids, self.table.detach(), starts, mode="sum", per_sample_weights=shares).requires_grad_()
-
-        features = {"sentence_embedding": embedded}
-        for module in list(self.model)[1:]:
-            features = module(features)
-        output = features["sentence_embedding"]
+        ids, shares, sizes = self._join([self.queries.take(rows), self.documents.take(documents)])
+        embedded = self._average(ids, shares, sizes).requires_grad_()
+        output = self._rest(embedded)
+        reasoned = None if self.reasoned is None else self._detached(self.reasoned, rows)
         loss = self.loss.compute_loss_from_embeddings(
-            [output[: len(rows)], output[len(rows) :][position.to(self.device)]], self.batches.labels(rows, self.device)
+            [output[: len(rows)], output[len(rows) :][position.to(self.device)]],
+            self.batches.labels(rows, self.device),
+            reasoned,
         )
         (loss * factor).backward()
 
@@ -100,9 +95,35 @@ class StaticEngine:
         tokens, uses = torch.unique_consecutive(ids[order], return_counts=True)
         texts = torch.repeat_interleave(sizes)
         assert embedded.grad is not None
-        rows_of_gradient = bag(
+        rows_of_gradient = nn.functional.embedding_bag(
             texts[order], embedded.grad, torch.cumsum(uses, 0) - uses, mode="sum", per_sample_weights=shares[order]
         )
         gradient.index_copy_(0, tokens, rows_of_gradient)
         self._written = tokens
         return loss.detach()
+
+    def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        assert self.reasoned is not None
+        queries, reasoned = (self._detached(texts, rows) for texts in (self.queries, self.reasoned))
+        documents = self._detached(self.documents, self.batches.document_of[rows])
+        return self.loss.intensities([queries, documents], self.batches.labels(rows, self.device), reasoned)
+
+    def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
+        """(ids, shares, sizes) of several lots of texts as one, on the device."""
+        return [torch.from_numpy(np.concatenate(columns)).to(self.device) for columns in zip(*parts, strict=True)]
+
+    def _average(self, ids: Tensor, shares: Tensor, sizes: Tensor) -> Tensor:
+        """(texts, dim): each text's tokens' vectors, averaged by their shares."""
+        starts = torch.cumsum(sizes, 0) - sizes
+        return nn.functional.embedding_bag(ids, self.table.detach(), starts, mode="sum", per_sample_weights=shares)
+
+    def _rest(self, embedded: Tensor) -> Tensor:
+        """The modules after the table, such as a normalisation."""
+        features = {"sentence_embedding": embedded}
+        for module in list(self.model)[1:]:
+            features = module(features)
+        return features["sentence_embedding"]
+
+    def _detached(self, texts: SparseRows, rows: NDArray[np.int64]) -> Tensor:
+        with torch.no_grad():
+            return self._rest(self._average(*self._join([texts.take(rows)])))

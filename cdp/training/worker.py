@@ -14,11 +14,12 @@ import numpy as np
 
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
-from cdp.training.card import model_card
+from cdp.training.card import data_rows, model_card
 from cdp.training.pairs import BatchOrder, PairSet, load_pairs
+from cdp.training.reasoning import with_reasoned
 from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.training.settings import complete
-from cdp.training.weights import raw_weights
+from cdp.training.weights import pair_weights, weighting_named
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
 
@@ -50,7 +51,9 @@ def main(job: Job) -> None:
     pairs = load_pairs(
         job.workspace, config.query_set, per_doc=config.per_doc, max_documents=config.max_documents
     )  # fmt: skip
-    weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
+    if weighting_named(config.weighting).needs == "reasoning":
+        pairs = with_reasoned(pairs, job.workspace, config.reasoning)
+    weights = pair_weights(pairs, config.weighting, kappa=config.kappa, file=config.weights)
     print(
         f"{len(pairs)} pairs over {len(pairs.documents)} documents; left out: {pairs.dropped or 'nothing'}", flush=True
     )
@@ -64,8 +67,10 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
     from accelerate import PartialState
 
     from cdp.training.checkpoint import write_folder
+    from cdp.training.dev import dev_evaluation
     from cdp.training.engine import Batches
     from cdp.training.loop import Training
+    from cdp.training.lora import add_lora, merge_lora
     from cdp.training.optimiser import keep_freed_memory
     from cdp.training.tokens import tokenise
 
@@ -79,10 +84,21 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
     def reporting(phase: str, total: int) -> Any:
         return lambda done: job.progress(phase, done, total, "texts")
 
-    stores = [
+    queries, documents, reasoned = (
         tokenise(model, texts, model.prompts[role] or "", reporting(f"tokenising {plural}", len(texts)))
-        for role, plural, texts in (("query", "queries", pairs.queries), ("document", "documents", pairs.documents))
-    ]
+        if texts is not None
+        else None
+        for role, plural, texts in (
+            ("query", "queries", pairs.queries),
+            ("document", "documents", pairs.documents),
+            ("query", "reasoned queries", pairs.reasoned),
+        )
+    )
+    assert queries is not None
+    assert documents is not None
+    evaluate = dev_evaluation(config, job)
+    if config.lora_rank is not None:
+        add_lora(model, config.lora_rank)
     order = BatchOrder(
         len(pairs), config.batch_size or 1, config.epochs or 1, config.seed, state.num_processes
     )  # fmt: skip
@@ -93,17 +109,19 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         )
     training = Training(
         model,
-        Batches(stores[0], stores[1], pairs.document_of, weights),
+        Batches(queries, documents, pairs.document_of, weights, reasoned),
         order,
         config,
         JobHooks(job),
         job.folder / "checkpoints",
         process=state.process_index,
-        evaluate=_evaluation(config, retriever, job),
+        evaluate=evaluate,
     )
     outcome = training.run()
     if not state.is_main_process:
         return
+    if config.lora_rank is not None:
+        merge_lora(model)
 
     job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
     limit = model.max_seq_length
@@ -116,14 +134,16 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         "pairs": len(pairs),
         "documents": len(pairs.documents),
         "dropped": pairs.dropped,
+        "unreasoned": pairs.unreasoned,
         "batch_size": order.global_rows,
         "processes": state.num_processes,
         "left_out_per_epoch": order.left_out_per_epoch,
-        "filled_the_limit": int((stores[1].lengths >= limit).sum()) if isinstance(limit, int) else 0,
+        "filled_the_limit": int((documents.lengths >= limit).sum()) if isinstance(limit, int) else 0,
         "steps": outcome.step,
         "steps_planned": outcome.steps,
         "epochs": config.epochs,
         "stopped": outcome.stopped,
+        "early": outcome.early,
         "seconds": round(outcome.seconds, 3),
         "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
         "loss_first": _mean(outcome.first_losses),
@@ -141,7 +161,8 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         "model_hash": model_hash(model),
         "settings": config.to_dict(),
     }
-    card = model_card(config, retriever, result, _data(pairs, config, result))
+    data = data_rows(pairs, config, job.workspace, result["query_set_hash"])
+    card = model_card(config, retriever, result, data, str(job.spec.get("name") or ""))
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)
@@ -153,28 +174,8 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
 
 
-def _evaluation(config: TrainingConfig, retriever: ResolvedRetriever, job: Job) -> Any:
-    """A function from the model to NDCG@10 on the dev benchmark, or None."""
-    if not config.benchmark:
-        return None
-    raise ConfigError("Evaluation while training is not available.", hint="Leave 'benchmark' empty.")
-
-
 def _mean(values: list[float]) -> float:
     return sum(values) / len(values) if values else 0.0
-
-
-def _data(pairs: PairSet, config: TrainingConfig, result: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "corpus": pairs.corpus_id,
-        "query set": config.query_set,
-        "pairs": len(pairs),
-        "documents": len(pairs.documents),
-        "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
-        "language": pairs.language,
-        "hash of the pairs": f"`{pairs.content_hash}`",
-        "hash of the query set": f"`{result['query_set_hash']}`",
-    }
 
 
 if __name__ == "__main__":

@@ -1,0 +1,69 @@
+"""Weights of one's own: a CSV or TSV file with the columns ``query_id`` and ``weight``, or JSONL with these fields.
+
+A query's id is ``<document id>-<its position among the document's queries, from 1>``, as everywhere.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.errors import SHOWN_PROBLEMS, ConfigError, InputError
+
+
+def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
+    """The weight of each query, shape (n,), finite and not negative; rows for other queries are not used.
+
+    ConfigError without a file; InputError with the first 20 problems and their number if it cannot be used.
+    """
+    if not file.strip():
+        raise ConfigError(
+            "The weighting 'column' needs a file of weights.",
+            hint="Set 'weights' to a CSV, TSV or JSONL file with query_id and weight.",
+        )
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise InputError(f"There is no file {file}.", hint="Give the path of a file on this server.")
+    found: dict[str, float] = {}
+    problems: list[str] = []
+    for line, row in _rows(path):
+        try:
+            weight = float(row["weight"])
+            if not math.isfinite(weight) or weight < 0:
+                raise ValueError
+            found[str(row["query_id"])] = weight
+        except (KeyError, TypeError):
+            problems.append(f"line {line} has no query_id or no weight")
+        except ValueError:
+            problems.append(f"line {line}: {row['weight']!r} is no weight (a number, not negative)")
+    problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in found]
+    if problems:
+        more = f" … and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
+        raise InputError("; ".join(problems[:SHOWN_PROBLEMS]) + more + ".", file=path)
+    return np.array([found[query_id] for query_id in query_ids], dtype=np.float64)
+
+
+def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    """(line number, fields) of each row."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as text:
+            if path.suffix.lower() in (".jsonl", ".ndjson"):
+                for number, line in enumerate(text, start=1):
+                    if line.strip():
+                        value = json.loads(line)
+                        yield number, value if isinstance(value, dict) else {}
+            else:
+                reader = csv.DictReader(text, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
+                for row in reader:
+                    yield reader.line_num, row
+    except UnicodeDecodeError as error:
+        raise InputError(f"The file is not UTF-8 (byte {error.start}).", hint="Save it as UTF-8.", file=path) from error
+    except (csv.Error, ValueError) as error:
+        raise InputError(f"The file cannot be read: {error}.", file=path) from error
