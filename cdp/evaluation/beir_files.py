@@ -50,12 +50,12 @@ class Problems:
 def digest_of(path: Path) -> str:
     """Hex SHA-256 of a file's text, compressed or not, whatever its line breaks."""
     digest = hashlib.sha256()
-    for _, line in _lines(path):
+    for _, line in lines_of(path):
         digest.update((line or "").rstrip("\r\n").encode("utf-8", "surrogatepass") + b"\n")
     return digest.hexdigest()
 
 
-def _lines(path: Path) -> Iterator[tuple[int, str | None]]:
+def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
     """(number, line) of every line that is not blank; None for one that is too long to be held."""
     with open_text(Source.of_file(path, path.name, Budget(UNPACKED_LIMIT)), "utf-8") as text:
         for number, line in numbered_lines(text):
@@ -75,7 +75,7 @@ class Entry:
 def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
     """The usable lines of a JSONL file; the others go to ``problems``."""
     seen: dict[str, int] = {}
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         if line is None:
             problems.add(number, "The line is too long to be read.")
             continue
@@ -194,7 +194,7 @@ def read_qrels(path: Path) -> Judgments:
     """The judgments of one split. InputError naming every bad line, and for a file without judgments."""
     problems, found = Problems(path.name), Judgments(path.name)
     first = True
-    for number, line in _lines(path):
+    for number, line in lines_of(path):
         columns = _columns(line) if line is not None else []
         grade = _grade(columns[2]) if len(columns) == 3 else None
         is_header, first = first and len(columns) == 3 and grade is None, False

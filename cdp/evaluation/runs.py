@@ -1,10 +1,9 @@
-"""Runs on disk: what a retriever returned, as Parquet for this project and as TREC files for every other tool."""
+"""Runs on disk: what a retriever returned, as Parquet (``trec_files`` has TREC's form)."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -51,11 +50,3 @@ def read_run(path: Path) -> dict[str, dict[str, float]]:
     for query, document, score in zip(*(column.to_pylist() for column in table.columns), strict=True):
         run.setdefault(query, {})[document] = score
     return run
-
-
-def trec_lines(run: dict[str, dict[str, float]], tag: str = "cdp") -> Iterator[str]:
-    """The lines of a TREC run file: query Q0 document rank score tag, in trec_eval's order."""
-    for query, scores in run.items():
-        ordered = sorted(scores.items(), key=lambda item: (item[1], item[0]), reverse=True)
-        for rank, (document, score) in enumerate(ordered, start=1):
-            yield f"{query} Q0 {document} {rank} {score!r} {tag}\n"

@@ -12,7 +12,7 @@ from cdp.evaluation import Benchmark, evaluate_model, load_benchmark
 from cdp.evaluation.encode import EmbeddingStore, Stopped
 from cdp.evaluation.evaluate import retrieve
 from cdp.evaluation.ranking import in_trec_order
-from cdp.evaluation.runs import read_run, trec_lines, write_run
+from cdp.evaluation.runs import read_run, write_run
 from cdp.training.retrievers import load, resolve
 from cdp.workspace import Workspace
 from tests.evaluation.folders import write_benchmark
@@ -84,9 +84,6 @@ def test_a_run_survives_being_written(model, small: Benchmark, tmp_path: Path) -
     run = read_run(tmp_path / "run.parquet")
     assert list(run) == ["q1", "q2", "q3"]
     assert list(run["q1"].values()) == [float(s) for s in ranking.scores[0]]
-    lines = list(trec_lines(run))
-    assert lines[0].split()[:4] == ["q1", "Q0", "d1", "1"]
-    assert float(lines[0].split()[4]) == run["q1"]["d1"]
 
 
 @pytest.mark.slow

@@ -1,0 +1,195 @@
+"""A table like a paper's: retrievers by datasets, the best bold, the second underlined, a dagger where a note applies.
+
+Values are percent with one decimal, and compared as they are printed, so equal cells are marked alike. A group's mean
+over fewer datasets than the group has carries its coverage (``41.2 (12/14)``) and competes with no full mean.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdp.errors import ConfigError
+
+Values = Mapping[tuple[str, str], float]
+"""{(retriever, dataset): percent}; a pair that was not evaluated is left out."""
+
+FORMATS = ("markdown", "latex", "csv", "json")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0."""
+
+    value: float | None
+    place: int = 0
+    dagger: bool = False
+    coverage: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Headings and cells, ready to be written. ``rows`` holds (retriever, cells in the order of ``columns``)."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...]
+    measure: str = "NDCG@10"
+    notes: tuple[str, ...] = field(default=())
+
+    def write(self, format: str) -> str:
+        """The table as markdown, latex, csv or json. ConfigError for any other format."""
+        writers: dict[str, Callable[[Table], str]] = {
+            "markdown": to_markdown,
+            "latex": to_latex,
+            "csv": to_csv,
+            "json": to_json,
+        }
+        if format not in writers:
+            raise ConfigError(f"{format!r} is not a format for tables.", hint=f"There is: {', '.join(FORMATS)}.")
+        return writers[format](self)
+
+
+def comparison_table(
+    values: Values,
+    *,
+    retrievers: Sequence[str],
+    groups: Mapping[str, Sequence[str]],
+    daggers: Collection[tuple[str, str]] = (),
+    measure: str = "NDCG@10",
+    notes: Sequence[str] = (),
+) -> Table:
+    """A table with the datasets of each group and, for a group of several, its mean.
+
+    ``groups`` maps a group's name to all its datasets, evaluated or not; a dataset that nobody was evaluated on gets no
+    column but counts in the coverage. ``daggers`` are the (retriever, dataset) pairs that the notes speak of.
+    """
+    seen = {dataset for _, dataset in values}
+    columns: list[str] = []
+    cells: dict[str, list[Cell]] = {retriever: [] for retriever in retrievers}
+    for group, members in groups.items():
+        for dataset in members:
+            if dataset in seen:
+                columns.append(dataset)
+                for retriever in retrievers:
+                    pair = (retriever, dataset)
+                    cells[retriever].append(Cell(values.get(pair), dagger=pair in daggers))
+        if len(members) > 1 and seen.intersection(members):
+            columns.append(f"{group} mean")
+            for retriever in retrievers:
+                cells[retriever].append(_mean([values.get((retriever, dataset)) for dataset in members]))
+    ranked = [_ranked([cells[retriever][i] for retriever in retrievers]) for i in range(len(columns))]
+    rows = tuple((name, tuple(column[j] for column in ranked)) for j, name in enumerate(retrievers))
+    return Table(tuple(columns), rows, measure, tuple(notes))
+
+
+def _mean(values: Sequence[float | None]) -> Cell:
+    known = [value for value in values if value is not None]
+    if not known:
+        return Cell(None, coverage=f"0/{len(values)}")
+    coverage = "" if len(known) == len(values) else f"{len(known)}/{len(values)}"
+    return Cell(sum(known) / len(known), coverage=coverage)
+
+
+def _ranked(column: Sequence[Cell]) -> list[Cell]:
+    """The cells of a column with their places; a column of one value has no best."""
+    printed = [_number(cell) if cell.value is not None and not cell.coverage else None for cell in column]
+    distinct = sorted({float(text) for text in printed if text is not None}, reverse=True)
+    if sum(text is not None for text in printed) < 2:
+        return list(column)
+    places = {value: place for place, value in enumerate(distinct[:2], start=1)}
+    return [
+        Cell(cell.value, places.get(float(text), 0) if text is not None else 0, cell.dagger, cell.coverage)
+        for cell, text in zip(column, printed, strict=True)
+    ]
+
+
+def _number(cell: Cell) -> str:
+    return "–" if cell.value is None else f"{cell.value:.1f}"
+
+
+def _shown(cell: Cell, bold: str, underlined: str, dagger: str) -> str:
+    text = _number(cell)
+    if cell.place:
+        text = (bold if cell.place == 1 else underlined).format(text)
+    if cell.dagger:
+        text += dagger
+    return f"{text} ({cell.coverage})" if cell.coverage and cell.value is not None else text
+
+
+def to_markdown(table: Table) -> str:
+    """A GitHub-flavoured table; the second best is underlined with HTML's ``u``."""
+
+    def row(texts: Sequence[str]) -> str:
+        return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in texts) + " |"
+
+    lines = [row([table.measure, *table.columns]), "|:--|" + "--:|" * len(table.columns)]
+    for name, cells in table.rows:
+        lines.append(row([name, *(_shown(cell, "**{}**", "<u>{}</u>", "†") for cell in cells)]))
+    return "\n".join([*lines, *(f"\n† {note}" for note in table.notes)]) + "\n"
+
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX |= {character: "\\" + character for character in "&%$#_{}"}
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def to_latex(table: Table) -> str:
+    """A ``tabular`` with booktabs' rules."""
+    lines = [
+        rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
+        r"\toprule",
+        " & ".join(_latex(text) for text in [table.measure, *table.columns]) + r" \\",
+        r"\midrule",
+    ]
+    for name, cells in table.rows:
+        shown = (_shown(cell, r"\textbf{{{}}}", r"\underline{{{}}}", r"$^\dagger$") for cell in cells)
+        lines.append(" & ".join([_latex(name), *(text.replace("–", "--") for text in shown)]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}", *(rf"% $^\dagger$ {_latex(note)}" for note in table.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def to_csv(table: Table) -> str:
+    """One line per retriever, values in full precision, empty where there is none; coverage beside a partial mean."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    partial = [any(cells[i].coverage for _, cells in table.rows) for i in range(len(table.columns))]
+    heads: list[str] = []
+    for name, flag in zip(table.columns, partial, strict=True):
+        heads += [name, f"{name} coverage"] if flag else [name]
+    writer.writerow(["retriever", *heads])
+    for name, cells in table.rows:
+        line: list[Any] = [name]
+        for cell, flag in zip(cells, partial, strict=True):
+            value = "" if cell.value is None else repr(float(cell.value))
+            line += [value, cell.coverage or "full"] if flag else [value]
+        writer.writerow(line)
+    return out.getvalue()
+
+
+def to_json(table: Table) -> str:
+    """A list of records, one per retriever, with value, place, dagger and coverage of each column."""
+    rows = [
+        {
+            "retriever": name,
+            "cells": {
+                column: {
+                    "value": cell.value,
+                    "place": cell.place or None,
+                    "dagger": cell.dagger,
+                    "coverage": cell.coverage or None,
+                }
+                for column, cell in zip(table.columns, cells, strict=True)
+            },
+        }
+        for name, cells in table.rows
+    ]
+    return (
+        json.dumps({"measure": table.measure, "rows": rows, "notes": table.notes}, ensure_ascii=False, indent=2) + "\n"
+    )
