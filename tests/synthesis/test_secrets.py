@@ -1,0 +1,112 @@
+"""The API key over every surface: preview, job, batch, exports, failures, prices, process list, and what is said."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdp.config import SynthesisConfig
+from cdp.errors import CdpError, ConfigError
+from cdp.services import jobs, queries, synthesis
+from cdp.workspace import Workspace
+from tests.support import REPOSITORY
+from tests.synthesis.conftest import CorpusMaker
+from tests.synthesis.server import KEY, MODEL, ChatServer
+
+pytestmark = pytest.mark.slow
+
+
+def holding(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
+def command_lines() -> list[bytes]:
+    found = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            found.append(path.read_bytes())
+        except OSError:
+            continue
+    return found
+
+
+def test_the_key_is_on_no_surface(
+    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
+) -> None:
+    corpus = make_corpus(30)
+    server.latency = 0.05
+    server.script = ["malformed", "500", "429"]
+    config = SynthesisConfig(
+        corpus=corpus.id, generator="openai", model=MODEL, base_url=server.url, per_doc=2, concurrency=4
+    )
+    settings = {"generator": "openai", "model": MODEL, "base_url": server.url}
+    shown = queries.preview(workspace, corpus.id, "d1", api_key=KEY, **settings)  # type: ignore[arg-type]
+    assert KEY not in repr(shown)
+    job = queries.generate(workspace, config, api_key=KEY)
+    seen: list[bytes] = []
+    while jobs.show(workspace, job).active:
+        seen += command_lines()
+    assert any(b"cdp.synthesis.worker" in line for line in seen)
+    assert not any(KEY.encode() in line for line in seen)
+    view = jobs.show(workspace, job)
+    assert view.state == "finished", view.failure
+    assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
+    made = next(q for q in queries.every(workspace) if q.job_id == job)
+    out = tmp_path / "out"
+    for form in synthesis.FORMATS:
+        synthesis.export(workspace, made.id, form, out / form)
+    synthesis.batch_write(workspace, dataclasses.replace(config, per_doc=3), out / "batch")
+    synthesis.save_prices(workspace, [{"model": MODEL, "input": 1, "output": 2}], "2026-01-01")
+    assert repr(synthesis.bill(workspace, made.id))
+    assert len([path for path in out.rglob("*") if path.is_file()]) >= 7
+    assert holding(out) == []
+    assert len([path for path in workspace.root.rglob("*") if path.is_file()]) > 10
+    assert holding(workspace.root) == []
+
+
+def test_a_refused_key_is_in_no_message(server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker) -> None:
+    corpus = make_corpus(3)
+    wrong = KEY + "-wrong"
+    settings = {"generator": "openai", "model": MODEL, "base_url": server.url}
+    with pytest.raises(CdpError) as caught:
+        queries.preview(workspace, corpus.id, "d1", api_key=wrong, **settings)  # type: ignore[arg-type]
+    assert KEY not in str(caught.value)
+    config = SynthesisConfig(corpus=corpus.id, **settings)  # type: ignore[arg-type]
+    job = queries.generate(workspace, config, api_key=wrong)
+    view = jobs.wait(workspace, job)
+    assert view.state == "failed"
+    assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
+    assert holding(workspace.root) == []
+
+
+def test_a_key_in_the_address_is_refused_before_anything_is_written(
+    workspace: Workspace, make_corpus: CorpusMaker
+) -> None:
+    corpus = make_corpus(2)
+    for address in (f"http://user:{KEY}@localhost/v1", f"http://localhost/v1?key={KEY}"):
+        config = SynthesisConfig(corpus=corpus.id, generator="openai", base_url=address)
+        with pytest.raises(ConfigError) as caught:
+            queries.generate(workspace, config, api_key="x")
+        assert KEY not in str(caught.value)
+    assert holding(workspace.root) == []
+
+
+def test_the_command_line_takes_the_key_from_the_environment_and_repeats_it_nowhere(
+    server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker
+) -> None:
+    corpus = make_corpus(3)
+    words = ["queries", "generate", "--corpus", corpus.id, "--generator", "openai", "--set", f"model={MODEL}",
+             "--set", f"base_url={server.url}", "--wait", "--json"]  # fmt: skip
+    environment = {**os.environ, "OPENAI_API_KEY": KEY, "CDP_WORKSPACE": str(workspace.root)}
+    done = subprocess.run(
+        [sys.executable, "-m", "cdp", *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert KEY not in done.stdout + done.stderr
+    assert holding(workspace.root) == []
