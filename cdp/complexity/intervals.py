@@ -12,6 +12,7 @@ from cdp.errors import InputError
 _RESAMPLES = 2000
 _FEW_LEVELS = 512
 _MANY_VALUES = 5_000
+_BLOCK = 100_000
 
 
 def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
@@ -38,8 +39,8 @@ def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0)
 
 
 def _resampled_means(data: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-    """Means of resamples, a few at a time so that memory stays below some 16 MB."""
-    step = max(1, 2_000_000 // len(data))
+    """Means of resamples, a few at a time: blocks that fit in a processor's cache are several times as fast."""
+    step = max(1, _BLOCK // len(data))
     parts = [
         data[rng.integers(0, len(data), size=(min(step, _RESAMPLES - start), len(data)))].mean(axis=1)
         for start in range(0, _RESAMPLES, step)

@@ -118,6 +118,8 @@ def failure(view: JobView) -> None:
 
 def figures(workspace: Workspace, view: JobView) -> None:
     """The newest value of each live measure: of a training its loss and what goes with it, of others their memory."""
+    if str(view.state) == "queued":
+        return
     found = job_words.figures(jobs.latest(workspace, view.id))
     if view.active:
         there = {name for name, _ in found}
@@ -127,7 +129,7 @@ def figures(workspace: Workspace, view: JobView) -> None:
             found.append((unit, value))
         found += [(name, value) for name, value in job_words.memory(view) if name not in there]
     if found:
-        with st.grid(min(4, len(found)), min_column_width=130):
+        with st.grid(len(found), min_column_width=120):
             for name, value in found:
                 st.metric(name[:1].upper() + name[1:], value)
 
@@ -137,7 +139,7 @@ def curves(workspace: Workspace, view: JobView) -> None:
     written = jobs.latest(workspace, view.id)
     measures = [name for name in LABELS if name in written]
     if not measures:
-        if view.kind == "training" and view.active:
+        if view.kind == "training" and str(view.state) == "running":
             st.caption("The loss curve begins with the first steps.")
         return
     chosen = measures[0]
