@@ -1,0 +1,113 @@
+"""Where one retriever gets the first place right and another does not, and what the other put there instead.
+
+The paper's analysis: of the queries that only the second retriever answers at rank 1, how often had the first retrieved
+another passage of the same source document (the right book, the wrong page), and how often one of a different document?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from cdp.errors import InputError
+from cdp.evaluation.relevant_ranks import Qrels, Run, judged
+
+SAME_SOURCE, OTHER_SOURCE, NOTHING = "same source", "different source", "nothing retrieved"
+
+
+@dataclass(frozen=True)
+class Change:
+    """A query that exactly one of two retrievers answers at rank 1.
+
+    ``right`` is the relevant document found, ``wrong`` what the other retriever put first (empty if nothing), ``kind``
+    says whether it comes from the source of any document relevant for the query.
+    """
+
+    query_id: str
+    right: str
+    wrong: str
+    kind: str
+
+
+@dataclass(frozen=True)
+class FirstPlace:
+    """Two runs compared at rank 1. ``wins``: only ``other`` is right; ``losses``: only ``baseline`` is."""
+
+    both: int
+    neither: int
+    wins: tuple[Change, ...]
+    losses: tuple[Change, ...]
+
+    def kinds(self, changes: Sequence[Change]) -> dict[str, int]:
+        """How many of the changes are of each kind, all kinds named."""
+        return {kind: sum(c.kind == kind for c in changes) for kind in (SAME_SOURCE, OTHER_SOURCE, NOTHING)}
+
+
+def first_place(baseline: Run, other: Run, qrels: Qrels, source_of: Callable[[str], str]) -> FirstPlace:
+    """Compare two runs at rank 1 over every judged query that has a relevant document.
+
+    ``source_of`` gives the source document of a passage's id: its book, its article. Among equal scores the highest id
+    stands first, as in trec_eval.
+    """
+    counts = {(True, True): 0, (False, False): 0}
+    wins, losses = [], []
+    for query in judged(qrels):
+        relevant = {document for document, grade in qrels[query].items() if grade > 0}
+        if not relevant:
+            continue
+        before, after = _first(baseline.get(query)), _first(other.get(query))
+        hits = (before in relevant, after in relevant)
+        if hits in counts:
+            counts[hits] += 1
+            continue
+        right, wrong = (after, before) if hits[1] else (before, after)
+        change = Change(query, right, wrong, _kind(wrong, relevant, source_of))
+        (wins if hits[1] else losses).append(change)
+    return FirstPlace(counts[True, True], counts[False, False], tuple(wins), tuple(losses))
+
+
+def _first(scores: Mapping[str, float] | None) -> str:
+    if not scores:
+        return ""
+    return max(scores.items(), key=lambda item: (np.float32(item[1]), item[0]))[0]
+
+
+def _kind(wrong: str, relevant: set[str], source_of: Callable[[str], str]) -> str:
+    if not wrong:
+        return NOTHING
+    return SAME_SOURCE if source_of(wrong) in {source_of(document) for document in relevant} else OTHER_SOURCE
+
+
+@dataclass(frozen=True)
+class Bucket:
+    """The queries with ``low`` ≤ CW < ``high`` (``high`` None: no upper end) and their mean difference."""
+
+    low: int
+    high: int | None
+    n: int
+    mean: float | None
+
+
+def gains_by_complexity(
+    differences: ArrayLike, content_words: ArrayLike, edges: Sequence[int] = (0, 4, 7, 10, 14)
+) -> list[Bucket]:
+    """Where gains sit: the mean difference of the queries in each range of content words, empty ranges included.
+
+    Both arrays have shape (n,), one entry per query; ``edges`` ascend, and the last range is open. InputError for
+    arrays that do not fit, or values below the first edge.
+    """
+    deltas, words = np.asarray(differences, np.float64), np.asarray(content_words)
+    if deltas.ndim != 1 or deltas.shape != words.shape:
+        raise InputError(f"There are {deltas.shape} differences for {words.shape} numbers of content words.")
+    if list(edges) != sorted(set(edges)) or not edges:
+        raise InputError("The edges of the ranges must ascend.")
+    if len(words) and words.min() < edges[0]:
+        raise InputError(f"A query has fewer content words than the first range begins with ({edges[0]}).")
+    found = []
+    for low, high in zip(edges, [*edges[1:], None], strict=True):
+        inside = deltas[(words >= low) & (words < high if high is not None else True)]
+        found.append(Bucket(low, high, len(inside), float(inside.mean()) if len(inside) else None))
+    return found
