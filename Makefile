@@ -2,6 +2,7 @@
 # make test   install what the tests need, run all of them
 # make check  ruff, mypy and the fast tests, in under a minute
 # make docs   make docs/REFERENCE.md anew from the code
+# make images take the pictures of README.md and docs/USER_GUIDE.md anew
 # make bench  measure speed against peers, write benchmarks/results/latest.json
 
 PYTHON ?= python3.11
@@ -10,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: install install-dev chromium app test check bench docs lock clean
+.PHONY: install install-dev chromium app test check bench docs images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -53,6 +54,10 @@ bench: install-dev
 # What docs/ quotes from the code.
 docs: install
 	$(BIN)/python docs/generate_reference.py
+
+# What README.md and docs/USER_GUIDE.md show: the dashboard on the demo, in chromium.
+images: install-dev chromium
+	CDP_IMAGES=docs/images $(BIN)/python -m pytest -q tests/browser/test_user_guide.py
 
 # After changing requirements: the versions that are installed now become the lock.
 lock: install-dev

@@ -80,7 +80,7 @@ DEFINITIONS = {
     "retriever": "Dense retriever: a model that turns queries and documents into vectors; the nearest documents are "
     "the answer.",
     "benchmark": "Benchmark: documents, queries, and judgments (qrels) that say which documents answer which query.",
-    "protocol": "Protocol: published evaluates a model as its authors do; paper takes cosine similarity for every model.",
+    "protocol": "Protocol: published evaluates a model as its authors do; paper takes cosine similarity throughout.",
     "diverse": "Diverse: one request asks for M queries that differ in wording, length and what they ask.",
     "paraphrase": "Paraphrase: one query, and M − 1 rewordings of it.",
 }

@@ -46,9 +46,9 @@ STEPS = (
 )
 
 ON_DEMO = {
-    "corpus": "Look at 96 short documents: their lengths, their language, what was rejected.",
-    "queries": "See five diverse and five paraphrase queries that an LLM wrote for the document on lighthouses.",
-    "complexity": "Count the content words of the demo's 204 test questions and read what follows from them.",
+    "corpus": "Look at 96 short documents: lengths, language, what was rejected.",
+    "queries": "See what an LLM asked about lighthouses: diverse and paraphrase queries.",
+    "complexity": "Count the content words of the test questions: what follows from them?",
     "launch": "Train the small retriever on the diverse queries: under a minute on two cores.",
     "compare": "See what it gained over the untrained one, and on which questions.",
 }

@@ -39,7 +39,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     assert (query_set.n_documents, query_set.n_queries) == (96, 480)
     tab.shot("4-writing-done")
 
-    tab.menu("Quality and diversity").see("Self-BLEU against queries per document")
+    tab.menu("Quality and diversity").see("Content words per query")
     tab.shot("5-quality-and-diversity")
 
     tab.menu("Complexity")
@@ -50,7 +50,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
 
     tab.press("Set up a training").see("What will happen")
     tab.page.get_by_text("Add a benchmark").click()
-    tab.type("Folder or zip in BEIR layout, on this server", str(DEMO))
+    tab.type("Folder or zip in BEIR layout, on this server", "data/demo")
     tab.page.get_by_test_id("stMain").get_by_role("button", name="Add", exact=True).click()
     tab.idle().see("demo · test", seconds=60)
     tab.shot("7-launch")

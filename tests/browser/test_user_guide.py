@@ -1,0 +1,80 @@
+"""The pictures of README.md and docs/USER_GUIDE.md, taken on the way through the five steps with the demo collection.
+
+    make images        writes them to docs/images
+
+It trains two retrievers, so it is left out of other runs: the way itself is walked by the other browser tests.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp.config import TrainingConfig
+from cdp.services import jobs, queries, training
+from cdp.workspace import Workspace
+from tests.browser.conftest import Looker, Server
+from tests.support import REPOSITORY
+
+IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
+MOST_BYTES = 200_000
+GUIDE = REPOSITORY / "docs" / "USER_GUIDE.md"
+TAKEN = ("overview", "corpus", "queries", "measures", "complexity", "launch", "jobs", "compare")
+
+
+def picture(tab: Looker, name: str, *, height: int = 900) -> None:
+    """The screen as it is, 1280 pixels wide."""
+    tab.page.set_viewport_size({"width": 1280, "height": height})
+    tab.page.mouse.move(0, 0)
+    tab.idle().page.wait_for_timeout(1000)
+    target = IMAGES / f"{name}.png"
+    target.parent.mkdir(parents=True, exist_ok=True)
+    tab.page.screenshot(path=str(target))
+    assert target.stat().st_size < MOST_BYTES
+
+
+def trained(workspace: Workspace) -> None:
+    """Two retrievers, one on each kind of the demo's queries, evaluated before and after."""
+    for kind in ("diverse", "paraphrase"):
+        config = TrainingConfig.from_dict({"query_set": f"demo {kind}", "name": f"trained on {kind} queries"})
+        started = training.start(workspace, config, benchmarks=[("demo", "test"), ("demo", "dev")])
+        for job in (*started.evaluations, started.job_id):
+            assert jobs.wait(workspace, job).state == "finished"
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.skipif(not os.environ.get("CDP_IMAGES"), reason="make images takes them")
+def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    server = serve(with_demo=True)
+    chosen = next(q for q in queries.every(server.workspace) if q.method == "diverse")
+    tab = look(server).open().see("of 5 steps taken")
+    picture(tab, "overview")
+    tab.open("corpus").see("Median length")
+    picture(tab, "corpus")
+    tab.open("queries?document=lighthouse").see("repeat each other less")
+    picture(tab, "queries")
+    tab.open("quality_diversity").see("is the most diverse")
+    picture(tab, "measures")
+    tab.open("complexity?target_benchmark=demo").see("Why:")
+    picture(tab, "complexity")
+    tab.open(f"launch?query_set={chosen.id}&benchmarks=demo%2Ftest").see("What will happen")
+    picture(tab, "launch")
+    trained(server.workspace)
+    job = next(v for v in jobs.every(server.workspace, kinds=["training"]))
+    tab.open(f"jobs?job={job.id}").see("loss (InfoNCE)")
+    picture(tab, "jobs", height=700)
+    tab.open("compare?baseline=static-minilm").see("points on demo")
+    picture(tab, "compare", height=1180)
+    assert "Traceback" not in server.console()
+
+
+def test_the_guide_shows_every_picture_and_no_other() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    for name in TAKEN:
+        assert f"(images/{name}.png)" in text
+        assert (GUIDE.parent / "images" / f"{name}.png").stat().st_size < MOST_BYTES
+    assert {p.stem for p in (GUIDE.parent / "images").glob("*.png")} == set(TAKEN)
