@@ -10,16 +10,20 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from itertools import islice
 from pathlib import Path
 
-from cdp.corpus import iter_documents
+from cdp.corpus import get_documents, iter_documents
 from cdp.errors import InputError, NotFoundError
 from cdp.records import Document
+from cdp.synthesis.ordered import scan
 from cdp.synthesis.query_sets import iter_lines, load
+from cdp.synthesis.ranking import RANKINGS
 from cdp.workspace import Workspace
 
 Pairs = Iterator[tuple[Document, list[str]]]
 ROWS = 8192
+RANKED_ROWS = 512
 
 
 def pairs(workspace: Workspace, query_set_id: str, per_doc: int | None = None) -> Pairs:
@@ -75,12 +79,36 @@ def to_sentence_transformers(found: Pairs, target: Path) -> int:
 
 
 def to_flagembedding(found: Pairs, target: Path) -> int:
-    """JSONL with ``query``, ``pos`` (its document) and ``neg`` (empty: the trainer takes in-batch negatives)."""
+    """JSONL with ``query``, ``pos`` (its document) and ``neg`` (empty: the trainer takes in-batch negatives).
+
+    A set of dragon_s_faithful has more to say, see ``ranked_to_flagembedding``.
+    """
     n = 0
     with open(target, "w", encoding="utf-8") as file:
         for document, texts in found:
             for text in texts:
                 file.write(json.dumps({"query": text, "pos": [document.content], "neg": []}, ensure_ascii=False) + "\n")
+                n += 1
+    return n
+
+
+def ranked_to_flagembedding(workspace: Workspace, corpus_id: str, rankings: Path, target: Path) -> int:
+    """JSONL of a set whose sentences were ranked: a line per teacher and sentence, in sequence, with its positives and
+    hard negatives as texts. Documents are fetched in blocks.
+    """
+    n = 0
+    records = scan(rankings)
+    with open(target, "w", encoding="utf-8") as file:
+        while block := [record for _, _, record in islice(records, RANKED_ROWS)]:
+            wanted = {name for record in block for name in (*record["positives"], *record["negatives"])}
+            texts = {name: found.content for name, found in get_documents(workspace, corpus_id, list(wanted)).items()}
+            for record in block:
+                line = {
+                    "query": record["query"],
+                    "pos": [texts[name] for name in record["positives"]],
+                    "neg": [texts[name] for name in record["negatives"]],
+                }
+                file.write(json.dumps(line, ensure_ascii=False) + "\n")
                 n += 1
     return n
 
@@ -103,11 +131,15 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
         raise NotFoundError("export format", form, known=list(FORMATS))
     if target.exists():
         raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")
-    load(workspace, query_set_id)
+    query_set = load(workspace, query_set_id)
+    rankings = workspace.query_set(query_set_id) / RANKINGS
     target.parent.mkdir(parents=True, exist_ok=True)
     staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
     try:
-        n = FORMATS[form](pairs(workspace, query_set_id, per_doc), staging / target.name)
+        if form == "flagembedding" and rankings.exists():
+            n = ranked_to_flagembedding(workspace, query_set.corpus_id, rankings, staging / target.name)
+        else:
+            n = FORMATS[form](pairs(workspace, query_set_id, per_doc), staging / target.name)
         os.replace(staging / target.name, target)
     finally:
         shutil.rmtree(staging, ignore_errors=True)

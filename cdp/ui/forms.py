@@ -141,9 +141,11 @@ def _number(
 
 
 def _placeholder(key: str, preset: Preset | None) -> str:
-    """What stands in an empty field: the preset's value, "all" for a limit, else "automatic"."""
+    """What stands in an empty field: the preset's value, "all" or "none" for a limit, else "automatic"."""
     if preset is not None and preset.value is not None:
         return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
+    if key.endswith("_budget"):
+        return "none"
     return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
 
 

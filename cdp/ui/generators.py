@@ -9,7 +9,7 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
+from cdp.config import DEFAULT_MODELS, SynthesisConfig
 from cdp.services import queries
 from cdp.services.queries import QuerySet
 from cdp.ui import forms
@@ -67,13 +67,13 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     )
     name = picked if picked in names else names[0]
     if name == "transformers":
-        model = forms.widget(SynthesisConfig, "model", key=key, value=first.get("model"))
+        model = _model(name, key, first)
         return Chosen(name, {"model": model})
     if name != "openai":
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
         base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=first.get("base_url"))
-        model = forms.widget(SynthesisConfig, "model", key=key, value=first.get("model"))
+        model = _model(name, key, first)
         api_key = st.text_input(
             "API key",
             type="password",
@@ -83,6 +83,12 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
             placeholder="the server's own" if any(os.environ.get(n) for n in KEY_NAMES) or secret_key() else "",
         )
     return Chosen(name, {"base_url": base_url, "model": model}, api_key or secret_key())
+
+
+def _model(generator: str, key: str, first: Mapping[str, Any]) -> str:
+    """The model's name; the label says which one an empty field means."""
+    label = f"Model (empty: {DEFAULT_MODELS[generator]})"
+    return str(forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model")))
 
 
 def secret_key() -> str:

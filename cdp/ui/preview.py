@@ -54,7 +54,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
         key="preview_methods",
         persist_state="session",
     )
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True):
         per_doc = st.slider(
             "Queries per document (M)",
             1,
@@ -85,7 +85,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
                     preview_parts.draw(preview, titles.get(name, name))
         if chosen.slow:
             with frame.guarded():
-                preview_parts.cost(workspace, {name: (asked.config(name), preview) for name, preview in found.items()})
+                preview_parts.cost(workspace, {titles[name]: (asked.config(name), found[name]) for name in found})
     with st.expander("The document", icon=":material/article:", expanded=found is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)

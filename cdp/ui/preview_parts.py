@@ -13,6 +13,9 @@ from cdp.ui import costs, frame, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
+SAME = 0.0005
+"""Self-BLEU that differs by less shows as the same number."""
+
 OVERLAP_HELP = (
     "Marked pairs share at least 35% of their content words. That is a hint from the surface, not the paraphrase "
     "ratio (CE), which a cross-encoder measures over whole query sets."
@@ -29,6 +32,11 @@ def comparison(found: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
     ordered = sorted(told, key=lambda name: told[name])
     first, rest = ordered[0], ordered[1:]
     values = ", ".join(f"{told[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
+    if told[rest[-1]] - told[first] < SAME:
+        st.markdown(
+            f"#### For this document the methods repeat themselves alike\nSelf-BLEU {told[first]:.3f} for each of them."
+        )
+        return
     degree = "less" if len(rest) == 1 else "least"
     st.markdown(
         f"#### For this document the {md(titles.get(first, first))} queries repeat each other {degree}\n"

@@ -11,6 +11,7 @@ import pytest
 from cdp.errors import ConfigError, ModelError
 from cdp.records import Document
 from cdp.synthesis import METHODS, query_sets
+from cdp.synthesis.exports import export
 from cdp.synthesis.ranking import RANKINGS, RankingRun, distinct_sentences, labels
 from cdp.synthesis.run import Run
 from cdp.worker import Job
@@ -109,6 +110,15 @@ def test_the_published_method_labels_every_sentence_by_each_teacher(
     assert result["n_documents"] + result["failures"] == 60
     assert result["sentences"] == 180
     assert result["with_negatives"]
+    target = tmp_path / "ranked.jsonl"
+    assert export(job.workspace, str(result["query_set"]), "flagembedding", target) == 360
+    texts = {name: text for name, _, text in given}
+    for line, written in zip(lines, target.read_text(encoding="utf-8").splitlines(), strict=True):
+        assert json.loads(written) == {
+            "query": line["query"],
+            "pos": [texts[name] for name in line["positives"]],
+            "neg": [texts[name] for name in line["negatives"]],
+        }
 
 
 @pytest.mark.slow

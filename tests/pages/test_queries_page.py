@@ -1,0 +1,97 @@
+"""The Queries page: methods side by side, what they cost before and after, prices, exports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from cdp.config import SynthesisConfig
+from cdp.services import jobs, queries, synthesis
+from cdp.workspace import Workspace
+from tests.pages.conftest import Open
+from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
+
+
+@pytest.fixture
+def endpoint() -> Iterator[ChatServer]:
+    with chat_server() as server:
+        yield server
+
+
+def priced(workspace: Workspace) -> None:
+    synthesis.save_prices(workspace, [{"model": MODEL, "input": 1.0, "output": 4.0}], "2026-02-03")
+
+
+def lists(at: object) -> list[str]:
+    return [m.value for m in at.markdown if m.value.startswith("1. ")]  # type: ignore[attr-defined]
+
+
+def test_any_methods_stand_side_by_side_with_formats_and_overlaps(open_page: Open, filled: Workspace) -> None:
+    at = open_page("queries", document="lighthouse")
+    at.segmented_control(key="preview_generator").set_value("template").run()
+    at.multiselect(key="preview_methods").set_value(["diverse", "paraphrase", "sap"]).run()
+    assert not at.exception
+    assert len(lists(at)) == 3
+    assert all("CW" in text and ("what" in text or "statement" in text) for text in lists(at))
+    labels = [m.label for m in at.metric]
+    assert labels.count("Formats") == labels.count("Alike in words") == 3
+    at.multiselect(key="preview_methods").set_value([]).run()
+    assert not at.exception
+    assert lists(at) == []
+
+
+def test_reasoning_shows_which_query_it_thought_through(open_page: Open, filled: Workspace) -> None:
+    at = open_page("queries", document="lighthouse")
+    at.segmented_control(key="preview_generator").set_value("template").run()
+    at.multiselect(key="preview_methods").set_value(["reasoning"]).run()
+    assert not at.exception
+    assert "from: " in lists(at)[0]
+
+
+def test_the_dragon_methods_say_how_far_apart_the_scores_are(open_page: Open, filled: Workspace) -> None:
+    at = open_page("queries")
+    at.multiselect(key="preview_methods").set_value(["dragon_s_paper"]).run()
+    assert not at.exception
+    said = [box.value.replace("\\", "") for box in at.info]
+    assert any("46.8" in text and "7.83" in text for text in said), said
+
+
+def test_a_preview_of_an_endpoint_is_measured_and_priced(
+    open_page: Open, filled: Workspace, endpoint: ChatServer
+) -> None:
+    priced(filled)
+    at = open_page("queries")
+    at.segmented_control(key="preview_generator").set_value("openai").run()
+    at.text_input(key="preview_base_url").set_value(endpoint.url).run()
+    at.text_input(key="preview_model").set_value(MODEL).run()
+    at.text_input(key="preview_api_key").set_value(KEY).run()
+    at.button(key="preview_ask").click().run(timeout=60)
+    assert not at.exception
+    assert not at.error
+    table = next(frame.value for frame in at.dataframe if "Whole corpus" in frame.value)
+    assert list(table["Requests"]) == [1, 1]
+    config = SynthesisConfig(corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url)
+    per_query = table["Output tokens"][0] / 5
+    expected = synthesis.estimate(filled, config, tokens_per_query=per_query)
+    assert expected.cost is not None
+    assert table["Whole corpus"][0] in (f"${expected.cost:,.2f}", f"${expected.cost:.2g}")
+    assert KEY not in repr([m.value for m in at.markdown]) + repr([c.value for c in at.code])
+
+
+def test_cost_afterwards_stands_beside_its_estimate(open_page: Open, filled: Workspace, endpoint: ChatServer) -> None:
+    priced(filled)
+    config = SynthesisConfig(
+        corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url, per_doc=2, limit=4, concurrency=2
+    )
+    job = queries.generate(filled, config, api_key=KEY)
+    assert jobs.wait(filled, job).state == "finished"
+    made = next(q for q in queries.every(filled) if q.job_id == job)
+    bill = synthesis.bill(filled, made.id)
+    assert bill is not None
+    assert bill.actual_tokens is not None
+    assert bill.actual == pytest.approx((bill.actual_tokens[0] * 1.0 + bill.actual_tokens[1] * 4.0) / 1e6)
+    assert bill.expected == pytest.approx(synthesis.estimate(filled, config).cost)
+    assert bill.price_as_of == "2026-02-03"
+    recorded = next(q for q in queries.every(filled) if q.generator == "recorded")
+    assert synthesis.bill(filled, recorded.id) is None
