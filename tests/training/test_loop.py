@@ -13,10 +13,12 @@ from sentence_transformers import SentenceTransformer
 
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError, ConfigError, ModelError
-from cdp.training.checkpoint import latest
+from cdp.training.checkpoint import latest, load
 from cdp.training.engine import Batches
-from cdp.training.loop import Outcome, Training
+from cdp.training.loop import Training
+from cdp.training.lora import add_lora, merge_lora
 from cdp.training.optimiser import cosine_rate
+from cdp.training.outcome import Outcome
 from cdp.training.pairs import BatchOrder
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_retriever, tiny_static
@@ -51,9 +53,14 @@ def train(
     folder: Path, source: Path, hooks: Recorder | None = None, evaluate: Any = None, **settings: Any
 ) -> tuple[SentenceTransformer, Outcome]:
     values = {"learning_rate": 3e-3, "batch_size": 6, "epochs": 5, "scale": 20.0, "save_steps": 4, "weight_decay": 0.01}
+    reasoned = settings.pop("reasoned", None)
     config = dataclasses.replace(TrainingConfig(query_set="q"), **{**values, **settings})
     model = SentenceTransformer(str(source), device="cpu")
-    batches = Batches(tokenise(model, QUERIES), tokenise(model, DOCUMENTS), DOCUMENT_OF, np.arange(24.0) % 5)
+    queries, documents, thought = (t and tokenise(model, t) for t in (QUERIES, DOCUMENTS, reasoned))
+    if config.lora_rank:
+        torch.manual_seed(config.seed)
+        add_lora(model, config.lora_rank)
+    batches = Batches(queries, documents, DOCUMENT_OF, np.arange(24.0) % 5, thought)
     order = BatchOrder(len(QUERIES), config.batch_size or 1, config.epochs or 1, config.seed)
     training = Training(model, batches, order, config, hooks or Recorder(), folder, evaluate=evaluate)
     return model, training.run()
@@ -63,7 +70,10 @@ def source(kind: str, folder: Path) -> Path:
     return tiny_static(folder / "tiny") if kind == "static" else tiny_retriever(folder / "tiny", dropout=0.2)
 
 
-@pytest.mark.parametrize("kind", ["transformer", "static", "gradcache"])
+@pytest.mark.parametrize(
+    "kind",
+    ["static", pytest.param("transformer", marks=pytest.mark.slow), pytest.param("gradcache", marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize("how", ["stopped", "crashed"])
 def test_resuming_reaches_the_weights_of_an_uninterrupted_run_bit_for_bit(tmp_path: Path, kind: str, how: str) -> None:
     model = source(kind, tmp_path)
@@ -91,6 +101,7 @@ def test_resuming_reaches_the_weights_of_an_uninterrupted_run_bit_for_bit(tmp_pa
     assert any(not torch.equal(value, untrained[name]) for name, value in whole.state_dict().items())
 
 
+@pytest.mark.slow
 def test_another_seed_gives_another_model_and_the_same_seed_the_same(tmp_path: Path) -> None:
     model = source("transformer", tmp_path)
     runs = [train(tmp_path / str(i), model, seed=seed)[0].state_dict() for i, seed in enumerate((1, 1, 2))]
@@ -130,6 +141,56 @@ def test_the_best_model_by_evaluation_is_kept(tmp_path: Path) -> None:
     assert (outcome.best_step, outcome.best_score) == (10, 0.9)
     assert [line["ndcg@10"] for line in outcome.evaluations] == pytest.approx([20.0, 90.0, 40.0, 30.0])
     assert all(torch.equal(value, seen[1][name]) for name, value in model.state_dict().items())
+
+
+def test_training_ends_early_after_so_many_evaluations_without_a_better_one(tmp_path: Path) -> None:
+    scores = iter((0.5, 0.6, 0.6, 0.1, 0.9))
+    _, outcome = train(
+        tmp_path / "run", source("static", tmp_path), evaluate=lambda model: next(scores), eval_steps=3, patience=2
+    )
+    assert (outcome.step, outcome.early, outcome.stopped, outcome.best_step) == (12, True, False, 6)
+
+
+def test_an_evaluation_that_was_stopped_midway_counts_for_nothing(tmp_path: Path) -> None:
+    _, outcome = train(tmp_path / "run", source("static", tmp_path), evaluate=lambda model: None, eval_steps=5)
+    assert (outcome.step, outcome.evaluations, outcome.best_step) == (20, [], None)
+
+
+@pytest.mark.slow
+def test_lora_trains_only_its_additions_resumes_and_is_merged_into_a_plain_model(tmp_path: Path) -> None:
+    folder = tiny_retriever(tmp_path / "tiny")
+    plain = SentenceTransformer(str(folder), device="cpu")
+    parts, _ = train(tmp_path / "parts", folder, Recorder(stop_after=7), lora_rank=2, learning_rate=0.05)
+    checkpoint = latest(tmp_path / "parts")
+    assert checkpoint is not None
+    assert all("lora" in name for name in load(checkpoint)["model"] if "weight" in name)
+    parts, _ = train(tmp_path / "parts", folder, lora_rank=2, learning_rate=0.05)
+    whole, _ = train(tmp_path / "whole", folder, lora_rank=2, learning_rate=0.05)
+    for (name, value), expected in zip(parts.state_dict().items(), whole.state_dict().values(), strict=True):
+        assert torch.equal(value, expected), name
+
+    before = whole.encode(QUERIES, convert_to_tensor=True)
+    assert float((before - plain.encode(QUERIES, convert_to_tensor=True)).abs().max()) > 0.01
+    merge_lora(whole)
+    whole.save(str(tmp_path / "saved"), create_model_card=False)
+    merged = SentenceTransformer(str(tmp_path / "saved"), device="cpu")
+    torch.testing.assert_close(merged.encode(QUERIES, convert_to_tensor=True), before, rtol=1e-4, atol=1e-4)
+    assert merged.state_dict().keys() == plain.state_dict().keys()
+
+
+def test_static_ri_is_computed_once_and_kept_for_a_resume(tmp_path: Path) -> None:
+    folder = source("static", tmp_path)
+    settings = {"ri_mode": "static", "reasoned": [query[::-1] for query in QUERIES]}
+    whole, _ = train(tmp_path / "whole", folder, **settings)
+    kept = np.load(tmp_path / "whole" / "ri.npy")
+    assert kept.shape == (24,)
+    assert 0 < kept.min() < kept.max() <= 5
+    train(tmp_path / "parts", folder, Recorder(stop_after=7), **settings)
+    resumed, _ = train(tmp_path / "parts", folder, **settings)
+    online, _ = train(tmp_path / "online", folder, **{**settings, "ri_mode": "online"})
+    table = whole.state_dict()["0.embedding.weight"]
+    assert torch.equal(table, resumed.state_dict()["0.embedding.weight"])
+    assert not torch.equal(table, online.state_dict()["0.embedding.weight"])
 
 
 def test_a_batch_larger_than_the_data_trains_on_all_of_it_each_step(tmp_path: Path) -> None:
@@ -172,6 +233,7 @@ def test_fp16_needs_a_gpu(tmp_path: Path) -> None:
         train(tmp_path / "run", source("transformer", tmp_path), precision="fp16")
 
 
+@pytest.mark.slow
 def test_bf16_on_a_cpu_trains(tmp_path: Path) -> None:
     _, outcome = train(tmp_path / "run", source("transformer", tmp_path), precision="bf16", epochs=10)
     assert outcome.last_losses[-1] < outcome.first_losses[0]

@@ -50,7 +50,7 @@ def test_equal_weights_without_repeated_documents_is_multiple_negatives_ranking(
     ours, theirs = vectors(2 + negatives, dtype), vectors(2 + negatives, dtype)
     loss = WeightedInfoNCELoss(None).compute_loss_from_embeddings(ours, labels([1.0] * B, list(range(B))))
     peer = MultipleNegativesRankingLoss(None).compute_loss_from_embeddings(theirs, None)
-    assert float(loss) == pytest.approx(float(peer), abs=1e-6)
+    assert loss.item() == pytest.approx(peer.item(), abs=1e-6)
     loss.backward()
     peer.backward()
     for a, b in zip(ours, theirs, strict=True):

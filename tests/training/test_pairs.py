@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
 
 from cdp.errors import InputError, NotFoundError
 from cdp.records import Document
 from cdp.training.pairs import BatchOrder, load_pairs
-from cdp.training.weights import raw_weights
 from cdp.workspace import Workspace, read_json
 from tests.training.conftest import TOPICS, write_queries
 
@@ -91,10 +89,3 @@ def test_a_batch_larger_than_the_data_is_one_batch_of_all() -> None:
     order = BatchOrder(pairs=7, batch_size=100, epochs=2)
     assert [sorted(rows.tolist()) for rows in order.batches()] == [list(range(7))] * 2
     assert BatchOrder(pairs=7, batch_size=100, epochs=2, processes=2).rows == 3
-
-
-def test_cw_weights_are_capped_content_words() -> None:
-    queries = ["why do glaciers carve deep valleys", "what is it", "glaciers glaciers"]
-    np.testing.assert_array_equal(raw_weights(queries, "cw"), [4.0, 0.0, 1.0])
-    np.testing.assert_array_equal(raw_weights(queries, "cw", kappa=2.0), [2.0, 0.0, 1.0])
-    np.testing.assert_array_equal(raw_weights(queries, "none"), [1.0, 1.0, 1.0])

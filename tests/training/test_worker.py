@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -12,10 +13,11 @@ from pathlib import Path
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from cdp.evaluation import evaluate_model, load_benchmark
 from cdp.training import model_hash, resolve
 from cdp.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from tests.support_models import tiny_retriever, tiny_static
-from tests.training.conftest import write_job
+from tests.training.conftest import TOPICS, write_job, write_queries
 
 pytestmark = pytest.mark.slow
 TIMEOUT_S = 240
@@ -63,6 +65,47 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
     assert lines[0]["learning_rate"] == 3e-3 > lines[-1]["learning_rate"] > 0
     assert sum(line["masked"] for line in lines) == result["masked"]
     assert read_json(folder / "heartbeat.json")["phase"] == "done"
+
+
+def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    corpus = read_json(workspace.query_set(query_set) / "manifest.json")["corpus_id"]
+    thought = {f"d{i}": [f"{topic} {topic[::-1]} thought {n}" for n in range(3)] for i, topic in enumerate(TOPICS[:9])}
+    write_queries(workspace, "thought", corpus, thought)
+    benchmark = workspace.benchmark("dev-set")
+    (benchmark / "qrels").mkdir(parents=True)
+    rows = [(f"q{i}", f"d{i}", topic) for i, topic in enumerate(TOPICS)]
+    for name, lines in (
+        ("corpus.jsonl", [{"_id": d, "title": "", "text": f"all about the {t}"} for _, d, t in rows]),
+        ("queries.jsonl", [{"_id": q, "text": f"tell me of a {t}"} for q, _, t in rows]),
+    ):
+        (benchmark / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    judged = "".join(f"{q}\t{d}\t1\n" for q, d, _ in rows)
+    (benchmark / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged, encoding="utf-8")
+
+    folder = write_job(
+        workspace, "ri", query_set=query_set, retriever=str(tiny_retriever(tmp_path / "tiny")), epochs=4, batch_size=8,
+        weighting="ri-cw", reasoning="thought", lora_rank=2, learning_rate=0.02, benchmark="dev-set", eval_steps=4,
+    )  # fmt: skip
+    work(folder)
+    result = read_json(folder / "results" / "training.json")
+    assert [e["step"] for e in result["evaluations"]] == [4, 8, 12, 16]
+    assert result["best_ndcg@10"] == max(e["ndcg@10"] for e in result["evaluations"]) > 0
+    assert result["unreasoned"] == 39 - 27
+    model = SentenceTransformer(str(folder / "model"), device="cpu")
+    found = evaluate_model(model, load_benchmark(benchmark, "dev"))
+    assert 100 * found.measures["ndcg@10"] == pytest.approx(result["best_ndcg@10"])
+    card = (folder / "model" / "README.md").read_text(encoding="utf-8")
+    for stated in (
+        "**ri-cw**",
+        "rank 2, merged",
+        "thought (12 queries have none)",
+        "content words per query | mean 1.33",
+    ):
+        assert stated in card
+    lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "ndcg_at_10" in line]
+    assert [line["step"] for line in lines] == [4, 8, 12, 16]
 
 
 def test_sigterm_stops_after_the_step_and_keeps_what_was_learnt(

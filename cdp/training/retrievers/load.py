@@ -40,9 +40,9 @@ def load(
             model = SentenceTransformer(
                 resolved.source, device=device, local_files_only=resolved.local, model_kwargs={"dtype": dtype}
             )
-    except CdpError:
+    except (CdpError, MemoryError):
         raise
-    except (OSError, ValueError, ImportError, KeyError, RuntimeError, TypeError) as error:
+    except Exception as error:  # the libraries raise almost anything for a damaged folder
         if type(error).__name__ == "OutOfMemoryError":
             raise
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__

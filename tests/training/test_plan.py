@@ -1,0 +1,82 @@
+"""What a training would do, said before it starts, against what it then does."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdp.config import TrainingConfig
+from cdp.errors import CdpError
+from cdp.training.plan import Measured, estimate, measured_from, plan
+from cdp.workspace import REPOSITORY, Workspace
+from tests.support_models import tiny_retriever, tiny_static
+
+
+def test_pairs_and_steps_are_said_exactly(workspace: Workspace, query_set: str) -> None:
+    found = plan(TrainingConfig(query_set=query_set, batch_size=8), workspace)
+    assert (found.pairs, found.documents, found.steps_per_epoch, found.steps) == (39, 12, 4, 12)
+    assert found.settings.learning_rate == 5e-3
+    assert found.left_out_per_epoch == 7
+    assert any("leaves out 7 pairs" in note for note in found.notes)
+    assert json.dumps(found.to_dict())
+    larger = plan(TrainingConfig(query_set=query_set, batch_size=1000), workspace)
+    assert (larger.batch_size, larger.steps) == (39, 3)
+    assert any("larger than the data" in note for note in larger.notes)
+
+
+def test_what_is_wrong_is_found_without_a_model(workspace: Workspace, query_set: str) -> None:
+    with pytest.raises(CdpError, match="none-such"):
+        plan(TrainingConfig(query_set="none-such"), workspace)
+    with pytest.raises(CdpError, match="needs 'reasoning'"):
+        plan(TrainingConfig(query_set=query_set, weighting="ri"), workspace)
+
+
+def test_weights_that_are_zero_are_told(workspace: Workspace, query_set: str, tmp_path: Path) -> None:
+    file = tmp_path / "w.csv"
+    ids = [f"d{i}-{j}" for i in range(12) for j in (1, 2, 3)] + ["twin-1", "twin-2", "twin-3"]
+    for zeros, words in ((39, "Every weight is zero"), (5, "5 pairs have weight zero")):
+        lines = [f"{query_id},{0 if i < zeros else 2}\n" for i, query_id in enumerate(ids)]
+        file.write_text("query_id,weight\n" + "".join(lines), encoding="utf-8")
+        found = plan(TrainingConfig(query_set=query_set, weighting="column", weights=str(file)), workspace)
+        assert found.zero_weights == zeros
+        assert any(words in note for note in found.notes)
+
+
+def test_an_estimate_adds_loading_tokenising_and_steps(workspace: Workspace, query_set: str) -> None:
+    found = plan(TrainingConfig(query_set=query_set, batch_size=8), workspace)
+    measured = Measured("CPU", 3, 2.0, 0.01, 0.5, 90, 99, 1000)
+    assert estimate(found, measured) == pytest.approx(2.0 + (39 + 12) * 0.01 + 12 * 0.5)
+    assert not measured.fits
+    assert Measured("CPU", 3, 2.0, 0.01, 0.5, 50, 99, 1000).fits
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["static", "transformer"])
+def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
+    workspace: Workspace, query_set: str, tmp_path: Path, kind: str
+) -> None:
+    folder = tiny_static(tmp_path / "tiny") if kind == "static" else tiny_retriever(tmp_path / "tiny")
+    settings = {"query_set": query_set, "retriever": str(folder), "batch_size": 8, "learning_rate": 1e-3, "gpus": 0}
+    command = [sys.executable, "-m", "cdp.training.measure"]
+    done = subprocess.run(
+        [*command, json.dumps(settings)], cwd=REPOSITORY, capture_output=True, text=True, check=True, env={**os.environ}
+    )
+    measured = measured_from(json.loads(done.stdout.splitlines()[-1]))
+    assert measured.device == "CPU"
+    assert measured.steps == 3
+    assert 0 < measured.step_seconds < estimate(plan(TrainingConfig.from_dict(settings), workspace), measured)
+    assert 50 * 2**20 < measured.memory_peak < measured.memory_total
+    assert measured.trained_parameters > 1000
+    assert not list(workspace.jobs.glob("*"))
+
+    wrong = subprocess.run(
+        [*command, json.dumps({"query_set": "none"})], cwd=REPOSITORY, capture_output=True, text=True
+    )
+    assert (wrong.returncode, wrong.stdout) == (2, "")
+    assert "none" in wrong.stderr
+    assert "Traceback" not in wrong.stderr
