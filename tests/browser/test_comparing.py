@@ -1,0 +1,107 @@
+"""The Compare page under the hand: what stands out is chosen in the table or in a chart, and a link opens all of it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from cdp.services import queries
+from cdp.workspace import Workspace
+from tests.browser.conftest import Looker, Server
+from tests.pages.support import evaluated, trained
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+BENCHMARKS = ("demo", "hotpotqa_sample", "scifact")
+
+
+def three_retrievers(workspace: Workspace) -> None:
+    """An untrained and two trained retrievers on three benchmarks; the last lacks one."""
+    chance = random.Random(0)
+    sets = [q.id for q in queries.every(workspace)]
+    trained(workspace, "training-1-diverse", sets[0], name="on diverse", epochs=3)
+    trained(workspace, "training-2-paraphrase", sets[1], name="on paraphrase", epochs=5)
+    means = {"static-minilm": 0.4, "training-1-diverse": 0.6, "training-2-paraphrase": 0.45}
+    names = {"static-minilm": "Static MiniLM", "training-1-diverse": "on diverse"}
+    for i, (retriever, mean) in enumerate(means.items()):
+        for benchmark in BENCHMARKS[: 3 - i // 2]:
+            scores = [min(1.0, max(0.0, chance.gauss(mean, 0.25))) for _ in range(80)]
+            job = f"evaluation-{i}-{benchmark}"
+            evaluated(
+                workspace, job, retriever, scores, name=names.get(retriever, "on paraphrase"), benchmark=benchmark
+            )
+
+
+def test_the_table_drives_the_charts_and_back(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    server = serve(with_demo=True)
+    three_retrievers(server.workspace)
+    tab = look(server).open("compare?baseline=static-minilm").see("A mean runs over")
+    box = tab.page.get_by_test_id("stDataFrame").first.bounding_box()
+    assert box is not None
+    tab.page.mouse.click(box["x"] + 18, box["y"] + 36 * 2.5)
+    tab.page.wait_for_url("**focus=training-1-diverse**")
+    tab.idle()
+    faded = "document.querySelectorAll('.js-plotly-plot')[0].data.map(trace => trace.opacity)"
+    assert sorted(tab.page.evaluate(faded)) == [0.18, 0.18, 1]
+
+    bar = tab.page.locator(".js-plotly-plot").first.locator(".bars").nth(2).locator(".point path").first
+    bar.scroll_into_view_if_needed()
+    place = bar.bounding_box()
+    assert place is not None
+    tab.page.mouse.click(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
+    tab.page.wait_for_url("**focus=training-2-paraphrase**")
+    tab.idle()
+    assert sorted(tab.page.evaluate(faded)) == [0.18, 1, 1]
+    tab.shot("compare-focus")
+
+    fresh = look(server).open(tab.page.url.split("/", 3)[3]).see("A mean runs over")
+    fresh.page.wait_for_function("document.querySelectorAll('.js-plotly-plot').length > 1")
+    assert sorted(fresh.page.evaluate(faded)) == [0.18, 1, 1]
+    assert fresh.chosen("Baseline") == "Static MiniLM"
+    assert fresh.page.url == tab.page.url
+
+
+def opened(tab: Looker) -> None:
+    """The first chart's export; saving a figure closes it."""
+    popover = tab.page.get_by_test_id("stPopoverBody")
+    if popover.count() == 0:
+        tab.page.get_by_role("button", name="Export").first.click()
+    popover.locator(".js-plotly-plot").wait_for(timeout=30_000)
+
+
+def test_a_figure_is_saved_as_it_stands_in_the_export(
+    serve: Callable[..., Server], look: Callable[..., Looker]
+) -> None:
+    server = serve(with_demo=True)
+    three_retrievers(server.workspace)
+    tab = look(server, dark=True).open("compare?baseline=static-minilm").see("A mean runs over")
+    popover = tab.page.get_by_test_id("stPopoverBody")
+    for form, begins in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        opened(tab)
+        popover.get_by_role("radio", name=form).click()
+        tab.idle()
+        popover.locator(".modebar-btn").first.wait_for(state="visible")
+        with tab.page.expect_download() as download:
+            popover.locator(".modebar-btn").first.click()
+        content = download.value.path().read_bytes()
+        assert content.startswith(begins)
+        assert download.value.suggested_filename == f"ndcg.{form.lower()}"
+    opened(tab)
+    with tab.page.expect_download() as download:
+        popover.get_by_role("button", name="Data (CSV)").click()
+    lines = download.value.path().read_text(encoding="utf-8").splitlines()
+    assert lines[0].startswith("series,x,y")
+    assert len(lines) == 1 + 3 + 3 + 2
+
+
+def test_an_address_that_names_no_page_is_taken_calmly(
+    serve: Callable[..., Server], look: Callable[..., Looker]
+) -> None:
+    server = serve(with_demo=True)
+    tab = look(server).open("comparisons").see("There is no page comparisons")
+    assert tab.page.get_by_text("Page not found").count() == 0
+    tab.menu("Corpus").see("Median length")
+    tab.page.go_back()
+    tab.see("of 5 steps taken")

@@ -1,0 +1,43 @@
+"""The server's console stays empty: no warning, no deprecation, no traceback from any page in any state."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from cdp.services import queries
+from cdp.ui.navigation import PAGES
+from cdp.workspace import Workspace
+from tests.browser.conftest import Looker, Server
+from tests.pages.support import ended_job, with_results
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+GREETING = re.compile(r"You can now view your Streamlit app|^\s*(Local |Network |External )?URL: ")
+
+
+def full(workspace: Workspace) -> None:
+    """Results, and a job that failed."""
+    with_results(workspace, queries.every(workspace)[0].id)
+    failure = {"kind": "data", "message": "No pairs.", "hint": "Write queries.", "log_tail": "Traceback"}
+    ended_job(workspace, "training-9-bad", "training", {"query_set": "q"}, outcome="failed", failure=failure)
+
+
+@pytest.mark.parametrize("state", ["empty", "full", "damaged"])
+def test_no_page_writes_to_the_console(state: str, serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    server = serve(with_demo=state == "full")
+    if state == "full":
+        full(server.workspace)
+    if state == "damaged":
+        folder = server.workspace.corpora / "broken-00000000"
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text("{ not json", encoding="utf-8")
+    tab = look(server)
+    for name, page in PAGES.items():
+        tab.open("" if name == "overview" else name).see(page.question)
+        assert tab.page.get_by_test_id("stException").count() == 0, name
+        tab.shot(f"{name}-{state}")
+    said = [line for line in server.console().splitlines() if line.strip() and not GREETING.search(line)]
+    assert said == []

@@ -1,0 +1,85 @@
+"""The guided first run, and what stands out on the Compare page: kept over pages, held in the address."""
+
+from __future__ import annotations
+
+from streamlit.testing.v1 import AppTest
+
+from cdp.services import corpora, queries
+from cdp.services.overview import summary
+from cdp.ui import guide
+from cdp.ui.navigation import PAGES
+from cdp.workspace import Workspace
+from tests.pages.conftest import Open
+from tests.pages.support import evaluated, with_results
+from tests.support import REPOSITORY
+
+
+def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("overview")
+    assert any("0 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
+    at.button(key="overview_demo").click().run()
+    assert not at.exception
+    (corpus,) = corpora.every(workspace)
+    links = guide.links(workspace)
+    assert links["queries"] == {"corpus": corpus.id, "document": "lighthouse"}
+    assert any("2 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
+
+
+def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Workspace) -> None:
+    with_results(filled, queries.every(filled)[0].id)
+    for page, params in guide.links(filled).items():
+        at = open_page(page, **params)
+        assert not at.error, page
+        assert not at.warning, page
+        for name, value in params.items():
+            given = at.query_params[name]
+            assert [given] == ([value] if isinstance(value, str) else value), f"{page}: {name}"
+
+
+def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
+    def taken() -> list[str]:
+        found = summary(filled)
+        return [step.page for step in guide.STEPS if step.done(found)]
+
+    assert taken() == ["corpus", "queries"]
+    with_results(filled, queries.every(filled)[0].id)
+    assert taken() == [step.page for step in guide.STEPS]
+
+
+def test_the_guide_can_be_put_away_and_called_back(open_page: Open, filled: Workspace) -> None:
+    at = open_page("overview")
+    at.button(key="guide_hide").click().run()
+    assert not at.get("progress")
+    at.button(key="guide_show").click().run()
+    assert at.get("progress")
+
+
+def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
+    open_page: Open, filled: Workspace
+) -> None:
+    first, _ = with_results(filled, queries.every(filled)[0].id)
+    evaluated(filled, "evaluation-4-scifact", first, [0.5] * 20, name="tuned on diverse", benchmark="scifact")
+    at = open_page("compare", baseline="static-minilm", focus=[first], benchmark=["demo"])
+    table = next(d.value for d in at.dataframe if "Coverage" in d.value.columns)
+    assert "scifact" not in table.columns
+    shown = next(d.value for d in at.dataframe if "p (Holm)" in d.value.columns)
+    assert set(shown["Retriever"]) == {"tuned on diverse"}
+    at.switch_page(PAGES["corpus"].path).run()
+    at.switch_page(PAGES["compare"].path).run()
+    assert at.query_params["focus"] == first
+    assert at.query_params["benchmark"] == "demo"
+
+
+def test_a_focus_on_what_is_not_shown_is_dropped(open_page: Open, filled: Workspace) -> None:
+    with_results(filled, queries.every(filled)[0].id)
+    at = open_page("compare", baseline="static-minilm", focus=["training-gone"])
+    assert "focus" not in at.query_params
+    assert not at.error
+
+
+def test_an_address_without_a_page_is_named_on_the_overview(workspace: Workspace) -> None:
+    at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=30)
+    at.query_params["no_page"] = "<b>nothing</b>"
+    at.run()
+    assert not at.exception
+    assert "no page \\<b\\>nothing" in at.info[0].proto.title
