@@ -142,6 +142,7 @@ def cw_profile(found: Any, language: Any, effect: Any) -> str:
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
         f"counted as {language.name}: {language.tokenizer}; stopwords: {found.stopwords}",
+        *([f"note: {found.doubt}"] if found.doubt else []),
         "",
     ]
     top = max(p.histogram)

@@ -16,7 +16,7 @@ from cdp import evaluation, principle
 from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.errors import InputError
 from cdp.principle import Recommendation
-from cdp.services import corpora
+from cdp.services import corpora, published
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
 
@@ -25,6 +25,9 @@ TRAINING_CAVEAT = (
     "answer."
 )
 
+
+DOUBTFUL = 0.5
+"""Where so many queries have no content word, the language is probably another one."""
 
 GUESSED_FROM = 1000
 """A language is guessed from so many queries."""
@@ -45,6 +48,15 @@ class Profiled:
     profile: CwProfile
     for_training: bool = False
     stopwords: str = STANDARD
+
+    @property
+    def doubt(self) -> str:
+        """What makes the count doubtful, in a sentence; empty if nothing does."""
+        empty = float((self.cw == 0).mean())
+        if empty < DOUBTFUL:
+            return ""
+        name = room.language_of(self.language).name
+        return f"{empty:.0%} of the queries have no content word when counted as {name}: is that their language?"
 
     def extremes(self, n: int = 5) -> tuple[list[tuple[str, int]], list[tuple[str, int]]]:
         """The n simplest and the n most complex queries, each with its CW."""
@@ -75,6 +87,14 @@ def language(code: str) -> Language:
 def stopword_variants(code: str) -> tuple[str, ...]:
     """The stopword lists that can be chosen for a language, the standard one first."""
     return room.stopword_variants(code)
+
+
+def published_range(code: str) -> tuple[int, int] | None:
+    """The CW that the paper prints for MIRACL's queries in a language, lowest and highest; None for none."""
+    for row in published.table("multilingual").rows:
+        if row["code"] == code:
+            return row["cw_min"], row["cw_max"]
+    return None
 
 
 def question_words(profiled: Profiled) -> QuestionWordEffect | None:

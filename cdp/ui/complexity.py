@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.charts.distributions import cw_cumulative, cw_histogram
 from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, evaluation, published, queries
 from cdp.services import complexity as service
@@ -12,6 +11,13 @@ from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui import charts, command, frame, state, tables
 from cdp.ui.text import count, md, number, points
 from cdp.workspace import Workspace
+
+OWN = "own"
+STOPWORDS = {
+    "standard": "Standard list",
+    "question-words-kept": "Question words count",
+    OWN: "My own list",
+}
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
 DOMAINS = {"ood": "Unlike the training queries", "in-domain": "Like the training queries"}
@@ -46,16 +52,8 @@ def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
         elif source == QUERY_SET:
             with st.container(width=300):
                 name = state.choose("Query set", sets, "target_set", what="query set") or ""
-        languages = service.languages()
-        language = st.selectbox(
-            "Language",
-            list(languages),
-            format_func=lambda code: languages[code].name,
-            key="target_language",
-            persist_state="session",
-            help="Decides how words are found and which stopwords do not count.",
-            width=180,
-        )
+        language = _language()
+        stopwords = _stopwords(language)
         domain = st.segmented_control(
             "These queries are",
             list(DOMAINS),
@@ -67,17 +65,64 @@ def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
             wrap=True,
             help="The principle is about queries of another task or style than those the retriever is trained on.",
         )
-    found = _profiled(workspace, source or PASTE, name, language or "en")
+    words: str | list[str] = stopwords
+    if stopwords == OWN:
+        words = st.text_area(
+            "Your stopwords, one per line",
+            key="target_own_stopwords",
+            height=100,
+            persist_state="session",
+            placeholder="the\nof\nwhat",
+        ).splitlines()
+    found = _profiled(workspace, source or PASTE, name, language, words)
     if found is None:
         return None
+    if found.doubt:
+        st.warning(md(found.doubt), icon=":material/translate:")
     return found, domain or "ood"
 
 
-def _profiled(workspace: Workspace, source: str, name: str, language: str) -> Profiled | None:
+def _language() -> str:
+    """The language of the queries; empty to find it out."""
+    languages = service.languages()
+    return (
+        st.selectbox(
+            "Language",
+            ["", *languages],
+            format_func=lambda code: languages[code].name if code else "Find out",
+            key="target_language",
+            persist_state="session",
+            help="Decides how words are found and which stopwords do not count.",
+            width=150,
+        )
+        or ""
+    )
+
+
+def _stopwords(language: str) -> str:
+    """The list of words that do not count."""
+    options = [*service.stopword_variants(language or "en"), OWN]
+    if st.session_state.get("target_stopwords", options[0]) not in options:
+        st.session_state["target_stopwords"] = options[0]
+    return st.selectbox(
+        "Stopwords",
+        options,
+        format_func=lambda name: STOPWORDS[name],
+        key="target_stopwords",
+        persist_state="session",
+        help="Words that do not count. French and Chinese lists hold question words (pourquoi, 为什么), which can be "
+        "made to count.",
+        width=200,
+    )
+
+
+def _profiled(
+    workspace: Workspace, source: str, name: str, language: str, stopwords: str | list[str]
+) -> Profiled | None:
     if source == BENCHMARK:
-        return service.profile_benchmark(workspace, name, language=language)
+        return service.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
     if source == QUERY_SET:
-        return service.profile_query_set(workspace, name, language=language)
+        return service.profile_query_set(workspace, name, language=language, stopwords=stopwords)
     text = st.text_area(
         "One query per line",
         key="target_text",
@@ -88,7 +133,7 @@ def _profiled(workspace: Workspace, source: str, name: str, language: str) -> Pr
     if not text.strip():
         frame.empty("No target queries yet", "Paste some above, one per line. Fifty or more give a firm answer.")
         return None
-    return service.profile_texts(text.splitlines(), language=language)
+    return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
 
 
 def answer(found: Recommendation, profiled: Profiled) -> None:
@@ -104,11 +149,18 @@ def answer(found: Recommendation, profiled: Profiled) -> None:
             st.metric("Target queries", number(found.n_queries), width="content")
         st.markdown(_why(found))
         st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
+    own = profiled.stopwords not in STOPWORDS
+    pasted = profiled.name == "pasted queries"
     command.show(
-        commands.line("cw", "recommend", *(() if profiled.name == "pasted queries" else (profiled.name,)),
-                      file="queries.txt" if profiled.name == "pasted queries" else None,
-                      language=None if profiled.language == "en" else profiled.language)
-    )  # fmt: skip
+        commands.line(
+            "cw",
+            "recommend",
+            *(() if pasted else (profiled.name,)),
+            file="queries.txt" if pasted else None,
+            language=None if profiled.language == "en" else profiled.language,
+            stopwords="my-list.txt" if own else None if profiled.stopwords == "standard" else profiled.stopwords,
+        )
+    )
 
 
 def _why(found: Recommendation) -> str:
@@ -124,32 +176,9 @@ def _why(found: Recommendation) -> str:
     )
 
 
-def distribution(found: Profiled) -> None:
-    """Histogram or cumulative curve, with the published lines."""
-    st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
-    view = st.segmented_control(
-        "View",
-        ["Histogram", "Cumulative"],
-        default="Histogram",
-        required=True,
-        key="cw_view",
-        label_visibility="collapsed",
-    )
-    profile = found.profile
-    draw = cw_cumulative if view == "Cumulative" else cw_histogram
-    charts.show(
-        draw({found.name: profile.histogram}),
-        key="cw",
-        alt=f"Distribution of content words over {profile.n} queries: mean {profile.mean:.2f}, "
-        f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
-        caption=f"Half of the queries have between {profile.lower_quartile:.0f} and {profile.upper_quartile:.0f} "
-        "content words. Dashed: the published lines at 7 and 10.",
-    )
-
-
 def extremes(found: Profiled) -> None:
     """The queries at both ends, to see what the number means here."""
-    simplest, hardest = found.extremes(5)
+    simplest, hardest = found.extremes(10)
     left, right = st.columns(2, gap="medium")
     for column, name, rows in ((left, "Most complex", hardest), (right, "Least complex", simplest)):
         with column:

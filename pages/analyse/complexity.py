@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.ui import complexity, frame
+from cdp.ui import complexity, cw_distribution, frame
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -14,7 +14,10 @@ with frame.guarded():
         found, domain = chosen
         answer = found.recommend(domain=domain)
         complexity.answer(answer, found)
-        complexity.distribution(found)
+        cw_distribution.heading()
+        others = cw_distribution.compared(workspace, found)
+        cw_distribution.distribution(found, others)
+        cw_distribution.by_language(found, others)
         complexity.extremes(found)
         complexity.expected(answer)
         complexity.what_next(answer)
