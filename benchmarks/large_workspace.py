@@ -26,7 +26,7 @@ from cdp.services import demo, evaluation
 from cdp.synthesis.query_sets import QuerySet
 from cdp.workspace import Workspace, now, write_json
 
-VERSION = 3
+VERSION = 5
 N_DOCUMENTS = 1_000_000
 N_WITH_QUERIES = 50_000
 PER_DOC = 5
@@ -160,12 +160,16 @@ def _jobs(workspace: Workspace, sets: list[str], benchmarks: list[str]) -> None:
         config = {"query_set": sets[number % 2]}
         job_id = f"metrics-20260301-{number:06}"
         folder = _ended(workspace, job_id, "metrics", config, number, name=f"Q-D metrics of {sets[number % 2]}")
-        value = {"name": "paraphrase_ratio", "value": 0.4, "interval": [0.39, 0.41], "n_documents": N_WITH_QUERIES}
+        value = {"name": "paraphrase_ratio", "value": 0.4, "interval": [0.39, 0.41], "n_documents": N_WITH_QUERIES,
+                 "scope": "document", "per_doc": PER_DOC, "model": "a model"}  # fmt: skip
         scorer = {"measure": "paraphrase_ratio", "model": "a model", "threshold": 0.5, "note": ""}
         ids = [f"d{n:07}" for n in range(N_WITH_QUERIES)] if number > N_JOBS - 2 else []
         columns = {"document_id": ids, "paraphrase_ratio": [random.random() for _ in ids]}
-        result = {"query_set": sets[number % 2], "measures": [value], "created": now(), "scorer": scorer,
-                  "per_document": columns}  # fmt: skip
+        result = {
+            "query_set": sets[number % 2], "human": "", "config": config, "language": "en", "created": now(),
+            "measures": [value], "values": [value], "per_document": columns, "pairs": {}, "scorer": scorer,
+            "n_documents": N_WITH_QUERIES, "n_distinct_pairs": 10 * N_WITH_QUERIES, "sampled_from": None,
+        }  # fmt: skip
         write_json(folder / "results" / "metrics.json", result)
 
 

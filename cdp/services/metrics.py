@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Collection
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from cdp.config import MetricsConfig
 from cdp.errors import InputError
 from cdp.metrics import MEASURES, Measure, PairedDifference
 from cdp.services import access, corpora
+from cdp.services import kept as kept_answers
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
@@ -115,8 +117,13 @@ def _from_record(found: QuerySet, language: str, values: dict[str, Any], kept: s
 
 def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDArray[Any]]:
     """``document_id`` and a column per quick measure at the full Q/Doc, shape (n_documents,), NaN where undefined."""
-    with np.load(workspace.query_set(measured.query_set) / "measures" / measured.kept) as columns:
-        return {name: columns[name] for name in columns.files}
+    path = workspace.query_set(measured.query_set) / "measures" / measured.kept
+
+    def read() -> dict[str, NDArray[Any]]:
+        with np.load(path) as columns:
+            return {name: columns[name] for name in columns.files}
+
+    return kept_answers.of_file(path, "columns", read)
 
 
 def paired(
@@ -199,7 +206,8 @@ def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     rows = []
     for job in jobs.list_jobs(workspace, ["metrics"]):
         if job.config.get("query_set") == found.id:
-            result = read_json_or_none(job.folder / "results" / "metrics.json")
+            path = job.folder / "results" / "metrics.json"
+            result = kept_answers.of_file(path, "json", partial(read_json_or_none, path))
             if isinstance(result, dict):
                 rows.append({**result, "job_id": job.id, "created": job.created})
     return rows

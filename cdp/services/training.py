@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError
-from cdp.services import access, commands, devices, evaluation
+from cdp.services import access, commands, devices, evaluation, kept
 from cdp.synthesis import query_sets
 from cdp.training.pairs import BatchOrder
 from cdp.training.retrievers import PRESETS, Default, resolve
@@ -64,18 +64,28 @@ def defaults(workspace: Workspace, retriever: str) -> dict[str, Default]:
     return dict(resolve(retriever, workspace).defaults)
 
 
-def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
-    """What a training would do, and with which settings. Nothing is started and no model is loaded."""
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    retriever = resolve(config.retriever, workspace)
-    settings = complete(config, retriever)
+def _pairs(workspace: Workspace, query_set: str, config: TrainingConfig) -> tuple[int, int]:
+    """How many pairs a training takes from a query set, and from how many documents."""
     documents = pairs = 0
-    for line in query_sets.iter_lines(workspace, query_set.id):
+    for line in query_sets.iter_lines(workspace, query_set):
         if config.max_documents is not None and documents >= config.max_documents:
             break
         n = sum(1 for query in line["queries"][: config.per_doc] if query.strip())
         pairs += n
         documents += n > 0
+    return pairs, documents
+
+
+def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
+    """What a training would do, and with which settings. Nothing is started and no model is loaded."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    retriever = resolve(config.retriever, workspace)
+    settings = complete(config, retriever)
+    pairs, documents = kept.of_file(
+        workspace.query_set(query_set.id) / query_sets.QUERIES,
+        ("pairs", config.per_doc, config.max_documents),
+        lambda: _pairs(workspace, query_set.id, config),
+    )
     if not pairs:
         raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
     batch_size, epochs = settings.batch_size or pairs, settings.epochs or 1

@@ -1,0 +1,43 @@
+"""Answers worked out from a file are kept until the file changes, each question on its own, the oldest let go."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cdp.services import kept
+
+
+def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    asked: list[str] = []
+
+    def ask(what: str) -> str:
+        def read() -> str:
+            asked.append(what)
+            return f"{what} {path.read_text()}"
+
+        return kept.of_file(path, what, read)
+
+    path.write_text("one")
+    assert (ask("a"), ask("a"), ask("b")) == ("a one", "a one", "b one")
+    assert asked == ["a", "b"]
+    path.write_text("other")
+    assert ask("a") == "a other"
+    replacement = tmp_path / "new"
+    replacement.write_text("third")
+    replacement.replace(path)
+    assert ask("a") == "a third"
+
+
+def test_only_so_many_answers_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_text("one")
+    asked: list[int] = []
+    for i in (*range(kept.MOST + 1), 0):
+        kept.of_file(path, i, lambda i=i: asked.append(i))  # type: ignore[misc]
+    assert asked == [*range(kept.MOST + 1), 0]
+
+
+def test_a_missing_file_is_asked_about_each_time(tmp_path: Path) -> None:
+    answers = iter((1, 2))
+    assert [kept.of_file(tmp_path / "none", "x", lambda: next(answers)) for _ in range(2)] == [1, 2]
