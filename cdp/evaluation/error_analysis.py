@@ -53,7 +53,8 @@ def first_place(baseline: Run, other: Run, qrels: Qrels, source_of: Callable[[st
     stands first, as in trec_eval.
     """
     counts = {(True, True): 0, (False, False): 0}
-    wins, losses = [], []
+    wins: list[Change] = []
+    losses: list[Change] = []
     for query in judged(qrels):
         relevant = {document for document, grade in qrels[query].items() if grade > 0}
         if not relevant:
