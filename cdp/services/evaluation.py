@@ -8,7 +8,7 @@ from pathlib import Path
 from cdp import catalog, jobs
 from cdp import evaluation as room
 from cdp.config import EvaluationConfig
-from cdp.evaluation import BenchmarkInfo
+from cdp.evaluation import BenchmarkInfo, bm25
 from cdp.services import access, devices
 from cdp.training.retrievers import resolve
 from cdp.workspace import Workspace
@@ -37,11 +37,19 @@ def checked(
     return EvaluationConfig.from_dict(
         {
             **settings,
-            "retriever": resolve(retriever, workspace).name,
+            "retriever": _named(workspace, retriever)[0],
             "benchmark": folder.name if in_workspace else str(folder),
             "split": room.choose_split(room.describe(folder, workspace), split),
         }
     )
+
+
+def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
+    """The whole name of a retriever and what it is called in lists. ``bm25`` and ``bm25:<language>`` are no models."""
+    if bm25.language_in(retriever) is not None:
+        return retriever.strip(), retriever.strip()
+    found = resolve(retriever, workspace)
+    return found.name, found.title if found.origin == "job" else found.name
 
 
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
@@ -64,8 +72,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
 def start(workspace: Workspace, config: EvaluationConfig) -> str:
     """Submit an evaluation; the job's id. Everything that can be known now is checked now."""
     whole = checked(**{**config.to_dict(), "workspace": workspace})
-    found = resolve(whole.retriever, workspace)
-    return _submit(workspace, whole, found.title if found.origin == "job" else found.name)
+    return _submit(workspace, whole, _named(workspace, whole.retriever)[1])
 
 
 @access.writes
