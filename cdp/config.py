@@ -391,7 +391,9 @@ class TrainingConfig(Config):
 class EvaluationConfig(Config):
     """Evaluating a retriever on a benchmark in BEIR layout."""
 
-    retriever: str = option(REQUIRED, "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …) to compare with.")
+    retriever: str = option(
+        REQUIRED, "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …) to compare with."
+    )
     benchmark: str = option(REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.")
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
     protocol: str = option(
