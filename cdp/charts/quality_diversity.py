@@ -85,7 +85,7 @@ def _add_references(chart: go.Figure, references: Sequence[ReferencePoint]) -> N
             y=[p.y for p in points],
             mode="lines+markers+text",
             text=[*[""] * (len(points) - 1), plain(method)],
-            textposition="bottom center",
+            textposition="bottom center" if i % 2 else "top center",
             textfont={"color": MUTED, "size": 11},
             name=plain(method),
             line={"color": MUTED, "width": 1, "dash": "dot"},

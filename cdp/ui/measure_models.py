@@ -74,7 +74,7 @@ def _results_table(found: Sequence[tuple[QuerySet, Value]]) -> None:
             "Measure": [about[v["name"]].title if v["name"] in about else v["name"] for _, v in rows],
             "Value": [with_interval(v) for _, v in rows],
             "Model": [v.get("model", "") for _, v in rows],
-            "Threshold": [v.get("threshold") for _, v in rows],
+            "Threshold": ["–" if v.get("threshold") is None else f"{v['threshold']:g}" for _, v in rows],
             "Q/Doc": [v.get("per_doc") for _, v in rows],
             "Documents": [_documents(v) for _, v in rows],
         },
@@ -130,9 +130,9 @@ def trade_off_chart(
     ]
     stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
     charts.show(
-        trade_off(points, x=_title(x), y=_title(y), references=behind, lines=y == "self_bleu"),
+        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), references=behind, lines=y == "self_bleu"),
         key="trade_off",
-        alt=f"{_title(y)} against {_title(x)} for {len(points)} query sets"
+        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
         + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
         caption=_caption(y, published=published, stand_in=stand_in),
     )
@@ -150,8 +150,9 @@ def _axis(label: str, names: Sequence[str], key: str) -> str | None:
     )
 
 
-def _title(name: str) -> str:
-    return f"{({**DIVERSITY, **QUALITY})[name]} ({ENDS[name]})"
+def _title(name: str, stand_in: bool) -> str:
+    measure = "CE, bi-encoder stand-in" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
+    return f"{measure} ({ENDS[name]})"
 
 
 def _interval(value: Value) -> tuple[float, float] | None:

@@ -56,7 +56,7 @@ def explore(
             name: st.column_config.NumberColumn(format=form)
             for name, form in (("Self-BLEU", "%.3f"), ("CE", "%.3f"), ("Mean CW", "%.1f"))
         }
-        left, right = st.columns([2, 3], gap="medium")
+        left, right = st.columns([1, 2], gap="medium")
         with left:
             st.caption("The most repetitive documents first. Choose a row to see its queries.")
             row = tables.pick_row(
@@ -88,6 +88,8 @@ def _one(document_id: str, found: Behind) -> None:
             config={
                 "Score": st.column_config.NumberColumn(format="%.3f", width=60),
                 "Paraphrase": st.column_config.CheckboxColumn(width=80),
+                "Query": st.column_config.TextColumn(width=230),
+                "Other query": st.column_config.TextColumn(width=230),
             },
             height=200,
         )

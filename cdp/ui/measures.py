@@ -153,12 +153,13 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
     if not rows:
         return
     about = metrics.measures()
+    lengths = [value_of(m, "len_sim") for _, m in rows]
     tables.show(
         {
             "Query set": [q.name for q, _ in rows],
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
-            "Len-Sim ↑": [with_interval(value_of(m, "len_sim")) for _, m in rows],
+            **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
             "Corpus Self-BLEU": [with_interval(value_of(m, "self_bleu", "corpus")) for _, m in rows],
             "Mean CW": [with_interval(value_of(m, "cw") or _cw(m), 2) for _, m in rows],
             "Documents": [(value_of(m, "cw") or {}).get("n_documents") for _, m in rows],

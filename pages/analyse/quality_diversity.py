@@ -21,7 +21,7 @@ with frame.guarded():
             with st.container():
                 chosen = state.choose_many(
                     "Query sets",
-                    {q.id: q.name for q in known if q.kind != "human"} or {q.id: q.name for q in known},
+                    {q.id: q.name for q in known},
                     "sets",
                     default=measures.first_choice(known),
                     most=8,

@@ -1,0 +1,160 @@
+"""Quality, diversity and complexity of queries at the edge: a defined answer, or one clear sentence."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.services import corpora, queries, tuning
+from cdp.workspace import Workspace, write_json
+from tests.pages.conftest import Open
+from tests.pages.support import ended_job
+from tests.pages.test_every_page_in_every_state import words
+
+LONG = " ".join(f"word{'abcdefghij'[i % 10]}{'klmnopqrst'[i // 10 % 10]}{'uvwxyz'[i % 6]}" for i in range(10_000))
+SETS: dict[str, list[list[str]]] = {
+    "one query each": [["what is rust"], ["how do tides work"]],
+    "identical": [["what is rust"] * 4, ["how do tides work"] * 3],
+    "emoji": [["🙂🙂", "🙂 🌊", "👩‍👩‍👧"], ["🌊", "🙂"]],
+    "mixed scripts": [["what is 鉄 rust", "что такое rust", "ما هو rust"], ["潮汐 how", "潮 tides"]],
+    "right to left": [["ما سبب المد والجزر؟", "لماذا يرتفع البحر؟"], ["מה גורם לגאות", "מתי הגאות"]],
+    "very long": [[LONG, "what is rust"], ["how do tides work", "tides"]],
+    "markup": [["<b>bold</b> $x^2$", ":red[what] **is** this"], ["`code`", "# title"]],
+    "some empty": [[], ["what is rust", "how does iron rust"]],
+}
+
+
+def imported(workspace: Workspace, name: str, *, first: int = 0) -> str:
+    """A query set for two documents of the demo, from the ``first``; its id."""
+    corpus = corpora.every(workspace)[0].id
+    documents = [d.id for d in corpora.page(workspace, corpus, first, 2)]
+    path = workspace.root.parent / "queries.jsonl"
+    rows = [{"document_id": d, "queries": q} for d, q in zip(documents, SETS[name], strict=True) if q]
+    lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    path.write_text(lines, encoding="utf-8")
+    query_set = queries.import_file(workspace, path, corpus, name=name).query_set.id
+    # An import leaves repeated queries out; a set that came to the workspace otherwise may hold them.
+    (workspace.query_set(query_set) / "queries.jsonl").write_text(lines, encoding="utf-8")
+    return query_set
+
+
+def table_of(at: AppTest, column: str) -> list[object]:
+    return next(list(d.value[column]) for d in at.dataframe if column in d.value.columns)
+
+
+@pytest.mark.parametrize("name", list(SETS))
+def test_both_pages_are_drawn_for(name: str, open_page: Open, filled: Workspace) -> None:
+    query_set = imported(filled, name)
+    at = open_page("quality_diversity", sets=query_set)
+    assert not at.error
+    (bleu,) = table_of(at, "Self-BLEU ↓")
+    if name == "one query each":
+        assert bleu == "–"
+        assert "at least two" in at.info[0].value
+        assert table_of(at, "Corpus Self-BLEU") != ["–"]
+        assert any("One query only" in caption.value for caption in at.caption)
+    elif name == "identical":
+        assert float(str(bleu).split()[0]) > 0.3
+    else:
+        assert 0.0 <= float(str(bleu).split()[0]) <= 1.0
+    at = open_page("complexity", **{"with": f"set:{query_set}"})
+    assert not at.error
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("🙂🙂\n🌊", "no content word when counted as English"),
+        (LONG, "Recommended: diverse queries"),
+        ("ما سبب المد والجزر في البحار؟\nلماذا يرتفع مستوى البحر كل يوم؟", "Arabic"),
+        ("rust\nrust\nrust", "Avoid diversity"),
+        ("什么是潮汐\n为什么海水会上升\n长城是什么时候建造的", "What question words change"),
+    ],
+)
+def test_pasted_queries_get_an_answer(text: str, said: str, open_page: Open, workspace: Workspace) -> None:
+    at = open_page("complexity")
+    at.text_area(key="target_text").set_value(text).run(timeout=60)
+    assert not at.exception
+    assert not at.error
+    languages = [str(v) for d in at.dataframe if "Language" in d.value.columns for v in d.value["Language"]]
+    assert said in words(at).replace("\\", "") + " ".join(languages)
+
+
+def test_an_own_stopword_list_changes_the_count(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("complexity")
+    at.text_area(key="target_text").set_value("what causes the tides").run()
+    assert at.metric[0].value == "2.00"
+    at.selectbox(key="target_stopwords").select("own").run()
+    assert at.metric[0].value == "4.00"
+    at.text_area(key="target_own_stopwords").set_value("tides\ncauses\nwhat").run()
+    assert at.metric[0].value == "1.00"
+
+
+def test_question_words_can_be_made_to_count_in_french(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("complexity")
+    at.text_area(key="target_text").set_value("pourquoi la mer monte\nquel est le plus grand océan du monde").run()
+    standard = float(at.metric[0].value)
+    at.selectbox(key="target_language").select("fr").run()
+    at.selectbox(key="target_stopwords").select("question-words-kept").run()
+    assert not at.exception
+    assert float(at.metric[0].value) == standard + 1.0
+    at.selectbox(key="target_language").select("en").run()
+    assert not at.exception
+    assert at.selectbox(key="target_stopwords").value == "standard"
+
+
+def test_two_sets_are_told_apart_document_by_document(open_page: Open, filled: Workspace) -> None:
+    at = open_page("quality_diversity")
+    assert table_of(at, "Verdict") == ["repeats itself more"]
+    assert str(table_of(at, "Difference")[0]).startswith("+0.18")
+    chosen = at.segmented_control(key="pairs_set").value
+    assert chosen in {q.id for q in queries.every(filled)}
+    assert len(table_of(at, "BLEU")) == 8
+
+
+def test_sets_without_a_common_document_say_so(open_page: Open, filled: Workspace) -> None:
+    sets = [imported(filled, "identical"), imported(filled, "emoji", first=2)]
+    at = open_page("quality_diversity", sets=sets)
+    assert not at.error
+    assert "no document in common" in words(at).replace("\\", "")
+
+
+def test_a_tuning_is_shown_overridden_and_taken_back(open_page: Open, filled: Workspace) -> None:
+    corpus = corpora.every(filled)[0].id
+    folder = ended_job(filled, "prompts-1", "prompts", {"corpus": corpus, "generator": "recorded"})
+
+    def candidate(name: str, distance: float, **more: object) -> dict[str, object]:
+        return {
+            "name": name, "title": name.title(), "method": name, "prompt": "", "prompt_hash": "x", "error": "",
+            "n_queries": 10, "failures": 0, "tokens": {"input": 400.0, "output": 90.0}, "corpus_cost": 1.25,
+            "distance": distance, "interval": [distance, distance], "inside": 1.0,
+            "measures": [{"name": "paraphrase_ratio", "value": 0.5 + distance}, {"name": "self_bleu", "value": 0.2}],
+            "examples": [{"document_id": "tides", "queries": [f"{name} <i>q</i>", "other"]}], **more,
+        }  # fmt: skip
+
+    write_json(
+        folder / "results" / "prompts.json",
+        {
+            "corpus": corpus, "config": {"corpus": corpus, "generator": "recorded"}, "target": "ood",
+            "created": "2026-01-02T03:04:05+00:00", "language": "en", "n_documents": 96, "n_corpus": 96,
+            "scorer": {"measure": "paraphrase_ratio", "model": "x", "threshold": 0.5, "note": ""},
+            "candidates": [
+                candidate("diverse", 0.0),
+                candidate("paraphrase", 0.3),
+                candidate("sap", 0.0, n_queries=0, error="none"),
+            ],
+            "choice": {"name": "diverse", "why": "It meets the target."},
+        },
+    )  # fmt: skip
+    at = open_page("quality_diversity", corpus=corpus)
+    assert table_of(at, "Distance") == [0.0, 0.3, 0.0]
+    assert "It meets the target" in words(at).replace("\\", "")
+    box = at.selectbox(key="tuning_choice_prompts-1")
+    assert box.options == ["Diverse", "Paraphrase"]
+    box.select("paraphrase").run()
+    at.button(key="tuning_override_prompts-1").click().run()
+    assert not at.exception
+    assert tuning.finished(filled, "prompts-1").overridden
+    assert "your choice" in words(at)
