@@ -1,4 +1,4 @@
-"""The server's console stays quiet: from no page in any state a warning or a traceback; a damaged file alone is named."""
+"""The server's console stays quiet: no page in any state warns or fails there; a damaged file alone is named."""
 
 from __future__ import annotations
 
