@@ -85,10 +85,8 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
         st.query_params["retriever"] = OTHER
     names = {c.id: c.title for c in choices} | {OTHER: "Another model: name or folder"}
-    asked = state.choose(
-        "Retriever to start from", names, "retriever", what="retriever", help=frame.definition("retriever")
-    )
-    picked = asked or choices[0].id
+    about = frame.definition("retriever")
+    picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
         typed = st.text_input(
             "Model name or folder",
