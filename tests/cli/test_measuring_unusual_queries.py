@@ -1,0 +1,124 @@
+"""``cw``, ``metrics`` and ``prompts`` on queries at the edge, and what they refuse: one sentence each."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.cli.commands import main
+from cdp.services import corpora, demo, queries
+from cdp.workspace import Workspace
+from tests.support import shared
+
+
+def cw(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> dict[str, Any]:
+    assert main(["cw", "profile", "--file", str(file), "--json", *words]) == 0
+    value: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return value
+
+
+def refused(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert main(list(words)) == 2
+    (line,) = capsys.readouterr().err.strip().splitlines()
+    return line
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "mean"),
+    [
+        ("🙂\n🙂🌊", "en", 0.0),
+        (
+            " ".join(f"q{chr(97 + i % 26)}{chr(97 + i // 26 % 26)}{chr(97 + i // 676)}" for i in range(10_000)),
+            "en",
+            1e4,
+        ),
+        ("ما سبب المد والجزر في البحار؟", "ar", None),
+        ("what is 鉄 rust", "en", 1.0),
+        ("rust\n\n  \nrust", "en", 1.0),
+    ],
+)
+def test_cw_of(
+    text: str, language: str, mean: float | None, workspace: Workspace, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    file = tmp_path / "queries.txt"
+    file.write_text(text, encoding="utf-8")
+    found = cw(capsys, file)
+    assert found["language"] == language
+    assert found["stopwords"] == "standard"
+    if mean is not None:
+        assert found["mean"] == mean
+    assert main(["cw", "recommend", "--file", str(file)]) == 0
+
+
+def test_queries_counted_in_another_language_are_doubted(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "queries.txt"
+    file.write_text("ما سبب المد والجزر؟\nلماذا يرتفع البحر؟", encoding="utf-8")
+    assert main(["cw", "profile", "--file", str(file), "--language", "en"]) == 0
+    assert "100% of the queries have no content word when counted as English" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("language", "rise"), [("fr", 0.95), ("zh", 0.66)])
+def test_question_words_on_miracl(
+    language: str, rise: float, workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    import gzip
+
+    folder = shared(f"data/queries_only/miracl_{language}")
+    file = tmp_path / "queries.jsonl"
+    with gzip.open(next(folder.glob("queries*.jsonl.gz")), "rt", encoding="utf-8") as source:
+        file.write_text(source.read(), encoding="utf-8")
+    standard = cw(capsys, file)
+    kept = cw(capsys, file, "--stopwords", "question-words-kept")
+    assert standard["language"] == language
+    assert standard["question_words"]["difference"] == pytest.approx(rise, abs=0.1)
+    assert kept["mean"] - standard["mean"] == pytest.approx(standard["question_words"]["difference"])
+
+
+def test_stopwords_of_ones_own_and_wrong_ones(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file, own = tmp_path / "queries.txt", tmp_path / "own.txt"
+    file.write_text("what causes the tides", encoding="utf-8")
+    own.write_text("tides\n\ncauses\n", encoding="utf-8")
+    found = cw(capsys, file, "--stopwords", str(own))
+    assert (found["mean"], found["stopwords"]) == (2.0, "own list (2)")
+    assert "does not exist" in refused(capsys, "cw", "profile", "--file", str(file), "--stopwords", "standrd")
+    assert "not set apart" in refused(
+        capsys, "cw", "profile", "--file", str(file), "--stopwords", "question-words-kept"
+    )
+
+
+def test_metrics_of_one_query_per_document_and_with_a_list(
+    workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    demo.load(workspace)
+    corpus = corpora.every(workspace)[0]
+    rows = [
+        {"document_id": d.id, "queries": ["what causes the tides"]} for d in corpora.page(workspace, corpus.id, 0, 3)
+    ]
+    file = tmp_path / "one.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    found = queries.import_file(workspace, file, corpus.id, name="one").query_set
+    own = tmp_path / "own.txt"
+    own.write_text("tides\n", encoding="utf-8")
+    assert main(["metrics", found.id, "--quick", "--json", "--stopwords", str(own)]) == 0
+    values = {(v["name"], v["scope"]): v for v in json.loads(capsys.readouterr().out)["measures"]}
+    assert values["self_bleu", "document"]["value"] is None
+    assert "No document has two queries" in values["self_bleu", "document"]["reason"]
+    assert values["self_bleu", "corpus"]["value"] == 1.0
+    assert (values["cw", "document"]["value"], values["cw", "document"]["stopwords"]) == (3.0, "own list (1)")
+
+
+def test_prompts_that_cannot_be_tried(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    demo.load(workspace)
+    tune = ("prompts", "tune", "--corpus", "demo")
+    assert "at least two candidates" in refused(capsys, *tune, "--methods", "diverse")
+    assert "no file" in refused(capsys, *tune, "--prompt", "nowhere.txt").lower()
+    assert "must be at least 2" in refused(capsys, *tune, "--per-doc", "1")
+    assert "nothing" in refused(capsys, "prompts", "show", "nothing")
