@@ -14,6 +14,7 @@ from cdp.ui.text import md
 from cdp.workspace import Workspace
 
 HIDDEN = "guide_hidden"
+ARROW = ":material/arrow_forward:"
 
 Params = dict[str, str | list[str]]
 
@@ -99,7 +100,7 @@ def first_run(workspace: Workspace, found: Overview) -> None:
                 st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)
                 st.caption(ON_DEMO[step.page] if on_demo else step.text, width="stretch")
                 title = navigation.PAGES[step.page].title
-                navigation.link(step.page, title, params=on_demo.get(step.page))
+                navigation.link(step.page, title, icon=ARROW, **on_demo.get(step.page, {}))
 
 
 def _offer_demo(workspace: Workspace) -> None:

@@ -145,11 +145,10 @@ def link(
     label: str,
     *,
     icon: str = ":material/arrow_forward:",
-    params: Params | None = None,
-    **more: str | list[str],
+    **params: str | list[str],
 ) -> None:
     """A quiet link to a page, with a selection."""
-    query = {**parameters(name), **(params or {}), **more}
+    query = {**parameters(name), **params}
     st.page_link(PAGES[name].file, label=label, icon=icon, query_params=query or None, help="")
 
 
