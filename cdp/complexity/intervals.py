@@ -11,6 +11,8 @@ from cdp.errors import InputError
 
 _RESAMPLES = 2000
 _FEW_LEVELS = 512
+_DRAW_COST = 16
+"""Drawing how often one level occurs takes as long as picking so many values."""
 _MANY_VALUES = 5_000
 _BLOCK = 100_000
 
@@ -27,7 +29,7 @@ def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0)
     tails = [50 * (1 - level), 50 * (1 + level)]
     rng = np.random.default_rng(seed)
     distinct, counts = np.unique(data, return_counts=True)
-    if len(distinct) <= _FEW_LEVELS and len(distinct) < len(data):
+    if len(distinct) <= _FEW_LEVELS and _DRAW_COST * len(distinct) < len(data):
         means = rng.multinomial(len(data), counts / len(data), size=_RESAMPLES) @ distinct / len(data)
     elif len(data) > _MANY_VALUES:
         reach = NormalDist().inv_cdf(0.5 + level / 2) * float(data.std()) / len(data) ** 0.5

@@ -16,7 +16,7 @@ from cdp import evaluation, principle
 from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.errors import InputError
 from cdp.principle import Recommendation
-from cdp.services import corpora, published
+from cdp.services import corpora, kept, published
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
 
@@ -130,10 +130,15 @@ def profile_query_set(
 ) -> Profiled:
     """Profile the queries of a query set, in its corpus's language unless another is named."""
     found = query_sets.resolve_query_set(workspace, query_set)
-    texts = [query for line in query_sets.iter_lines(workspace, found.id) for query in line["queries"]]
-    language = language or _language_of(workspace, found.corpus_id)
-    profiled = profile_texts(texts, language=language, name=found.name, stopwords=stopwords)
-    return replace(profiled, for_training=found.kind == "synthetic")
+    code = language or _language_of(workspace, found.corpus_id)
+    question = ("profile", code, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
+
+    def measure() -> Profiled:
+        texts = [query for line in query_sets.iter_lines(workspace, found.id) for query in line["queries"]]
+        profiled = profile_texts(texts, language=code, name=found.name, stopwords=stopwords)
+        return replace(profiled, for_training=found.kind == "synthetic")
+
+    return kept.of_file(workspace.query_set(found.id) / query_sets.QUERIES, question, measure)
 
 
 def profile_benchmark(
@@ -145,9 +150,15 @@ def profile_benchmark(
     stopwords: str | Collection[str] = STANDARD,
 ) -> Profiled:
     """Profile the queries of one split of a benchmark, in the language that most of them are in if none is named."""
-    found = evaluation.load_benchmark(evaluation.resolve_benchmark(benchmark, workspace), split)
-    language = language or guess_language(found.queries)
-    return profile_texts(found.queries, language=language, name=f"{found.name} ({found.split})", stopwords=stopwords)
+    folder = evaluation.resolve_benchmark(benchmark, workspace)
+    question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
+
+    def measure() -> Profiled:
+        found = evaluation.load_benchmark(folder, split)
+        code = language or guess_language(found.queries)
+        return profile_texts(found.queries, language=code, name=f"{found.name} ({found.split})", stopwords=stopwords)
+
+    return kept.of_file(folder / "queries.jsonl", question, measure)
 
 
 def guess_language(texts: Sequence[str]) -> str:

@@ -130,8 +130,13 @@ def paired(
     workspace: Workspace, first: QuickMetrics, second: QuickMetrics, measure: str = "self_bleu"
 ) -> PairedDifference:
     """second − first over the documents that have a value in both. InputError if there are none."""
-    a, b = per_document(workspace, first), per_document(workspace, second)
-    return room.paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
+
+    def compare() -> PairedDifference:
+        a, b = per_document(workspace, first), per_document(workspace, second)
+        return room.paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
+
+    path = workspace.query_set(first.query_set) / "measures" / first.kept
+    return kept_answers.of_file(path, ("paired", second.query_set, second.kept, measure), compare)
 
 
 def paired_models(first: dict[str, Any], second: dict[str, Any]) -> PairedDifference | None:

@@ -10,7 +10,7 @@ from cdp.metrics import read_queries
 from cdp.metrics.report import document_pairs
 from cdp.metrics.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
-from cdp.services import metrics
+from cdp.services import kept, metrics
 from cdp.services.metrics import QuickMetrics
 from cdp.workspace import Workspace
 
@@ -44,6 +44,14 @@ def documents(
     workspace: Workspace, measured: QuickMetrics, result: dict[str, Any] | None, *, by: str = "self_bleu"
 ) -> list[DocumentValues]:
     """The documents with their values, the highest by ``by`` (``self_bleu`` or ``ce``) first, undefined ones last."""
+    path = workspace.query_set(measured.query_set) / "measures" / measured.kept
+    question = ("documents", result and result["job_id"], by)
+    return kept.of_file(path, question, lambda: _documents(workspace, measured, result, by))
+
+
+def _documents(
+    workspace: Workspace, measured: QuickMetrics, result: dict[str, Any] | None, by: str
+) -> list[DocumentValues]:
     columns = metrics.per_document(workspace, measured)
     ratios: dict[str, float | None] = {}
     if result is not None:
@@ -68,7 +76,11 @@ def documents(
 
 def behind(workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None) -> Behind:
     """The queries of one document and, from a metric job's result, its scored pairs."""
-    queries = next((list(found) for name, found in read_queries(workspace, query_set) if name == document_id), [])
+    queries = kept.of_file(
+        workspace.query_set(query_set) / "queries.jsonl",
+        ("queries", document_id),
+        lambda: next((list(found) for name, found in read_queries(workspace, query_set) if name == document_id), []),
+    )
     bleu: list[float | None] = [None] * len(queries)
     if len(queries) > 1:
         bleu = list(bleu_against_others([tokens(query) for query in queries]))

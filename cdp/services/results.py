@@ -7,7 +7,8 @@ import io
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from functools import lru_cache
+from functools import lru_cache, partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from cdp import catalog, evaluation, jobs
 from cdp.complexity import bootstrap_interval
 from cdp.errors import CdpError, NotFoundError
 from cdp.evaluation.significance import holm
-from cdp.services import access
+from cdp.services import access, kept
 from cdp.workspace import Workspace
 
 MEASURE = "ndcg@10"
@@ -265,8 +266,15 @@ def _query_texts(workspace: Workspace, evaluation_id: str) -> dict[str, str]:
     row = next(row for row in catalog.evaluations(workspace) if row["id"] == evaluation_id)
     for name in (row["benchmark"], row["folder"]):
         try:
-            found = evaluation.load_benchmark(evaluation.resolve_benchmark(name, workspace), row["split"])
+            folder = evaluation.resolve_benchmark(name, workspace)
+            return kept.of_file(
+                folder / "queries.jsonl", ("texts", row["split"]), partial(_texts, folder, row["split"])
+            )
         except CdpError:
             continue
-        return dict(zip(found.query_ids, found.queries, strict=True))
     return {}
+
+
+def _texts(folder: Path, split: str) -> dict[str, str]:
+    found = evaluation.load_benchmark(folder, split)
+    return dict(zip(found.query_ids, found.queries, strict=True))
