@@ -7,7 +7,8 @@
     ├── ConfigError        a setting is unknown, out of range or contradictory  (kind "configuration")
     ├── NotFoundError      no corpus, query set, job, benchmark … of that name  (kind "configuration")
     ├── ModelError         a model cannot be loaded or does not fit its role    (kind "configuration")
-    ├── ProviderError      the LLM endpoint refused, failed or is unreachable   (kind "network")
+    ├── ProviderError      the LLM endpoint failed or is unreachable            (kind "network")
+    │   └── RefusedError   it refuses the key, the model or the account         (kind "configuration")
     └── WorkspaceError     the workspace on disk cannot be read or written      (kind "disk")
 
 The command line prints the message and exits with 2; a page shows it in place of its result; a worker records it as
@@ -88,6 +89,12 @@ class ProviderError(CdpError):
     """The LLM endpoint refused the request, failed, or could not be reached."""
 
     kind = "network"
+
+
+class RefusedError(ProviderError):
+    """The LLM endpoint refuses what it was set up with: the key, the model, the account."""
+
+    kind = "configuration"
 
 
 class WorkspaceError(CdpError):

@@ -268,7 +268,10 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         if job.is_main:
             job._record("outcome.json", {"outcome": "stopped" if job._heard_stop else "finished"})
     except Exception as error:
-        traceback.print_exc()
+        if isinstance(error, CdpError):
+            print(error, file=sys.stderr)
+        else:
+            traceback.print_exc()
         sys.stderr.flush()
         _report_failure(job, error)
         raise SystemExit(1) from None

@@ -43,6 +43,19 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
     return DONE if job.state == "finished" else FAILED
 
 
+def followed(workspace: Workspace, job_id: str) -> int:
+    """Follow a further job of the same command to its end, telling on stderr how it ended."""
+    from cdp.services import jobs
+
+    try:
+        job = jobs.wait(workspace, job_id, show.Progress(lambda: jobs.latest(workspace, job_id)))
+    except KeyboardInterrupt:
+        print(f"\n{job_id} goes on in the background: jobs show {job_id}", file=sys.stderr)
+        return DONE
+    print(show.ended(job, jobs.outcome(workspace, job.id)), file=sys.stderr)
+    return DONE if job.state == "finished" else FAILED
+
+
 def settings(a: argparse.Namespace) -> dict[str, str]:
     """The ``--set field=value`` options; ConfigError for one without ``=``."""
     found: dict[str, str] = {}

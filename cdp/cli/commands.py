@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cdp import __version__
 from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, followed, say, settings, started
 from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.workspace import Workspace
@@ -53,7 +53,8 @@ def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
         for name, value in vars(a).items()
         if name in ("format", "encoding", "id_field", "title_field", "text_field", "split") and value is not None
     }
-    added = corpora.add(workspace, a.path, name=a.name, options=corpora.ReadOptions.from_dict(options))
+    read_options = corpora.ReadOptions.from_dict({**options, **settings(a)})
+    added = corpora.add(workspace, a.path, name=a.name, options=read_options)
     value = {**show.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
     return say(a, value, show.corpus(added.corpus, existed=added.existed, query_set=added.query_set))
 
@@ -70,6 +71,14 @@ def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
 
     manifest = corpora.show(workspace, a.id)
     return say(a, manifest, show.corpus(manifest))
+
+
+def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import corpora
+
+    manifest = corpora.show(workspace, a.id)
+    corpora.delete(workspace, manifest.id)
+    return say(a, {"id": manifest.id, "deleted": True}, f"{manifest.id} is removed")
 
 
 def benchmark_add(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -113,9 +122,17 @@ def queries_generate(workspace: Workspace, a: argparse.Namespace) -> int:
 def queries_import(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import queries
 
-    found = queries.import_file(workspace, a.path, a.corpus, name=a.name)
+    found = queries.import_file(workspace, a.path, a.corpus, name=a.name, encoding=a.encoding)
     value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
     return say(a, value, show.imported(found))
+
+
+def queries_delete(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.services import queries
+
+    found = queries.show(workspace, a.id)
+    queries.delete(workspace, found.id)
+    return say(a, {"id": found.id, "deleted": True}, f"{found.id} is removed")
 
 
 def queries_list(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -175,16 +192,21 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def train(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import training
+    from cdp.services import jobs, training
 
     config = TrainingConfig.from_dict(
         {**settings(a), "query_set": a.query_set, "retriever": a.retriever, "weighting": a.weighting}
     )
     wanted = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
     begun = training.start(workspace, config, benchmarks=wanted)
+    code = started(workspace, a, begun.job_id)
+    interrupted = jobs.show(workspace, begun.job_id, with_size=False).active
     for job_id in begun.evaluations:
-        print(f"also queued: {job_id}", file=sys.stderr)
-    return started(workspace, a, begun.job_id)
+        if a.wait and not interrupted:
+            code = max(code, followed(workspace, job_id))
+        else:
+            print(f"also queued: {job_id}", file=sys.stderr)
+    return code
 
 
 def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -84,8 +84,10 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--title-field", {"default": None, "help": "the field or column with the title"}),
                 ("--text-field", {"default": None, "help": "the field or column with the text"}),
                 ("--split", {"default": None, "help": "how text and Markdown files become documents"}),
+                SET,
             ],
         ),
+        "corpus delete": ("corpus_delete", "remove a corpus that no query set was made for", [one_id]),
         "corpus list": ("corpus_list", "the corpora in the workspace", []),
         "corpus show": ("corpus_show", "one corpus", [one_id]),
         "benchmark add": (
@@ -169,8 +171,14 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "queries import": (
             "queries_import",
             "import queries that exist",
-            [("path", {"help": "JSONL, CSV or TSV with document ids, or a BEIR folder"}), CORPUS, NAME],
+            [
+                ("path", {"help": "JSONL, CSV or TSV with document ids, or a BEIR folder"}),
+                CORPUS,
+                NAME,
+                ("--encoding", {"default": "utf-8", "help": "the text encoding, if it is not UTF-8"}),
+            ],
         ),
+        "queries delete": ("queries_delete", "remove a query set; what was trained on it stays", [one_id]),
         "queries list": (
             "queries_list",
             "the query sets",

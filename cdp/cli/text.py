@@ -32,7 +32,7 @@ def plain(value: Any) -> Any:
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _cell(value: Any, digits: int) -> str:
+def _cell(value: Any, digits: int, *, whole: bool = False) -> str:
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -42,7 +42,7 @@ def _cell(value: Any, digits: int) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(_cell(v, digits) for v in value)
     text = " ".join(str(value).split())
-    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
+    return text if whole or len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"
 
 
 def table(rows: Sequence[Any], columns: Sequence[str], empty: str, *, digits: int = 2) -> str:
@@ -50,7 +50,7 @@ def table(rows: Sequence[Any], columns: Sequence[str], empty: str, *, digits: in
     if not rows:
         return empty
     values = [[row[c] if isinstance(row, Mapping) else getattr(row, c) for c in columns] for row in rows]
-    cells = [[_cell(v, digits) for v in row] for row in values]
+    cells = [[_cell(v, digits, whole=c == "id") for v, c in zip(row, columns, strict=True)] for row in values]
     numeric = [all(isinstance(row[i], (int, float)) or row[i] is None for row in values) for i in range(len(columns))]
     widths = [max(len(column), *(len(row[i]) for row in cells)) for i, column in enumerate(columns)]
     lines = [list(columns), ["-" * width for width in widths], *cells]
@@ -176,7 +176,7 @@ def recommendation(name: str, r: Any) -> str:
     if r.expected:
         lines += ["", "Published results suggest at this CW, in NDCG@10 points (95% interval, four datasets):"]
         for e in r.expected:
-            other = "than 1 query per document" if e.comparison == "qdoc_minus_one" else "than paraphrases"
+            other = "against 1 per document" if e.comparison == "qdoc_minus_one" else "against paraphrases"
             lines.append(f"  {e.per_doc:2} diverse queries {other}: {e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f})")
     if r.splits:
         lines += ["", "The same number of queries on fewer documents, against one query each:"]
@@ -198,15 +198,21 @@ def comparison(found: Any) -> str:
             "benchmark": f"{row.benchmark} ({row.split})",
             "retriever": row.retriever,
             "NDCG@10": row.ndcg,
-            "difference": "baseline" if row.difference is None else f"{row.difference:+.2f}",
+            "difference": _difference(row, found.baseline_id),
             "95% interval": "" if row.low is None else f"{row.low:+.2f} to {row.high:+.2f}",
-            "p": "" if row.p is None else f"{row.p:.4f}",
+            "p": "" if row.p is None else "< 0.001" if row.p < 0.001 else f"{row.p:.3f}",
             "queries": row.n_queries,
         }
         for row in found.rows
     ]
     columns = ["benchmark", "retriever", "NDCG@10", "difference", "95% interval", "p", "queries"]
     return table(rows, columns, "no results to compare")
+
+
+def _difference(row: Any, baseline_id: str) -> str:
+    if row.retriever_id == baseline_id:
+        return "baseline"
+    return "–" if row.difference is None else f"{row.difference:+.2f}"
 
 
 def job(view: Any) -> str:

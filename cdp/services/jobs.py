@@ -9,6 +9,7 @@ from typing import Any
 
 from cdp import catalog
 from cdp import jobs as room
+from cdp.errors import ConfigError
 from cdp.jobs import JobView
 from cdp.services import access, live_metrics
 from cdp.services.live_metrics import Curve
@@ -113,6 +114,8 @@ def sizes(workspace: Workspace, job: str) -> dict[str, int]:
 def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None) -> JobView:
     """Go on with a job that ended early, as a new attempt from where it stopped."""
     job_id = room.resolve_job(workspace, job)
+    if room.view(workspace, job_id, with_size=False).state is room.State.FINISHED:
+        raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
     room.resume(workspace, job_id, env_secrets=env_secrets)
     return room.view(workspace, job_id, with_size=False)
 

@@ -160,10 +160,12 @@ def generate(
 
 
 @access.writes
-def import_file(workspace: Workspace, path: str | Path, corpus: str, *, name: str = "") -> query_sets.ImportedQueries:
+def import_file(
+    workspace: Workspace, path: str | Path, corpus: str, *, name: str = "", encoding: str = "utf-8"
+) -> query_sets.ImportedQueries:
     """Import queries that exist: JSONL, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents."""
     manifest = corpus_room.resolve_corpus(workspace, corpus)
-    return query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name)
+    return query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name, encoding=encoding)
 
 
 def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError, ProviderError
+from cdp.errors import ConfigError, ProviderError, RefusedError
 from cdp.records import Document
 from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
@@ -72,7 +72,7 @@ class OpenAIGenerator:
         self.base_url = _checked_url(config.base_url)
         key = api_key.strip() or api_key_from_environment()
         if not key and self.base_url == OPENAI_URL:
-            raise ProviderError(
+            raise RefusedError(
                 "OpenAI needs an API key and none is set.", hint="Set CDP_API_KEY or OPENAI_API_KEY, or enter the key."
             )
         import openai
@@ -176,16 +176,16 @@ class OpenAIGenerator:
             raise RequestError(f"The answer could not be read: {self._said(error)}.", exhausted=True) from None
         status = error.status_code
         if status in (401, 403):
-            raise ProviderError(
+            raise RefusedError(
                 f"{self.base_url} refused the API key ({status}).", hint="Check the key and what it may be used for."
             ) from None
         if status == 404:
-            raise ProviderError(
+            raise RefusedError(
                 f"{self.base_url} has no model {self.model!r} (404: {self._said(error)}).",
                 hint="Check the model's name and that the address ends where the endpoint's does (often /v1).",
             ) from None
         if status == 402 or (status == 429 and error.code == "insufficient_quota"):
-            raise ProviderError(f"The account's credit is used up ({status}: {self._said(error)}).") from None
+            raise RefusedError(f"The account's credit is used up ({status}: {self._said(error)}).") from None
         if status in (400, 422) and requests <= 4 and self._rename(error):
             return None
         if status not in (408, 409, 429) and status < 500:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -83,7 +85,10 @@ def _row(number: int, record: Any) -> Row:
 def _table(path: Path, delimiter: str, encoding: str) -> Iterator[Row]:
     csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
     with open_text(_source(path), encoding, newline="") as text:
-        reader = csv.reader(text, delimiter=delimiter)
+        first = text.readline()
+        if delimiter == "," and not re.search(r"[,\"]", first):
+            delimiter = next((mark for mark in ";\t|" if mark in first), delimiter)
+        reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
         try:
             header = [name.strip().lower() for name in next(reader, [])]
             id_at = next((header.index(name) for name in ID_FIELDS if name in header), None)
