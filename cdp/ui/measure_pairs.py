@@ -75,7 +75,7 @@ def _one(document_id: str, found: Behind) -> None:
         above = sum(score > threshold for score, _, _ in found.pairs)
         st.caption(
             f"{above} of {len(found.pairs)} pairs score above {threshold:g} and count as paraphrases: "
-            f"CE {above / len(found.pairs):.2f}."
+            f"a share of {above / len(found.pairs):.2f}."
         )
         tables.show(
             {
