@@ -69,9 +69,11 @@ def value_of(measured: QuickMetrics, name: str, scope: str = "document") -> Valu
 
 
 def answer(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
-    """Which set repeats itself least, in one sentence."""
-    scored = [(q, value_of(measured[q.id], "self_bleu")) for q in picked if q.id in measured]
-    ranked = sorted(((v["value"], q) for q, v in scored if v), key=lambda pair: pair[0])
+    """Which set repeats itself least, in one sentence, at the largest Q/Doc that all of them have."""
+    curves = {q.id: measured[q.id].by_per_doc.get("self_bleu", {}) for q in picked if q.id in measured}
+    common = set.intersection(*(set(curve) for curve in curves.values())) if curves else set()
+    depth = max(common, default=0)
+    ranked = sorted(((curves[q.id][depth], q) for q in picked if depth and q.id in curves), key=lambda pair: pair[0])
     if len(ranked) < 2:
         return
     (best, first), (worst, last) = ranked[0], ranked[-1]
@@ -80,7 +82,8 @@ def answer(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> Non
         return
     st.markdown(
         f"#### {md(first.name)} is the most diverse\n"
-        f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}: its queries share fewer words with each other."
+        f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document: its queries "
+        "share fewer words with each other."
     )
 
 
