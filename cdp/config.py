@@ -385,6 +385,9 @@ class TrainingConfig(Config):
     gpus: int | None = option(
         None, "GPUs to train on; all free ones chosen by the queue if empty, 0 for CPU.", minimum=0, advanced=True
     )
+    gpu_ids: str = option(
+        "", "These GPUs and no others: their UUIDs, separated by commas, as doctor names them.", advanced=True
+    )
 
 
 @dataclass(frozen=True)
@@ -420,4 +423,7 @@ class EvaluationConfig(Config):
     )
     gpus: int | None = option(
         None, "GPUs to encode on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+    )
+    gpu_ids: str = option(
+        "", "These GPUs and no others: their UUIDs, separated by commas, as doctor names them.", advanced=True
     )

@@ -88,7 +88,7 @@ def _catalogue(workspace: Workspace) -> tuple[bool, str]:
 
 def _devices() -> tuple[bool, str]:
     gpus = jobs.list_gpus()
-    names = ", ".join(f"{gpu.name} ({gpu.memory_mb / 1024:.0f} GiB)" for gpu in gpus)
+    names = ", ".join(f"{gpu.name} ({gpu.memory_mb / 1024:.0f} GiB, {gpu.uuid})" for gpu in gpus)
     return True, f"{os.cpu_count()} CPU cores, {names or 'no GPU'}"
 
 

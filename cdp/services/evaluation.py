@@ -90,7 +90,7 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         name=f"{label} on {info.name}",
         module=WORKER,
         config=config.to_dict(),
-        device=devices.request(config.gpus, at_most=1),
+        device=devices.request(config.gpus, at_most=1, ids=config.gpu_ids),
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,
     )

@@ -137,7 +137,7 @@ def start(
         module=WORKER,
         config=checked.to_dict(),
         launcher="accelerate",
-        device=devices.request(checked.gpus),
+        device=devices.request(checked.gpus, ids=checked.gpu_ids),
         inputs={"query_set": query_set.id, "query_set_hash": query_set.content_hash, "corpus": query_set.corpus_id},
     )
     if after:

@@ -143,7 +143,11 @@ class Study:
         query_set = self.sources[condition.source].query_set
         settings = complete(training_config(self.config, condition, query_set), retriever)
         # The name of a query set does not matter, its pairs do.
-        what = {k: v for k, v in settings.to_dict().items() if k not in ("query_set", "name", "gpus", "save_steps")}
+        what = {
+            k: v
+            for k, v in settings.to_dict().items()
+            if k not in ("query_set", "name", "gpus", "gpu_ids", "save_steps")
+        }
         key = records.key_of({"base": base_hash, "pairs": data.pairs.content_hash, "settings": what})
         known = records.find(self.job.workspace, self.job.folder, key)
         if known is None or not all(place in known["evaluations"] for place in self.places):

@@ -10,7 +10,7 @@ import streamlit as st
 
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
-from cdp.services import commands, evaluation, training
+from cdp.services import commands, devices, evaluation, training
 from cdp.services.queries import QuerySet
 from cdp.ui import access, clone, command, forms, frame, imports, state
 from cdp.ui.text import count, md, number
@@ -65,10 +65,11 @@ def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig 
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=("query_set", "retriever", "weighting", "per_doc", "name"),
+            leave_out=("query_set", "retriever", "weighting", "per_doc", "name", "gpu_ids"),
             values=first,
             presets=presets,
         )
+        more |= _gpus(first, key)
     values = {**more, "query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
     if per_doc is not None:
         values["per_doc"] = per_doc
@@ -77,6 +78,25 @@ def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig 
     except CdpError as error:
         frame.show_error(error)
         return None
+
+
+def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
+    """Which GPUs, where there are several to choose from."""
+    known = {gpu.uuid: f"{gpu.index}: {gpu.name}, {gpu.memory_mb / 1024:.0f} GiB" for gpu in devices.gpus()}
+    asked = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
+    if len(known) < 2 and not asked:
+        return {}
+    chosen = st.multiselect(
+        "These GPUs and no others",
+        list(known),
+        default=[uuid for uuid in asked if uuid in known],
+        format_func=lambda uuid: known[uuid],
+        key=f"{key}_gpu_ids",
+        placeholder="whichever become free",
+        help="Without a choice the queue takes as many as are set above, whichever become free first.",
+        persist_state="session",
+    )
+    return {"gpu_ids": ",".join(chosen)} if chosen else {}
 
 
 def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:

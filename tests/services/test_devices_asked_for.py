@@ -1,0 +1,49 @@
+"""The devices that a job asks for: a number of GPUs, GPUs by their UUIDs, or a CPU slot."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from cdp.errors import ConfigError
+from cdp.services import devices
+
+SMI = """#!/bin/sh
+echo "GPU-aaaa, Fast One, 81920, 0"
+echo "GPU-bbbb, Fast Two, 81920, 1"
+"""
+
+
+@pytest.fixture
+def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with two GPUs, as far as its nvidia-smi says."""
+    program = tmp_path / "nvidia-smi"
+    program.write_text(SMI, encoding="utf-8")
+    program.chmod(program.stat().st_mode | stat.S_IXUSR)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_a_number_of_gpus_or_all_of_them() -> None:
+    assert devices.request(None).count == 2
+    assert devices.request(1).count == 1
+    assert devices.request(None, at_most=1).count == 1
+    assert devices.request(0).lane == "cpu"
+
+
+@pytest.mark.usefixtures("two_gpus")
+def test_gpus_by_their_uuids() -> None:
+    asked = devices.request(None, ids="GPU-bbbb, GPU-aaaa")
+    assert (asked.uuids, asked.count, asked.processes) == (("GPU-bbbb", "GPU-aaaa"), 2, 2)
+    assert devices.request(1, at_most=1, ids="GPU-bbbb").uuids == ("GPU-bbbb",)
+
+
+def test_what_contradicts_itself_is_said() -> None:
+    with pytest.raises(ConfigError, match="gpus asks for 2, and gpu_ids names 1"):
+        devices.request(2, ids="GPU-aaaa")
+    with pytest.raises(ConfigError, match="runs on 1 GPU, and gpu_ids names 2"):
+        devices.request(None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
