@@ -82,8 +82,8 @@ def answer(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> Non
         return
     st.markdown(
         f"#### {md(first.name)} is the most diverse\n"
-        f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document: its queries "
-        "share fewer words with each other."
+        f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document: "
+        "its queries share fewer words with each other."
     )
 
 
