@@ -1,0 +1,81 @@
+"""The terminal tells of jobs in the words of the page; jobs are cloned and deleted from it as well."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+
+import pytest
+
+from cdp import cli
+from cdp.cli import text
+from cdp.jobs import JobView, State
+from cdp.services import job_words, jobs, queries
+from cdp.workspace import Workspace, append_jsonl
+from tests.pages.support import ended_job
+
+
+@pytest.fixture
+def failed(workspace: Workspace) -> JobView:
+    failure = {"kind": "disk", "message": "The disk is full.", "hint": "Free some space.", "log_tail": ["step 3"]}
+    ended_job(workspace, "training-1", "training", {}, outcome="failed", failure=failure)
+    return jobs.show(workspace, "training-1")
+
+
+def running(view: JobView, **values: object) -> JobView:
+    whole = {"state": State.RUNNING, "phase": "training", "done": 250, "total": 1000, "unit": "steps", "eta_s": 90.0}
+    return dataclasses.replace(view, **{**whole, "failure": None, "message": "", **values})  # type: ignore[arg-type]
+
+
+def test_a_job_ends_in_the_words_of_the_page(failed: JobView, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["jobs", "wait", "training-1"]) == 1
+    said = capsys.readouterr().out
+    assert job_words.sentence(failed) in said
+    message, hint, lines = job_words.failure(failed)
+    assert all(part in said for part in (message, hint, *lines))
+    assert cli.main(["jobs", "show", "training-1"]) == 0
+    assert job_words.sentence(failed) in capsys.readouterr().out
+
+
+def test_progress_has_the_bar_the_time_left_and_the_newest_figures(failed: JobView) -> None:
+    line = text.progress_line(running(failed), {"loss": 0.5, "learning_rate": 0.005, "ndcg_at_10": 41.5})
+    assert line.startswith("[█████")
+    assert job_words.doing(running(failed)) in line
+    assert "250 of 1,000 steps · 25 % · about 1 min 30 s left" in line
+    assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50 %")
+    waiting = running(failed, state=State.QUEUED, position=3, total=0)
+    assert text.progress_line(waiting) == "queued · place 3 · It waits for its turn; 2 before it in the queue."
+
+
+def test_the_figures_come_from_the_live_metrics(
+    failed: JobView, workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    append_jsonl(workspace.job(failed.id) / "metrics.jsonl", [{"step": 1, "attempt": 1, "loss": 1.25}])
+    text.Progress(lambda: jobs.latest(workspace, failed.id))(running(failed))
+    assert "loss 1.2500" in capsys.readouterr().err
+
+
+def test_a_bar_fills_in_eighths() -> None:
+    assert text.bar(0.0, 4) == "····"
+    assert text.bar(0.5, 4) == "██··"
+    assert text.bar(0.53125, 4) == "██▏·"
+    assert text.bar(2.0, 4) == "████"
+
+
+def test_deleting_asks_first(
+    failed: JobView, workspace: Workspace, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert cli.main(["jobs", "delete", failed.id]) == 2
+    assert "--yes" in capsys.readouterr().err
+    assert failed.folder.exists()
+    assert cli.main(["jobs", "delete", failed.id, "--yes"]) == 0
+    assert not failed.folder.exists()
+
+
+def test_a_clone_with_a_bad_setting_is_bad_input(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    ended_job(workspace, "training-1", "training", {"query_set": "q", "retriever": "static-minilm"})
+    assert cli.main(["jobs", "clone", "training-1", "--set", "epochs=0"]) == 2
+    assert "at least 1" in capsys.readouterr().err
+    assert queries.every(workspace) == []
+    assert len(jobs.every(workspace)) == 1
