@@ -55,7 +55,7 @@ class Batches:
 class Engine(Protocol):
     """One step up to the gradients."""
 
-    def backward(self, rows: NDArray[np.int64], factor: float = 1.0) -> Tensor:
+    def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
         """Leave the gradients of ``factor`` times the loss of these pairs in ``.grad``; the loss, detached."""
 
     def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -83,7 +83,7 @@ class TransformerEngine:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._overhead = CPU_OVERHEAD if self.device.type == "cpu" else GPU_OVERHEAD
 
-    def backward(self, rows: NDArray[np.int64], factor: float = 1.0) -> Tensor:
+    def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
         for parameter in self.parameters:
             parameter.grad = None
         documents, position = self.batches.distinct_documents(rows)
@@ -139,7 +139,7 @@ class TransformerEngine:
         position: Tensor,
         labels: Tensor,
         reasoned: Tensor | None,
-        factor: float,
+        factor: float | Tensor,
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
 

@@ -78,6 +78,7 @@ class Training:
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self.optimiser = adamw(model, config.learning_rate, config.weight_decay)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "fp16")
+        self._one = torch.ones((), device=self.device)
         self.outcome = Outcome(steps=order.steps)
         self._skipped_in_a_row = 0
         self._masked_before = 0
@@ -130,7 +131,8 @@ class Training:
             outcome.seconds = before + time.perf_counter() - began
             pending.append(loss)
             last = outcome.step == outcome.steps
-            if outcome.step % log_every == 0 or outcome.step == 1 or last:
+            saving = outcome.step % self.config.save_steps == 0 and not last
+            if outcome.step % log_every == 0 or outcome.step == 1 or saving or last:  # a checkpoint is checked first
                 now = time.perf_counter()
                 self._log(pending, norm, rate, (now - mark) / len(pending))
                 pending, mark = [], now
@@ -141,7 +143,7 @@ class Training:
                 if self._agree(self._out_of_patience()) and not last:
                     outcome.early = True
                     break
-            if outcome.step % self.config.save_steps == 0 and not last:
+            if saving:
                 self.save()
         if pending:
             self._log(pending, norm, rate, (time.perf_counter() - mark) / len(pending))
@@ -157,7 +159,7 @@ class Training:
         """One update; the loss of this process's rows and the gradient's norm before clipping."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        loss = self.engine.backward(rows, float(self.scaler.get_scale()) if self.scaler.is_enabled() else 1.0)
+        loss = self.engine.backward(rows, self.scaler.scale(self._one) if self.scaler.is_enabled() else 1.0)
         average_gradients(self.parameters)
         if self.scaler.is_enabled():
             self.scaler.unscale_(self.optimiser)

@@ -73,7 +73,7 @@ class StaticEngine:
             and not any(True for module in list(model)[1:] for _ in module.parameters())
         )
 
-    def backward(self, rows: NDArray[np.int64], factor: float = 1.0) -> Tensor:
+    def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
         gradient = self.table.grad
         assert gradient is not None
         if self._written is not None:
