@@ -116,7 +116,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
     )
     if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
         st.session_state["differences_opened"] = shown[picked].evaluation_id
-        state.choose_now("per_query", shown[picked].evaluation_id)
+        state.write("per_query", shown[picked].evaluation_id)
     st.caption(f"{MARKS} Choose a row to see its queries below.")
 
 
@@ -125,4 +125,4 @@ def _open_queries(found: Sequence[Mapping[str, object]]) -> None:
     for point in found:
         data = point.get("customdata")
         if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
-            state.choose_now("per_query", str(data[2]))
+            state.write("per_query", str(data[2]))

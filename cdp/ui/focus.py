@@ -66,7 +66,7 @@ def toggle(names: Mapping[str, str], points: Sequence[Mapping[str, Any]]) -> Non
 
 
 def _choose(ids: list[str]) -> None:
-    _write(ids)
+    state.write(PARAM, ids)
     st.session_state[TURN] = turn() + 1
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from cdp.services import access as access_service
-from cdp.ui import access, frame, jobs, navigation
+from cdp.ui import access, frame, jobs, navigation, state
 from cdp.workspace import Workspace
 
 ASSETS = Path(__file__).resolve().parent / "assets"
@@ -39,6 +39,7 @@ def main() -> None:
         navigation.sidebar()
         access.who()
         jobs.strip(Workspace.default())
+    state.begin()
     with frame.guarded():
         current.run()
 

@@ -2,6 +2,9 @@
 
 A selection is held under the name of its parameter (``corpus``, ``query_set``, ``job`` …) and shared by all pages: the
 corpus chosen on one page is the corpus on the next. The address wins over what was chosen before.
+
+Nothing is written to the address while a page is first drawn: every such write would be one more press of the back
+button. The first choice on a page writes all selections of that page at once; the menu's links carry them from then on.
 """
 
 from __future__ import annotations
@@ -12,6 +15,9 @@ from typing import Literal
 import streamlit as st
 
 from cdp.ui.text import cut, md
+
+_DRAWN = "drawn_selections"
+"""Where the selections of the page that is on screen stand."""
 
 LabelVisibility = Literal["visible", "hidden", "collapsed"]
 
@@ -37,12 +43,6 @@ def set_many(param: str, values: list[str]) -> None:
     """Choose these from now on; call ``st.rerun()`` after it."""
     keep(param, values)
     st.query_params[param] = values
-
-
-def choose_now(param: str, value: str) -> None:
-    """Choose this one from now on, as if it had been picked in its box. Before the box is drawn, no rerun is needed."""
-    keep(param, value)
-    st.query_params[param] = value
 
 
 def labels(items: Mapping[str, str]) -> dict[str, str]:
@@ -130,20 +130,29 @@ def choose_many(
     return current
 
 
-def _chosen(param: str, key: str) -> None:
-    """A person chose: the address follows."""
-    value = st.session_state[key]
+def begin() -> None:
+    """A page begins to be drawn: no selection of it is known yet."""
+    st.session_state[_DRAWN] = {}
+
+
+def write(param: str, value: str | list[str] | None) -> None:
+    """A person chose: the address follows, with everything else that the page shows, as one step back."""
     keep(param, value)
-    if value:
-        st.query_params[param] = value
-    elif param in st.query_params:
+    wanted = {**st.session_state.get(_DRAWN, {}), param: value}
+    if not value and param in st.query_params:
         del st.query_params[param]
+    st.query_params.update({name: one for name, one in wanted.items() if one})
+
+
+def _chosen(param: str, key: str) -> None:
+    write(param, st.session_state[key])
 
 
 def _settle(param: str, current: str | list[str] | None) -> None:
     keep(param, current)
-    written: str | list[str] | None = st.query_params.get(param)
-    if isinstance(current, list):
-        written = st.query_params.get_all(param)
-    if current and written != current:
+    st.session_state.setdefault(_DRAWN, {})[param] = current
+    if param not in st.query_params or not current:
+        return
+    written = st.query_params.get_all(param) if isinstance(current, list) else st.query_params.get(param)
+    if written != current:  # the address named something that is not here
         st.query_params[param] = current

@@ -23,7 +23,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
 
     tab.press("Add your documents").see("No documents yet")
     tab.page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(DEMO / "corpus.jsonl")
-    tab.idle().press("Read the documents").see("is stored")
+    tab.see("corpus.jsonl").idle().press("Read the documents").see("is stored")
     (corpus,) = corpora.every(workspace)
     assert corpus.n_documents == 96
     assert f"corpus={corpus.id}" in tab.page.url

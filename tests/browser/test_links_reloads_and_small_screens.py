@@ -37,6 +37,15 @@ def test_back_returns_to_the_page_before_with_its_selection(serve: Serve, look: 
     assert tab.page.url.endswith(f"corpus?corpus={corpus.id}")
 
 
+def test_one_press_leaves_a_page_that_was_visited_first(serve: Serve, look: Look) -> None:
+    server = serve(with_demo=True)
+    tab = look(server).open().see("of 5 steps taken")
+    tab.menu("Queries").see("repeat each other less")
+    tab.page.go_back()
+    tab.see("of 5 steps taken")
+    assert tab.page.url == f"{server.url}/"
+
+
 def test_selections_survive_a_change_of_page_and_a_reload(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
     corpus = corpora.every(server.workspace)[0]
