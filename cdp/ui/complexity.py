@@ -8,8 +8,8 @@ from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, evaluation, published, queries
 from cdp.services import complexity as service
 from cdp.services.complexity import Profiled, Recommendation
-from cdp.ui import charts, command, frame, state, tables
-from cdp.ui.text import count, md, number, points
+from cdp.ui import charts, command, frame, navigation, state, tables
+from cdp.ui.text import md, number, points
 from cdp.workspace import Workspace
 
 OWN = "own"
@@ -148,6 +148,8 @@ def answer(found: Recommendation, profiled: Profiled) -> None:
             st.metric("95% interval", f"{low:.2f} to {high:.2f}", help=frame.definition("interval"), width="content")
             st.metric("Target queries", number(found.n_queries), width="content")
         st.markdown(_why(found))
+        st.markdown(f"**Do this:** {md(found.suggestion.text)}")
+        st.markdown(f"**CW weighting:** {md(found.weighting.text)}")
         st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
     own = profiled.stopwords not in STOPWORDS
     pasted = profiled.name == "pasted queries"
@@ -223,12 +225,31 @@ def expected(found: Recommendation) -> None:
         st.caption("Difference in NDCG@10 points, from the line through the dataset means.")
 
 
+def splits(found: Recommendation) -> None:
+    """What the same number of queries is worth on fewer documents."""
+    if not found.splits:
+        return
+    with st.expander("The same number of queries on fewer documents", icon=":material/call_split:"):
+        tables.show(
+            {
+                "Q/Doc": [s.per_doc for s in found.splits],
+                "Share of the documents": [f"{s.documents_share:.0%}" for s in found.splits],
+                "LLM requests": [f"{s.llm_cost:.0%}" for s in found.splits],
+                "Points": [points(s.points) for s in found.splits],
+                "95% interval": [f"{points(s.low)} to {points(s.high)}" for s in found.splits],
+            },
+            alt="Expected difference when the same number of queries is written for fewer documents",
+        )
+        st.caption("Difference in NDCG@10 points to one query on each document, at the same number of pairs.")
+
+
 def what_next(found: Recommendation) -> None:
-    """The step that the answer leads to."""
-    if found.level == "avoid":
-        why = "train with one query per document, the published advice for tasks like this."
-    elif found.level == "test":
-        why = f"train twice, on diverse and on paraphrase queries, and compare: {count(2, 'run')}."
-    else:
-        why = "train on a diverse query set with several queries per document."
+    """The step that the answer leads to: a training, or the study that would settle it on one's own data."""
+    why = {
+        "avoid": "train with one query per document.",
+        "test": "train with one and with several queries per document, and compare.",
+        "recommend": "train on a diverse query set with several queries per document.",
+    }[found.level]
     frame.next_step("launch", "Set up a training", why, "complexity_next")
+    if found.plan:
+        navigation.link("study", "Or let a study settle it on your own data", plan=found.plan)

@@ -20,4 +20,5 @@ with frame.guarded():
         cw_distribution.by_language(found, others)
         complexity.extremes(found)
         complexity.expected(answer)
+        complexity.splits(answer)
         complexity.what_next(answer)
