@@ -278,7 +278,8 @@ def test_killed_at_any_moment_and_resumed_it_ends_with_the_same_set(
     assert result["complete"]
     assert documents_of(job, result) == [f"d{i}" for i in range(150)]
     paid_again = sum(server.answered.values()) - 150
-    assert 0 <= paid_again <= 8 * kills, "only what was on its way when the process was killed may be asked for again"
+    # 8 requests under way, and the 2 answers that may wait for their turn to be written down.
+    assert 0 <= paid_again <= 10 * kills, "only what was on its way when the process was killed may be asked for again"
 
 
 @pytest.mark.slow
@@ -299,7 +300,7 @@ def test_the_key_is_nowhere_in_what_a_job_leaves_or_shows(
     complaint, _ = failed.communicate(timeout=60)
     assert failed.returncode == 1
     assert "no-such-model" in complaint
-    assert json.loads((refused.folder / "failure.json").read_text())["kind"] == "network"
+    assert json.loads((refused.folder / "failure.json").read_text())["kind"] == "configuration"
     for text in (seen, output, complaint):
         assert KEY not in text
     files = [path for path in good.workspace.root.rglob("*") if path.is_file()]
