@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import StaticEmbedding
@@ -76,7 +77,9 @@ class StaticEngine:
     def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
         gradient = self.table.grad
         assert gradient is not None
-        if self._written is not None:
+        if dist.is_available() and dist.is_initialized():
+            gradient.zero_()  # averaging has written the other processes' rows as well
+        elif self._written is not None:
             gradient.index_fill_(0, self._written, 0.0)
         documents, position = self.batches.distinct_documents(rows)
         ids, shares, sizes = self._join([self.queries.take(rows), self.documents.take(documents)])
