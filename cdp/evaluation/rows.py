@@ -46,7 +46,9 @@ class Rows:
     def take(self, indices: np.ndarray) -> np.ndarray:
         """The rows of ``indices``, in their order, as a float32 array in memory."""
         if len(self.parts) == 1:
-            return self.parts[0][indices].astype(np.float32, copy=False)
+            taken = self.parts[0][indices].astype(np.float32, copy=False)
+            self._forget(self.parts)
+            return taken
         taken = np.empty((len(indices), self.dim), np.float32)
         order = np.argsort(indices, kind="stable")
         ascending = indices[order]
@@ -54,6 +56,7 @@ class Rows:
             low, high = np.searchsorted(ascending, [first, first + len(part)])
             if low < high:
                 taken[order[low:high]] = part[ascending[low:high] - first]
+                self._forget([part])  # a page read brings its neighbours: a few rows here and there map a whole file
         return taken
 
     @staticmethod

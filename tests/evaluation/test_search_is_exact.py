@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from cdp.errors import ConfigError, InputError
 from cdp.evaluation import search
+from cdp.evaluation.rows import Rows
 
 PASSES = ["float32", "bfloat16"]
 
@@ -116,6 +117,34 @@ def test_memory_maps_in_shards(tmp_path: Path) -> None:
         shards.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
     queries = vectors(14, 6, 24)
     check(search(queries, shards, 10, chunk_rows=128), brute_force(queries, documents, 10))
+
+
+def test_mapped_files_do_not_stay_in_memory(tmp_path: Path) -> None:
+    """A row read here and there maps its neighbours too: scoring again must not bring in the whole file."""
+    rows, dim = 200_000, 256  # 98 MB each
+    for name in ("a.npy", "b.npy"):
+        shard = np.lib.format.open_memmap(tmp_path / name, mode="w+", dtype=np.float16, shape=(rows, dim))
+        shard[:] = np.random.default_rng(0).standard_normal((rows, dim), dtype=np.float32)
+        shard.flush()
+        del shard
+    maps = [np.load(tmp_path / name, mmap_mode="r") for name in ("a.npy", "b.npy")]
+    parts = Rows(maps)
+    before = _mapped_mib()
+    for seed in range(20):
+        parts.take(np.random.default_rng(seed).integers(0, 2 * rows, 2000))
+    Rows(maps[0]).take(np.arange(0, rows, 100))
+    assert _mapped_mib() - before < 20
+    for start in range(0, 2 * rows, 8192):
+        parts.slice(start, start + 8192)
+    assert _mapped_mib() - before < 20
+
+
+def _mapped_mib() -> float:
+    """Pages of mapped files that count as this process's memory."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        pytest.skip("only Linux tells how much of the mapped files is resident")
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("RssFile")) / 1024
 
 
 def test_fewer_documents_than_asked_for() -> None:
