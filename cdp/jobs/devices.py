@@ -1,4 +1,4 @@
-"""What a job may run on: a CPU slot, so many GPUs, or GPUs named by their UUIDs.
+"""What a job may run on: a CPU slot, so many GPUs, GPUs named by their UUIDs, or no device to speak of.
 
 UUIDs rather than indices: an index changes meaning with ``CUDA_VISIBLE_DEVICES`` and after a reboot.
 """
@@ -14,6 +14,9 @@ from cdp.errors import ConfigError
 
 CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
 
+LIGHT_SLOTS = 4
+"""How many jobs that keep no processor busy run at once, beside those that do."""
+
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
@@ -27,15 +30,17 @@ class Gpu:
 
 @dataclass(frozen=True, slots=True)
 class DeviceRequest:
-    """What a job asks for. Make one with ``cpu``, ``gpus`` or ``named``.
+    """What a job asks for. Make one with ``cpu``, ``gpus``, ``named`` or ``light``.
 
     ``count`` is the number of GPUs (0 means a CPU slot), ``uuids`` names them where they are chosen by hand,
-    ``processes`` is how many worker processes share a CPU slot (on GPUs there is one per GPU).
+    ``processes`` is how many worker processes share a CPU slot (on GPUs there is one per GPU). ``idle`` marks a job
+    that mostly waits for a server's answers, or takes little: it does not wait for a processor either.
     """
 
     count: int = 0
     uuids: tuple[str, ...] = ()
     processes: int = 1
+    idle: bool = False
 
     @classmethod
     def cpu(cls, processes: int = 1) -> Self:
@@ -49,10 +54,14 @@ class DeviceRequest:
     def named(cls, uuids: list[str] | tuple[str, ...]) -> Self:
         return cls(count=len(uuids), uuids=tuple(uuids), processes=len(uuids))
 
+    @classmethod
+    def light(cls) -> Self:
+        return cls(idle=True)
+
     @property
     def lane(self) -> str:
-        """The queue it waits in: ``cpu`` or ``gpu``."""
-        return "gpu" if self.count else "cpu"
+        """The queue it waits in: ``gpu``, ``light`` or ``cpu``."""
+        return "gpu" if self.count else "light" if self.idle else "cpu"
 
     def check(self, gpus: list[Gpu]) -> None:
         """ConfigError if this machine can never give what is asked."""
@@ -74,7 +83,7 @@ class DeviceRequest:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "uuids": list(self.uuids), "processes": self.processes}
+        return {"count": self.count, "uuids": list(self.uuids), "processes": self.processes, "idle": self.idle}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -82,6 +91,7 @@ class DeviceRequest:
             count=int(values.get("count", 0)),
             uuids=tuple(values.get("uuids", ())),
             processes=int(values.get("processes", 1)),
+            idle=bool(values.get("idle", False)),
         )
 
 

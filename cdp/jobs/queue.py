@@ -1,4 +1,4 @@
-"""The queue for devices: first come, first served, per lane (CPU slots, GPUs).
+"""The queue for devices: first come, first served, per lane (CPU slots, GPUs, and jobs that need neither).
 
 Each active job has a ticket, a file ``queue/<sequence>.<waiting|running>.<lane>.<job id>.json``. Tickets change only
 under ``queue/queue.lock``; a ticket counts as long as its job is alive (``alive.lock`` or ``worker.lock`` held), so a
@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.errors import WorkspaceError
-from cdp.jobs.devices import DeviceRequest
+from cdp.jobs.devices import LIGHT_SLOTS, DeviceRequest
 from cdp.locks import is_held, locked
 from cdp.workspace import Workspace, read_json_or_none, write_bytes, write_json
 
-CPU = "cpu"
-"""The name of a granted CPU slot: unlike GPUs, CPU slots are not told apart."""
+CPU, LIGHT = "cpu", "light"
+"""The names of a granted CPU slot and of a place among the light jobs: unlike GPUs, these are not told apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +44,18 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
     GPUs lets others pass to GPUs that it did not name. A job that waits for any n GPUs keeps every GPU that becomes
     free, so that smaller jobs cannot starve it.
     """
-    free_slots = slots - sum(1 for t in tickets if CPU in t.granted)
+    free = {
+        lane: room - sum(1 for t in tickets if lane in t.granted) for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS))
+    }
     taken = {device for t in tickets for device in t.granted}
     free_gpus = [gpu for gpu in gpus if gpu not in taken]
     for ticket in sorted(tickets, key=lambda t: t.sequence):
         if ticket.granted or not ticket.ready:
             continue
         request = ticket.request
-        if request.lane == "cpu":
-            given: tuple[str, ...] | None = (CPU,) if free_slots > 0 else None
-            free_slots -= 1
+        if request.lane in free:
+            given: tuple[str, ...] | None = (request.lane,) if free[request.lane] > 0 else None
+            free[request.lane] -= 1
         elif request.uuids:
             given = request.uuids if all(uuid in free_gpus for uuid in request.uuids) else None
             free_gpus = [gpu for gpu in free_gpus if gpu not in request.uuids]

@@ -18,10 +18,10 @@ from typing import Any
 
 from cdp.errors import CdpError, ConfigError, WorkspaceError
 from cdp.jobs import processes
-from cdp.jobs.devices import cpu_slots, list_gpus
+from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.failures import classify, log_tail
 from cdp.jobs.launchers import command, environment
-from cdp.jobs.queue import Queue
+from cdp.jobs.queue import CPU, LIGHT, Queue
 from cdp.jobs.spec import JobSpec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
@@ -85,7 +85,7 @@ class Supervisor:
         present = list_gpus() if self.spec.device.lane == "gpu" else []
         self.spec.device.check(present)
         gpus = [gpu.uuid for gpu in present]
-        room = slots if self.spec.device.lane == "cpu" else max(1, len(gpus))
+        room = {"cpu": slots, "light": LIGHT_SLOTS}.get(self.spec.device.lane, max(1, len(gpus)))
         seen, asked = -1, 0.0
         while not self._stop_requested():
             if not self._foundations_laid():
@@ -99,7 +99,7 @@ class Supervisor:
                 asked = moment
                 devices = self.queue.try_take(self.spec.id, slots=slots, gpus=gpus)
                 if devices is not None:
-                    return devices
+                    return (CPU,) if devices == (LIGHT,) else devices
             seen = changed
             time.sleep(QUEUE_POLL_S)
         return None

@@ -154,7 +154,7 @@ def generate(
             "estimate": synthesis.for_spec(expected),
             **({"source": checked.source} if checked.source else {}),
         },
-        device=devices.request(checked.gpus, at_most=1) if local else None,
+        device=devices.request(checked.gpus, at_most=1) if local else jobs.DeviceRequest.light(),
         env_secrets={KEY_VARIABLE: api_key} if api_key else None,
     )
 

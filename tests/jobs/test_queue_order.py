@@ -8,12 +8,12 @@ import pytest
 
 from cdp import jobs
 from cdp.jobs.devices import DeviceRequest
-from cdp.jobs.queue import CPU, Queue, Ticket, grant
+from cdp.jobs.queue import CPU, LIGHT, Queue, Ticket, grant
 from cdp.workspace import Workspace, read_jsonl
 from tests.jobs.support import start, status, until, until_state
 
 A, B, C, D = "GPU-a", "GPU-b", "GPU-c", "GPU-d"
-cpu, gpus, named = DeviceRequest.cpu(), DeviceRequest.gpus, DeviceRequest.named
+cpu, gpus, named, light = DeviceRequest.cpu(), DeviceRequest.gpus, DeviceRequest.named, DeviceRequest.light()
 
 
 def tickets(*entries: tuple[DeviceRequest, tuple[str, ...]] | DeviceRequest) -> list[Ticket]:
@@ -40,6 +40,9 @@ GRANTS = [
     ("not past one who waits for the same name", tickets((gpus(1), (A,)), named([A, B]), named([B])), 3, None),
     ("any GPU but the one that is waited for", tickets((gpus(1), (A,)), named([A, B]), gpus(1)), 3, (C,)),
     ("past one that is not ready", [Ticket(1, "x", cpu, (), False), Ticket(2, "y", cpu)], 2, (CPU,)),
+    ("a light job waits for no CPU slot", tickets(RUNNING_CPU, cpu, light), 3, (LIGHT,)),
+    ("a CPU slot is free beside a light job", tickets((light, (LIGHT,)), cpu), 2, (CPU,)),
+    ("light jobs are not without limit", tickets(*[(light, (LIGHT,))] * 4, light), 5, None),
     ("not ready itself", [Ticket(1, "x", cpu, (), False)], 1, None),
 ]
 
@@ -102,3 +105,14 @@ def test_two_slots_run_two_at_once(workspace: Workspace, monkeypatch: pytest.Mon
         jobs.stop(workspace, job_id)
     for job_id in ids:
         until_state(workspace, job_id, "stopped")
+
+
+@pytest.mark.slow
+def test_a_light_job_runs_beside_a_long_one(workspace: Workspace) -> None:
+    long = start(workspace, steps=100_000)
+    until_state(workspace, long, "running")
+    light_one = start(workspace, steps=1, device=DeviceRequest.light())
+    until_state(workspace, light_one, "finished")
+    assert jobs.view(workspace, long).state == "running"
+    jobs.stop(workspace, long)
+    until_state(workspace, long, "stopped")
