@@ -361,6 +361,14 @@ class TrainingConfig(Config):
     weights: str = option(
         "", "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).", advanced=True
     )
+    hard_negatives: int | None = option(
+        None,
+        "Hard negatives per pair. Empty: one where the query set has them (dragon_s_faithful, or an import with "
+        "negatives), none elsewhere.",
+        minimum=0,
+        maximum=100,
+        advanced=True,
+    )
     lora_rank: int | None = option(
         None,
         "Train low-rank additions of this rank instead of all weights, for large models; merged in the end. Empty: "

@@ -91,6 +91,7 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str) -
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "max_length": config.max_length,
+        "hard_negatives": 0,
         "gpus": config.gpus,
     }
     return TrainingConfig.from_dict({name: value for name, value in values.items() if value is not None})

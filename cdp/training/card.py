@@ -116,7 +116,7 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
         "query set": config.query_set,
         "made by": ", ".join(str(made[key]) for key in ("method", "generator", "model") if made.get(key)),
         "pairs": len(pairs),
-        "documents": len(pairs.documents),
+        "documents": pairs.n_documents,
         "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
         "language": pairs.language,
         "content words per query": _content_words(pairs),

@@ -34,22 +34,32 @@ Autocast = Callable[[], AbstractContextManager[Any]]
 @dataclass(frozen=True)
 class Batches:
     """What the rows of a pair set are made of: token stores, the document of each query, the raw weights; with
-    ``reasoned``, the reasoned form of each query, for RI."""
+    ``reasoned``, the reasoned form of each query, for RI; with ``negatives`` (n, h), the hard negatives of each query
+    as documents, -1 where there is none."""
 
     queries: Store
     documents: Store
     document_of: NDArray[np.int64]
     weights: NDArray[np.float64]
     reasoned: Store | None = None
+    negatives: NDArray[np.int64] | None = None
 
     def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
-        """float64, shape (B, 2): weight, document index."""
-        return torch.from_numpy(np.stack([self.weights[rows], self.document_of[rows].astype(np.float64)], 1)).to(device)
+        """float64, shape (B, 2 + h): weight, document index, the indices of the hard negatives."""
+        columns = [self.weights[rows], self.document_of[rows]]
+        if self.negatives is not None:
+            columns += list(self.negatives[rows].T)
+        return torch.from_numpy(np.stack(columns, 1, dtype=np.float64)).to(device)
 
     def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:
-        """The documents of these rows without repeats, and where each row's document is among them."""
-        distinct, inverse = np.unique(self.document_of[rows], return_inverse=True)
-        return distinct, torch.from_numpy(inverse.astype(np.int64))
+        """The documents of these rows without repeats, and where each row's are among them: (1 + h, B), the positives
+        first. A hard negative that is missing stands at the positive; its label hides it from the loss."""
+        own = self.document_of[rows]
+        columns = [own]
+        if self.negatives is not None:
+            columns += [np.where(column < 0, own, column) for column in self.negatives[rows].T]
+        distinct, inverse = np.unique(np.stack(columns), return_inverse=True)
+        return distinct, torch.from_numpy(inverse.reshape(len(columns), -1).astype(np.int64))
 
 
 class Engine(Protocol):
@@ -93,7 +103,7 @@ class TransformerEngine:
         reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
-            loss = self.loss.compute_loss_from_embeddings([queries, embedded[position]], labels, reasoned)
+            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned)
             (loss * factor).backward()
             return loss.detach()
         return self._backward_cached(columns, position, labels, reasoned, factor)
@@ -103,7 +113,7 @@ class TransformerEngine:
         documents, position = self.batches.distinct_documents(rows)
         queries, reasoned = (self._embed_detached(s, rows) for s in (self.batches.queries, self.batches.reasoned))
         embedded = self._embed_detached(self.batches.documents, documents)[position.to(self.device)]
-        return self.loss.intensities([queries, embedded], self.batches.labels(rows, self.device), reasoned)
+        return self.loss.intensities([queries, *embedded], self.batches.labels(rows, self.device), reasoned)
 
     def _groups(self, store: Store, which: NDArray[np.int64]) -> list[NDArray[np.int64]]:
         return groups(store.lengths[which], self._overhead, self.mini_batch)
@@ -157,7 +167,7 @@ class TransformerEngine:
             leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
             cached.append((store, which, members, states))
-        loss = self.loss.compute_loss_from_embeddings([leaves[0], leaves[1][position]], labels, reasoned)
+        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned)
         (loss * factor).backward()
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
             assert leaf.grad is not None

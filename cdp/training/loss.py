@@ -56,7 +56,8 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
     holds ``[weight, document index]`` for each row (the trainer passes on only one label column, so both travel in
     it). The index identifies the document's content: another row's document with the same index is the query's own
     document and is never used as its negative, on whichever process that row lives. Further label columns, one per
-    hard negative, may hold the indices of those, which are then masked by the same rule.
+    hard negative, may hold the indices of those, which are then masked by the same rule; -1 says that the row has no
+    such hard negative, and what stands in its place is nobody's negative.
 
     Args:
         model: the model to train.
@@ -188,6 +189,8 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         mask = _own_documents(own, others, columns, offset)
         self._masked = 0 if mask is None else mask.sum()
         self._masked_total = self._masked_total + self._masked
+        if mask is not None and len(columns) > 1:
+            mask |= _missing(others, columns)
         losses = self._losses(queries, documents, mask, offset)
         if reasoned is None:
             return weights, losses, None
@@ -268,3 +271,12 @@ def _own_documents(
     rows = torch.arange(len(own), device=own.device)
     mask[rows, offset + rows] = False
     return mask
+
+
+def _missing(others: list[Tensor | None], columns: list[Tensor]) -> Tensor:
+    """Boolean (all documents,): True in the places of hard negatives that are not there."""
+    parts = [
+        torch.zeros(len(column), dtype=torch.bool, device=column.device) if index is None else index < 0
+        for index, column in zip(others, columns, strict=True)
+    ]
+    return torch.cat(parts)

@@ -1,4 +1,5 @@
-"""A few real training steps, timed: ``python -m cdp.training.measure <settings as JSON>`` prints one JSON record.
+"""A few real training steps, timed: ``python -m cdp.training.measure <settings as JSON>`` prints one JSON record with
+the ``plan`` and what was ``measured``.
 
 A process of its own, because it loads torch and a model, and because its peak memory is then that of the training. The
 steps are the first ones of the run that is planned; nothing is written and no weights are kept.
@@ -19,12 +20,11 @@ import numpy as np
 
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
-from cdp.training.pairs import BatchOrder, PairSet, load_pairs
-from cdp.training.plan import Measured
-from cdp.training.reasoning import with_reasoned
-from cdp.training.retrievers import load, resolve
-from cdp.training.settings import complete
-from cdp.training.weights import pair_weights, weighting_named
+from cdp.training.data import TrainingData, prepare
+from cdp.training.pairs import BatchOrder
+from cdp.training.plan import Measured, plan_of
+from cdp.training.retrievers import load
+from cdp.worker import failure_of
 from cdp.workspace import Workspace
 
 WARM_UP = 1
@@ -48,17 +48,14 @@ class _Watch:
         return len(self.ends) >= self.steps
 
 
-def measure(config: TrainingConfig, workspace: Workspace, steps: int = STEPS) -> Measured:
+def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     """Load the model, take one step to warm up and ``steps`` more, and say what they took."""
-    retriever = resolve(config.retriever, workspace)
-    config = replace(complete(config, retriever), save_steps=2**31, ri_mode="online")
-    pairs = load_pairs(workspace, config.query_set, per_doc=config.per_doc, max_documents=config.max_documents)
-    if weighting_named(config.weighting).needs == "reasoning":
-        pairs = with_reasoned(pairs, workspace, config.reasoning)
-    weights = pair_weights(pairs, config.weighting, kappa=config.kappa, file=config.weights)
-    order = BatchOrder(len(pairs), config.batch_size or 1, config.epochs or 1, config.seed)
+    whole = data.settings
+    order = BatchOrder(len(data.pairs), whole.batch_size or 1, whole.epochs or 1, whole.seed)
     rows = np.unique(np.concatenate([r for r, _ in zip(order.batches(), range(WARM_UP + steps), strict=False)]))
-    part, weights = _part(pairs, rows), weights[rows]
+    data = data.part(rows)
+    part, config = data.pairs, replace(whole, save_steps=2**31, ri_mode="online")
+    free = free_memory()
 
     began = time.perf_counter()
     import torch
@@ -69,10 +66,13 @@ def measure(config: TrainingConfig, workspace: Workspace, steps: int = STEPS) ->
     from cdp.training.optimiser import keep_freed_memory
     from cdp.training.tokens import tokenise
 
-    device = "cpu" if config.gpus == 0 or not torch.cuda.is_available() else "cuda"
-    if device == "cpu":
+    on_gpu = config.gpus != 0 and torch.cuda.is_available()
+    if on_gpu:
+        free, total = torch.cuda.mem_get_info()
+    else:
+        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         keep_freed_memory()
-    model = load(retriever, device, config.max_length)
+    model = load(data.retriever, "cuda" if on_gpu else "cpu", config.max_length)
     loaded = time.perf_counter()
     queries, documents, reasoned = (
         None if texts is None else tokenise(model, texts, model.prompts[role] or "")
@@ -86,38 +86,39 @@ def measure(config: TrainingConfig, workspace: Workspace, steps: int = STEPS) ->
     watch = _Watch(WARM_UP + steps)
     short = BatchOrder(len(part), order.global_rows, WARM_UP + steps, config.seed)
     with tempfile.TemporaryDirectory() as folder:
-        batches = Batches(queries, documents, part.document_of, weights, reasoned)
+        batches = Batches(queries, documents, part.document_of, data.weights, reasoned, part.negatives)
         Training(model, batches, short, config, watch, Path(folder), keep=False).run()
     taken = np.diff(watch.ends)
-    texts = len(part.queries) + len(part.documents)
-    on_gpu = device == "cuda"
+    texts = len(part.queries) + len(part.reasoned or ()) + len(part.documents)
+    resident = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return Measured(
         device=torch.cuda.get_device_name() if on_gpu else "CPU",
         steps=len(taken),
         load_seconds=loaded - began,
         tokenise_seconds_per_text=(tokenised - loaded) / texts,
         step_seconds=float(np.median(taken)),
-        memory_peak=torch.cuda.max_memory_allocated()
-        if on_gpu
-        else resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
-        memory_total=torch.cuda.mem_get_info()[1]
-        if on_gpu
-        else os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"),
+        memory_peak=torch.cuda.max_memory_allocated() if on_gpu else resident,
+        memory_free=free,
+        memory_total=total,
         trained_parameters=sum(p.numel() for p in model.parameters() if p.requires_grad),
     )
 
 
-def _part(pairs: PairSet, rows: np.ndarray) -> PairSet:
-    """Only these pairs and their documents."""
-    documents, document_of = np.unique(pairs.document_of[rows], return_inverse=True)
-    return replace(
-        pairs,
-        queries=[pairs.queries[row] for row in rows],
-        documents=[pairs.documents[document] for document in documents],
-        document_of=document_of.astype(np.int64),
-        query_ids=[pairs.query_ids[row] for row in rows],
-        reasoned=None if pairs.reasoned is None else [pairs.reasoned[row] for row in rows],
-    )
+def free_memory() -> int:
+    """Bytes that may still be used: of the machine, or of the container where that has a limit of its own."""
+    import psutil
+
+    free = int(psutil.virtual_memory().available)
+    for limit, used in (
+        ("memory.max", "memory.current"),
+        ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),
+    ):
+        try:
+            most, now = (int((Path("/sys/fs/cgroup") / name).read_text()) for name in (limit, used))
+        except (OSError, ValueError):
+            continue
+        free = min(free, max(0, most - now))
+    return free
 
 
 def main(arguments: list[str]) -> int:
@@ -126,10 +127,16 @@ def main(arguments: list[str]) -> int:
         print("usage: python -m cdp.training.measure <settings as JSON>", file=sys.stderr)
         return 2
     try:
-        config = TrainingConfig.from_dict(json.loads(arguments[0]))
-        print(json.dumps(asdict(measure(config, Workspace.default()))))
+        workspace = Workspace.default()
+        data = prepare(TrainingConfig.from_dict(json.loads(arguments[0])), workspace)
+        plan = plan_of(data, workspace)
+        print(json.dumps({"plan": plan.to_dict(), "measured": asdict(measure(data))}))
     except (CdpError, ValueError) as error:
         print(error, file=sys.stderr)
+        return 2
+    except (MemoryError, RuntimeError) as error:
+        failure = failure_of(error)
+        print(f"{failure['message']} {failure['hint']}", file=sys.stderr)
         return 2
     return 0
 

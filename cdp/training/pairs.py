@@ -21,7 +21,9 @@ class PairSet:
     ``document_of`` has shape (n_pairs,) and holds indices into ``documents``, which are distinct by content hash: two
     documents with equal content have one index, whatever their ids. ``query_ids`` are ``<document id>-<position from
     1>``. ``reasoned`` holds q′ of each query where RI needs it; the query itself where there is none, which
-    ``unreasoned`` counts. ``dropped`` counts what could not be used, by reason.
+    ``unreasoned`` counts. ``negatives`` has shape (n_pairs, h) and holds the hard negatives of each query as indices
+    into ``documents``, where those that are no query's document stand last; -1 where a query has fewer. ``dropped``
+    counts what could not be used, by reason.
     """
 
     queries: list[str]
@@ -34,9 +36,20 @@ class PairSet:
     query_ids: list[str] = field(default_factory=list)
     reasoned: list[str] | None = None
     unreasoned: int = 0
+    negatives: NDArray[np.int64] | None = None
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @property
+    def n_documents(self) -> int:
+        """Distinct documents that have a query; those that are hard negatives alone do not count."""
+        return int(self.document_of.max(initial=-1)) + 1
+
+    @property
+    def without_negatives(self) -> int:
+        """Pairs that have no hard negative although others have."""
+        return 0 if self.negatives is None else int((self.negatives < 0).all(axis=1).sum())
 
     @property
     def content_hash(self) -> str:
@@ -46,6 +59,8 @@ class PairSet:
             data = text.encode("utf-8", "surrogatepass")
             digest.update(len(data).to_bytes(8, "big") + data)
         digest.update(self.document_of.tobytes())
+        if self.negatives is not None:
+            digest.update(self.negatives.tobytes())
         return digest.hexdigest()[:16]
 
     def check(self) -> None:

@@ -12,20 +12,23 @@ from typing import Any
 
 from cdp.config import TrainingConfig
 from cdp.errors import InputError
-from cdp.training.pairs import BatchOrder, load_pairs
-from cdp.training.reasoning import with_reasoned
-from cdp.training.retrievers import resolve
-from cdp.training.settings import complete
-from cdp.training.weights import pair_weights, weighting_named
+from cdp.training.data import TrainingData, prepare
+from cdp.training.licences import licence_notes
+from cdp.training.pairs import BatchOrder
 from cdp.workspace import Workspace
 
 
 @dataclass(frozen=True)
 class Plan:
-    """``steps`` are those of the whole run on one process; ``left_out_per_epoch`` pairs are not seen in an epoch."""
+    """``steps`` are those of the whole run on one process; ``left_out_per_epoch`` pairs are not seen in an epoch.
+
+    ``texts`` are all that is embedded: queries, reasoned queries, documents, hard negatives. ``licences`` says whose
+    terms apply, see ``licence_notes``.
+    """
 
     pairs: int
     documents: int
+    texts: int
     steps: int
     steps_per_epoch: int
     batch_size: int
@@ -33,8 +36,9 @@ class Plan:
     dropped: dict[str, int]
     unreasoned: int
     zero_weights: int
-    settings: TrainingConfig
-    licence: str
+    hard_negatives: int
+    settings: dict[str, Any]
+    licences: dict[str, str]
     notes: list[str] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
@@ -43,7 +47,8 @@ class Plan:
 
 @dataclass(frozen=True)
 class Measured:
-    """What a few real steps took on this machine. Bytes and seconds; ``memory_total`` is the device's."""
+    """What a few real steps took on this machine. Bytes and seconds; ``memory_free`` is what the device (or, on a CPU,
+    the machine or its container) had free before, ``memory_total`` all that it has."""
 
     device: str
     steps: int
@@ -51,42 +56,33 @@ class Measured:
     tokenise_seconds_per_text: float
     step_seconds: float
     memory_peak: int
+    memory_free: int
     memory_total: int
     trained_parameters: int
 
     @property
     def fits(self) -> bool:
-        """Whether the peak leaves a tenth of the device's memory free."""
-        return self.memory_peak < 0.9 * self.memory_total
+        """Whether the peak leaves a tenth of the free memory."""
+        return self.memory_peak < 0.9 * self.memory_free
 
 
 def plan(config: TrainingConfig, workspace: Workspace) -> Plan:
     """Read the pairs and work out what would happen. Everything that can be wrong without a model is found here."""
-    retriever = resolve(config.retriever, workspace)
-    settings = complete(config, retriever)
-    pairs = load_pairs(workspace, config.query_set, per_doc=config.per_doc, max_documents=config.max_documents)
-    if weighting_named(settings.weighting).needs == "reasoning":
-        pairs = with_reasoned(pairs, workspace, settings.reasoning)
-    weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights)
+    return plan_of(prepare(config, workspace), workspace)
+
+
+def plan_of(data: TrainingData, workspace: Workspace) -> Plan:
+    """What training on this data would do. InputError where a batch has no negatives."""
+    settings, pairs = data.settings, data.pairs
     order = BatchOrder(len(pairs), settings.batch_size or len(pairs), settings.epochs or 1, settings.seed)
     if order.global_rows < 2:
         raise InputError(f"A batch of {order.global_rows} pair has no negatives.", hint="Use a larger batch_size.")
-    zero = int((weights == 0).sum())
-    notes = []
-    if order.batch_size > order.pairs:
-        notes.append(f"The batch is larger than the data: each step sees all {order.pairs} pairs.")
-    elif order.left_out_per_epoch:
-        notes.append(f"Each epoch leaves out {order.left_out_per_epoch} pairs, other ones each time: its last batch.")
-    if zero == len(pairs):
-        notes.append("Every weight is zero, so all pairs count the same.")
-    elif zero:
-        notes.append(f"{zero} pairs have weight zero: they only serve as negatives.")
-    if pairs.unreasoned:
-        notes.append(f"{pairs.unreasoned} queries have no reasoned form and get RI 1.")
-    notes += [f"{count} {reason} are left out." for reason, count in pairs.dropped.items()]
+    zero = int((data.weights == 0).sum())
+    width = 0 if pairs.negatives is None else pairs.negatives.shape[1]
     return Plan(
         pairs=len(pairs),
-        documents=len(pairs.documents),
+        documents=pairs.n_documents,
+        texts=len(pairs.queries) + len(pairs.reasoned or ()) + len(pairs.documents),
         steps=order.steps,
         steps_per_epoch=order.steps_per_epoch,
         batch_size=order.global_rows,
@@ -94,19 +90,45 @@ def plan(config: TrainingConfig, workspace: Workspace) -> Plan:
         dropped=pairs.dropped,
         unreasoned=pairs.unreasoned,
         zero_weights=zero,
-        settings=settings,
-        licence=retriever.licence,
-        notes=notes,
+        hard_negatives=width,
+        settings=settings.to_dict(),
+        licences=licence_notes(settings, data.retriever, workspace),
+        notes=_notes(data, order, zero, width),
     )
 
 
+def _notes(data: TrainingData, order: BatchOrder, zero: int, width: int) -> list[str]:
+    pairs, notes = data.pairs, order_notes(order)
+    if zero == len(pairs):
+        notes.append("Every weight is zero, so all pairs count the same.")
+    elif zero:
+        noun = "pair has" if zero == 1 else "pairs have"
+        notes.append(f"{zero:,} {noun} weight zero: good as a negative only.")
+    if pairs.unreasoned:
+        notes.append(f"{pairs.unreasoned:,} of the queries have no reasoned form and get RI 1.")
+    if width:
+        missing = f"; {pairs.without_negatives:,} pairs have none" if pairs.without_negatives else ""
+        notes.append(f"Hard negatives: {width} per pair from the query set{missing}.")
+    return notes + [f"Left out: {count:,} {reason}." for reason, count in pairs.dropped.items()]
+
+
+def order_notes(order: BatchOrder) -> list[str]:
+    """What the size of a batch means for this number of pairs, where that is worth saying."""
+    if order.batch_size > order.pairs:
+        return [f"The batch is larger than the data: each step sees all {order.pairs:,} pairs."]
+    left = order.left_out_per_epoch
+    if left:
+        noun = "pair, another one" if left == 1 else "pairs, others"
+        return [f"Each epoch leaves out {left:,} {noun} each time: its last batch."]
+    return []
+
+
 def measured_from(values: Mapping[str, Any]) -> Measured:
-    """The record that ``python -m cdp.training.measure`` prints."""
+    """The ``measured`` of the record that ``python -m cdp.training.measure`` prints."""
     return Measured(**values)
 
 
-def estimate(plan: Plan, measured: Measured) -> float:
+def estimate(texts: int, steps: int, measured: Measured) -> float:
     """Seconds from start to model: loading, tokenising every text once, every step; evaluations while training are not
     counted."""
-    texts = plan.pairs + plan.documents
-    return measured.load_seconds + texts * measured.tokenise_seconds_per_text + plan.steps * measured.step_seconds
+    return measured.load_seconds + texts * measured.tokenise_seconds_per_text + steps * measured.step_seconds

@@ -87,7 +87,7 @@ class StaticEngine:
         output = self._rest(embedded)
         reasoned = None if self.reasoned is None else self._detached(self.reasoned, rows)
         loss = self.loss.compute_loss_from_embeddings(
-            [output[: len(rows)], output[len(rows) :][position.to(self.device)]],
+            [output[: len(rows)], *output[len(rows) :][position.to(self.device)]],
             self.batches.labels(rows, self.device),
             reasoned,
         )
@@ -108,8 +108,9 @@ class StaticEngine:
     def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         assert self.reasoned is not None
         queries, reasoned = (self._detached(texts, rows) for texts in (self.queries, self.reasoned))
-        documents = self._detached(self.documents, self.batches.document_of[rows])
-        return self.loss.intensities([queries, documents], self.batches.labels(rows, self.device), reasoned)
+        distinct, position = self.batches.distinct_documents(rows)
+        documents = self._detached(self.documents, distinct)[position.to(self.device)]
+        return self.loss.intensities([queries, *documents], self.batches.labels(rows, self.device), reasoned)
 
     def _join(self, parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]) -> list[Tensor]:
         """(ids, shares, sizes) of several lots of texts as one, on the device."""

@@ -10,16 +10,13 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.training.card import data_rows, model_card
-from cdp.training.pairs import BatchOrder, PairSet, load_pairs
-from cdp.training.reasoning import with_reasoned
-from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
-from cdp.training.settings import complete
-from cdp.training.weights import pair_weights, weighting_named
+from cdp.training.data import TrainingData, prepare
+from cdp.training.pairs import BatchOrder
+from cdp.training.plan import plan_of
+from cdp.training.retrievers import load, model_hash
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
 
@@ -45,23 +42,15 @@ class JobHooks:
 
 def main(job: Job) -> None:
     config = TrainingConfig.from_dict(job.config)
-    retriever = resolve(config.retriever, job.workspace)
-    config = complete(config, retriever)
     job.progress("reading pairs", 0, 0, "")
-    pairs = load_pairs(
-        job.workspace, config.query_set, per_doc=config.per_doc, max_documents=config.max_documents
-    )  # fmt: skip
-    if weighting_named(config.weighting).needs == "reasoning":
-        pairs = with_reasoned(pairs, job.workspace, config.reasoning)
-    weights = pair_weights(pairs, config.weighting, kappa=config.kappa, file=config.weights)
-    print(
-        f"{len(pairs)} pairs over {len(pairs.documents)} documents; left out: {pairs.dropped or 'nothing'}", flush=True
-    )
+    data = prepare(config, job.workspace)
+    plan = plan_of(data, job.workspace)
+    print(f"{plan.pairs:,} pairs over {plan.documents:,} documents", *plan.notes, sep="\n", flush=True)
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    train(job, config, retriever, pairs, weights)
+    train(job, data)
 
 
-def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs: PairSet, weights: np.ndarray) -> None:
+def train(job: Job, data: TrainingData) -> None:
     """Everything that needs torch."""
     import torch
     from accelerate import PartialState
@@ -74,6 +63,7 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
     from cdp.training.optimiser import keep_freed_memory
     from cdp.training.tokens import tokenise
 
+    config, retriever, pairs = data.settings, data.retriever, data.pairs
     state = PartialState(cpu=config.gpus == 0)
     if state.device.type == "cpu":
         keep_freed_memory()
@@ -109,7 +99,7 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         )
     training = Training(
         model,
-        Batches(queries, documents, pairs.document_of, weights, reasoned),
+        Batches(queries, documents, pairs.document_of, data.weights, reasoned, pairs.negatives),
         order,
         config,
         JobHooks(job),
@@ -118,6 +108,7 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         evaluate=evaluate,
     )
     outcome = training.run()
+    state.destroy_process_group()
     if not state.is_main_process:
         return
     if config.lora_rank is not None:
@@ -132,7 +123,8 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         "corpus": pairs.corpus_id,
         "weighting": config.weighting,
         "pairs": len(pairs),
-        "documents": len(pairs.documents),
+        "documents": pairs.n_documents,
+        "hard_negatives": 0 if pairs.negatives is None else pairs.negatives.shape[1],
         "dropped": pairs.dropped,
         "unreasoned": pairs.unreasoned,
         "batch_size": order.global_rows,
@@ -161,8 +153,8 @@ def train(job: Job, config: TrainingConfig, retriever: ResolvedRetriever, pairs:
         "model_hash": model_hash(model),
         "settings": config.to_dict(),
     }
-    data = data_rows(pairs, config, job.workspace, result["query_set_hash"])
-    card = model_card(config, retriever, result, data, str(job.spec.get("name") or ""))
+    rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
+    card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""))
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)

@@ -20,7 +20,7 @@ from tests.support_models import tiny_retriever, tiny_static
 def test_pairs_and_steps_are_said_exactly(workspace: Workspace, query_set: str) -> None:
     found = plan(TrainingConfig(query_set=query_set, batch_size=8), workspace)
     assert (found.pairs, found.documents, found.steps_per_epoch, found.steps) == (39, 12, 4, 12)
-    assert found.settings.learning_rate == 5e-3
+    assert found.settings["learning_rate"] == 5e-3
     assert found.left_out_per_epoch == 7
     assert any("leaves out 7 pairs" in note for note in found.notes)
     assert json.dumps(found.to_dict())
@@ -49,10 +49,10 @@ def test_weights_that_are_zero_are_told(workspace: Workspace, query_set: str, tm
 
 def test_an_estimate_adds_loading_tokenising_and_steps(workspace: Workspace, query_set: str) -> None:
     found = plan(TrainingConfig(query_set=query_set, batch_size=8), workspace)
-    measured = Measured("CPU", 3, 2.0, 0.01, 0.5, 90, 99, 1000)
-    assert estimate(found, measured) == pytest.approx(2.0 + (39 + 12) * 0.01 + 12 * 0.5)
-    assert not measured.fits
-    assert Measured("CPU", 3, 2.0, 0.01, 0.5, 50, 99, 1000).fits
+    measured = Measured("CPU", 3, 2.0, 0.01, 0.5, 90, 99, 200, 1000)
+    assert estimate(found.texts, found.steps, measured) == pytest.approx(2.0 + (39 + 12) * 0.01 + 12 * 0.5)
+    assert not measured.fits  # what matters is what is free
+    assert Measured("CPU", 3, 2.0, 0.01, 0.5, 50, 99, 200, 1000).fits
 
 
 @pytest.mark.slow
@@ -66,11 +66,15 @@ def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
     done = subprocess.run(
         [*command, json.dumps(settings)], cwd=REPOSITORY, capture_output=True, text=True, check=True, env={**os.environ}
     )
-    measured = measured_from(json.loads(done.stdout.splitlines()[-1]))
+    record = json.loads(done.stdout.splitlines()[-1])
+    whole = plan(TrainingConfig.from_dict(settings), workspace)
+    assert record["plan"] == whole.to_dict()
+    measured = measured_from(record["measured"])
     assert measured.device == "CPU"
     assert measured.steps == 3
-    assert 0 < measured.step_seconds < estimate(plan(TrainingConfig.from_dict(settings), workspace), measured)
+    assert 0 < measured.step_seconds < estimate(whole.texts, whole.steps, measured)
     assert 50 * 2**20 < measured.memory_peak < measured.memory_total
+    assert 0 < measured.memory_free <= measured.memory_total
     assert measured.trained_parameters > 1000
     assert not list(workspace.jobs.glob("*"))
 

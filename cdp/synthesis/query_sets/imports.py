@@ -17,7 +17,7 @@ from cdp.synthesis.ordered import put_in_order
 from cdp.synthesis.query_sets import store
 from cdp.synthesis.query_sets.reading import Row, read_pairs, read_path
 from cdp.synthesis.query_sets.store import QuerySet, known_language
-from cdp.workspace import Workspace, append_jsonl, now, slug
+from cdp.workspace import Workspace, append_jsonl, now, sha256_file, slug
 
 BLOCK = 1000
 
@@ -58,7 +58,7 @@ def import_queries(
     staged, failures = staging / "staged.jsonl", staging / store.FAILURES
     rejected = _Rejections(failures)
     try:
-        unknown = _stage(rows, positions, staged, rejected)
+        unknown, negatives = _stage(rows, positions, staged, rejected)
         if not staged.exists():
             many = rejected.n > 0 and unknown == rejected.n
             raise InputError(
@@ -72,8 +72,10 @@ def import_queries(
         staged.unlink()
         rejected.flush()
         totals = store.count(staging / store.QUERIES)
+        # The hash of a set is over ids and queries; with negatives, over the whole lines.
+        content_hash = sha256_file(staging / store.QUERIES)[:16] if negatives else totals.content_hash
         query_set = QuerySet(
-            id=f"{slug(label)}-{totals.content_hash[:8]}",
+            id=f"{slug(label)}-{content_hash[:8]}",
             name=label,
             corpus_id=corpus.id,
             corpus_hash=corpus.content_hash,
@@ -86,7 +88,8 @@ def import_queries(
             n_documents=totals.n_documents,
             n_queries=totals.n_queries,
             n_failures=rejected.n,
-            content_hash=totals.content_hash,
+            content_hash=content_hash,
+            parameters={"hard_negatives": negatives} if negatives else {},
         )
         return ImportedQueries(_install(workspace, query_set, staging), rejected.n, tuple(rejected.first))
     finally:
@@ -134,9 +137,10 @@ class _Rejections:
         self._buffer = []
 
 
-def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, rejected: _Rejections) -> int:
-    """Write the usable rows, in the order of the source; returns how many named an unknown document."""
-    unknown = 0
+def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, rejected: _Rejections) -> tuple[int, int]:
+    """Write the usable rows, in the order of the source; how many named an unknown document, and how many hard
+    negatives there are."""
+    unknown = negatives = 0
     block: list[dict[str, Any]] = []
     for row in rows:
         if not row.reason and row.document_id not in positions:
@@ -144,18 +148,35 @@ def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, reject
             rejected.add(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
             continue
         texts = [" ".join(query.split()) for query in row.queries]
-        kept = [text for text in texts if text]
+        places = [place for place, text in enumerate(texts) if text]
+        kept = [texts[place] for place in places]
         if row.reason or not kept:
             rejected.add(row.reason or "the query is empty", line=row.line, document_id=row.document_id)
             continue
         for _ in range(len(texts) - len(kept)):
             rejected.add("a query is empty", line=row.line, document_id=row.document_id)
-        block.append({"document_id": row.document_id, "position": positions[row.document_id], "queries": kept})
+        line = {"document_id": row.document_id, "position": positions[row.document_id], "queries": kept}
+        if row.negatives:
+            lists = [_known(row.negatives[place], positions, row, rejected) for place in places]
+            line["negatives"] = lists
+            negatives += sum(map(len, lists))
+        block.append(line)
         if len(block) >= BLOCK:
             append_jsonl(path, block)
             block = []
     append_jsonl(path, block)
-    return unknown
+    return unknown, negatives
+
+
+def _known(names: Iterable[str], positions: Mapping[str, int], row: Row, rejected: _Rejections) -> list[str]:
+    """The hard negatives that are documents of the corpus; the others are counted as rejected."""
+    found = []
+    for name in names:
+        if name in positions:
+            found.append(name)
+        else:
+            rejected.add(f"there is no document {name!r}, named as a negative", line=row.line)
+    return found
 
 
 class _Merge:
@@ -169,4 +190,11 @@ class _Merge:
         distinct = list(dict.fromkeys(queries))
         for _ in range(len(queries) - len(distinct)):
             self._rejected.add("a query is repeated", document_id=lines[0]["document_id"])
-        return {**lines[0], "queries": distinct}
+        merged = {**lines[0], "queries": distinct}
+        if any("negatives" in line for line in lines):
+            named: dict[str, dict[str, None]] = {query: {} for query in distinct}
+            for line in lines:
+                for query, names in zip(line["queries"], line.get("negatives", ()), strict=False):
+                    named[query].update(dict.fromkeys(names))
+            merged["negatives"] = [list(names) for names in named.values()]
+        return merged

@@ -17,18 +17,23 @@ from cdp.corpus.sources import Budget, Source
 from cdp.errors import InputError
 
 ID_FIELDS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "_id", "id", "pid")
+NEGATIVES = "negatives"
 QUERY_FIELDS = ("queries", "query", "questions", "question", "text")
 MAX_UNPACKED_BYTES = 20 * 2**30
 
 
 @dataclass(frozen=True)
 class Row:
-    """The queries that one line of a source has for one document, or the reason why it has none."""
+    """The queries that one line of a source has for one document, or the reason why it has none.
+
+    ``negatives`` holds, for each query, the ids of its hard negatives; it is empty where the line names none.
+    """
 
     line: int
     document_id: str = ""
     queries: tuple[str, ...] = ()
     reason: str = ""
+    negatives: tuple[tuple[str, ...], ...] = ()
 
 
 def read_pairs(source: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Row]:
@@ -79,7 +84,22 @@ def _row(number: int, record: Any) -> Row:
     queries = [value] if isinstance(value, str) else value
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         return Row(number, str(document_id), reason='there is no "queries" (a list of texts) or "query" (a text)')
-    return Row(number, str(document_id), tuple(queries))
+    try:
+        negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
+    except ValueError as error:
+        return Row(number, str(document_id), reason=str(error))
+    return Row(number, str(document_id), tuple(queries), negatives=negatives)
+
+
+def _negatives(value: Any, n_queries: int) -> tuple[tuple[str, ...], ...]:
+    """The hard negatives of each query: one list of document ids for all of them, or one list per query."""
+    if not isinstance(value, list):
+        raise ValueError(f'"{NEGATIVES}" is no list of document ids')
+    if not any(isinstance(item, list) for item in value):
+        return (tuple(map(str, value)),) * n_queries if value else ()
+    if len(value) != n_queries or not all(isinstance(item, list) for item in value):
+        raise ValueError(f'"{NEGATIVES}" has {len(value)} lists for {n_queries} queries')
+    return tuple(tuple(map(str, item)) for item in value)
 
 
 def _table(path: Path, delimiter: str, encoding: str) -> Iterator[Row]:

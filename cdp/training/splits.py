@@ -1,0 +1,76 @@
+"""Multi-query conditions of one query set: the first M queries of each document, and how a fixed number of pairs can be
+split into documents and queries per document.
+
+Conditions are nested: fewer queries per document are the first ones of more, fewer documents the first ones too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.errors import InputError
+
+MOST_PER_DOC = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """``documents`` × ``per_doc`` pairs; ``problem`` says why it is not possible, empty where it is."""
+
+    documents: int
+    per_doc: int
+    problem: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.documents:,} × {self.per_doc}"
+
+
+def pairs_of(counts: NDArray[np.int64], per_doc: int | None = None, max_documents: int | None = None) -> int:
+    """How many pairs the first ``per_doc`` queries of the first ``max_documents`` documents are.
+
+    ``counts`` (n_documents,) are the queries of each document, in order, none of them zero.
+    """
+    kept = counts[:max_documents]
+    return int((kept if per_doc is None else np.minimum(kept, per_doc)).sum())
+
+
+def split(counts: NDArray[np.int64], pairs: int, per_doc: int) -> Split:
+    """``pairs`` pairs as the first ``pairs / per_doc`` documents with ``per_doc`` queries each, if that is possible."""
+    documents, rest = divmod(pairs, per_doc)
+    if rest:
+        return Split(documents, per_doc, f"{pairs:,} pairs cannot be shared out by {per_doc} queries per document")
+    if documents < 2:
+        noun = "document has" if documents == 1 else "documents have"
+        return Split(documents, per_doc, f"{documents} {noun} no other document to learn from")
+    if documents > len(counts):
+        noun = "document" if len(counts) == 1 else "documents"
+        return Split(documents, per_doc, f"it takes {documents:,} documents, and there are {len(counts):,} {noun}")
+    short = int((counts[:documents] < per_doc).sum())
+    if short:
+        noun = "has" if short == 1 else "have"
+        return Split(
+            documents, per_doc, f"{short:,} of the first {documents:,} documents {noun} fewer than {per_doc} queries"
+        )
+    return Split(documents, per_doc)
+
+
+def splits(counts: NDArray[np.int64], pairs: int) -> list[Split]:
+    """Every Q/Doc from 1 to 20 at this number of pairs, possible or not; those that ``pairs`` is a multiple of."""
+    return [split(counts, pairs, m) for m in range(1, MOST_PER_DOC + 1) if pairs % m == 0]
+
+
+def chosen(counts: NDArray[np.int64], pairs: int, per_doc: int) -> Split:
+    """The split of this Q/Doc. InputError where it is impossible, naming those that are possible."""
+    found = split(counts, pairs, per_doc)
+    if found.problem:
+        possible = ", ".join(str(s) for s in splits(counts, pairs) if not s.problem)
+        raise InputError(
+            f"{pairs:,} pairs at Q/Doc {per_doc} are not possible: {found.problem}.",
+            hint=f"Possible at {pairs:,} pairs: {possible}."
+            if possible
+            else f"No Q/Doc gives {pairs:,} pairs here: the set has {int(counts.sum()):,} queries.",
+        )
+    return found
