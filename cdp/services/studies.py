@@ -14,10 +14,10 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError, InputError
 from cdp.jobs import JobView
-from cdp.services import access, devices, queries
+from cdp.services import access, devices, queries, synthesis
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
-from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, generation, measured_speeds
+from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import benchmark_names
 from cdp.studies.sources import counted
@@ -168,9 +168,16 @@ def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], l
                 found.append(counted(workspace, Source(method, method, made.id)))
             else:
                 found.append(Source(method, method, "", "", n_documents))
-                words = float(manifest.words.median) * 6.0
-                missing.append(generation(method, config.generator, n_documents, words, most))
+                missing.append(_generation(workspace, config, method))
     return found, missing
+
+
+def _generation(workspace: Workspace, config: StudyConfig, method: str) -> Generation:
+    """What it takes to have the queries of a method written, counted on a sample of the documents."""
+    if config.generator != "openai":
+        return Generation(method, config.generator)
+    found = synthesis.estimate(workspace, _synthesis(config, method))
+    return Generation(method, config.generator, found.requests, found.input_tokens, found.output_tokens, found.cost)
 
 
 def _label(query_set: QuerySet, taken: Sequence[Source]) -> str:

@@ -15,6 +15,7 @@ from cdp.synthesis import batch, exports, pricing, query_sets
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
 from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable
+from cdp.synthesis.pricing import dollars as dollars
 from cdp.workspace import Workspace, read_json_or_none
 
 BATCH_FORMAT = "openai-batch"

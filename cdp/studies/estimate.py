@@ -14,11 +14,6 @@ from typing import Any
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, conditions
 
-PROMPT_TOKENS = 350
-TOKENS_PER_QUERY = 22
-CHARACTERS_PER_TOKEN = 4.5
-"""Rough sizes of an instruction, of one query and of a token, for an estimate of an LLM's work."""
-
 MODEL_LOAD_S = 0.7
 
 
@@ -37,13 +32,15 @@ DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0, me
 
 @dataclass(frozen=True, slots=True)
 class Generation:
-    """Queries that a study has to have written first: one request per document."""
+    """Queries that a study has to have written first. ``cost`` in US dollars: 0 without an LLM, None for a model that
+    the price table lacks."""
 
     method: str
     generator: str
-    requests: int
-    input_tokens: int
-    output_tokens: int
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = 0.0
 
 
 @dataclass(frozen=True)
@@ -129,14 +126,6 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
             pairs.setdefault(name, []).append(seen / training["seconds"])
             texts.setdefault(name, []).append(n / sum(took))
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
-
-
-def generation(method: str, generator: str, n_documents: int, characters: float, per_doc: int) -> Generation:
-    """What it takes to have ``per_doc`` queries written for each document of a corpus."""
-    if generator != "openai":
-        return Generation(method, generator, 0, 0, 0)
-    tokens = n_documents * (PROMPT_TOKENS + characters / CHARACTERS_PER_TOKEN)
-    return Generation(method, generator, n_documents, round(tokens), n_documents * per_doc * TOKENS_PER_QUERY)
 
 
 def _notes(

@@ -9,6 +9,7 @@ from cdp.studies.estimate import StudyPlan
 from cdp.studies.findings import signed
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.report import Row, StudyReport
+from cdp.synthesis.pricing import dollars
 
 
 def plan_text(plan: StudyPlan) -> str:
@@ -40,7 +41,8 @@ def plan_text(plan: StudyPlan) -> str:
     ]
     for made in plan.generations:
         cost = (
-            f"{made.requests:,} requests, about {made.input_tokens:,} tokens in and {made.output_tokens:,} out"
+            f"{made.requests:,} requests, about {made.input_tokens:,} tokens in and {made.output_tokens:,} out, "
+            + ("the model has no price" if made.cost is None else dollars(made.cost))
             if made.requests
             else "no LLM, no cost"
         )

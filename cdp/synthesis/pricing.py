@@ -62,6 +62,13 @@ class Estimate:
     seconds: float | None
 
 
+def dollars(value: float | None) -> str:
+    """``$1.23``, with more digits where it is little; a dash where nobody knows."""
+    if value is None:
+        return "–"
+    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
+
+
 def price_file(workspace: Workspace) -> Path:
     """The price table in use: the workspace's own, once it was edited, else the one that comes with the program."""
     own = workspace.root / "prices.json"

@@ -11,20 +11,13 @@ from cdp.config import SynthesisConfig
 from cdp.errors import CdpError
 from cdp.services import job_words, synthesis
 from cdp.services.queries import Preview, QuerySet
-from cdp.services.synthesis import Estimate
+from cdp.services.synthesis import Estimate, dollars
 from cdp.ui import access, frame
 from cdp.ui.text import count, md, number
 from cdp.workspace import Workspace
 
 MEASURED = "preview_measured"
 """In the session: what the last preview of a method and model measured, (tokens per query, seconds per request)."""
-
-
-def dollars(value: float | None) -> str:
-    """``$1.23``, with more digits where it is little; a dash where nobody knows."""
-    if value is None:
-        return "–"
-    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
 
 
 def remember(config: SynthesisConfig, found: Mapping[str, Preview]) -> None:

@@ -9,6 +9,7 @@ import streamlit as st
 from cdp.config import SynthesisConfig
 from cdp.services import job_words
 from cdp.services.queries import Preview
+from cdp.services.synthesis import dollars
 from cdp.ui import costs, frame, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
@@ -89,9 +90,9 @@ def cost(workspace: Workspace, found: Mapping[str, tuple[SynthesisConfig, Previe
             "Requests": [preview.usage.get("requests", 0) for _, preview in found.values()],
             "Input tokens": [preview.usage.get("input_tokens", 0) for _, preview in found.values()],
             "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in found.values()],
-            "This preview": [costs.dollars(preview.cost) for _, preview in found.values()],
-            "Whole corpus": [costs.dollars(estimate.cost) for estimate in estimates.values()],
-            "As a batch": [costs.dollars(estimate.batch_cost) for estimate in estimates.values()],
+            "This preview": [dollars(preview.cost) for _, preview in found.values()],
+            "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
+            "As a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
             "Time": [
                 "–" if estimate.seconds is None else job_words.duration(estimate.seconds)
                 for estimate in estimates.values()

@@ -10,6 +10,7 @@ import streamlit as st
 from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
 from cdp.services.studies import StudyConfig, StudyPlan
+from cdp.services.synthesis import dollars
 from cdp.ui import access, clone, command, forms, navigation, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
@@ -135,6 +136,9 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         if plan.generations:
             requests = sum(g.requests for g in plan.generations)
             st.metric("LLM requests first", f"{requests:,}", width="content")
+            costs = [g.cost for g in plan.generations if g.cost is not None]
+            if requests and len(costs) == len(plan.generations):
+                st.metric("They cost", dollars(sum(costs)), width="content")
     _pairs(plan)
     for note in plan.notes:
         st.caption(f":material/info: {md(note)}")

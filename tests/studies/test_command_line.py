@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from cdp.cli import main
+from cdp.config import SynthesisConfig
 from cdp.errors import InputError
-from cdp.services import demo, studies
+from cdp.services import demo, studies, synthesis
 from cdp.studies import ready_made
 from cdp.workspace import Workspace
 
@@ -53,7 +54,13 @@ def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
     config = studies.read_plan("single-query", {"generator": "openai"})
     found = studies.plan(loaded, config)
     assert [(g.method, g.requests) for g in found.generations] == [("diverse", 96), ("paraphrase", 96)]
-    assert all(g.input_tokens > 96 * 350 and g.output_tokens == 96 * 5 * 22 for g in found.generations)
+    alone = synthesis.estimate(loaded, SynthesisConfig(corpus=config.corpus, method="diverse", generator="openai"))
+    assert alone.cost is not None
+    assert (found.generations[0].input_tokens, found.generations[0].cost) == (alone.input_tokens, alone.cost)
+    assert synthesis.dollars(alone.cost) in studies.plan_text(found)
+    unpriced = studies.plan(loaded, studies.read_plan("single-query", {"generator": "openai", "model": "mine"}))
+    assert [g.cost for g in unpriced.generations] == [None, None]
+    assert "the model has no price" in studies.plan_text(unpriced)
 
 
 @pytest.mark.parametrize(

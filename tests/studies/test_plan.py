@@ -9,7 +9,7 @@ import pytest
 
 from cdp.errors import ConfigError, InputError
 from cdp.studies import Source, StudyConfig, conditions, read_plan, ready_made
-from cdp.studies.estimate import Speed, estimate, generation
+from cdp.studies.estimate import Speed, estimate
 from cdp.studies.plan import benchmark_names, documents_at, training_config
 
 HUMAN = Source("human", "human", "set", "", 100, (100, 60, 20))
@@ -145,11 +145,3 @@ def test_what_the_plan_warns_of() -> None:
     same = [{**b, "cw": 8.0, "name": n} for n, b in zip("abc", [*BENCHMARKS, BENCHMARKS[0]], strict=True)]
     found = estimate(plan(), [HUMAN], same, epochs={"static-minilm": 3}, speeds={})
     assert any("same CW" in note for note in found.notes)
-
-
-def test_only_an_llm_costs_tokens() -> None:
-    assert generation("diverse", "template", 100, 500, 5).requests == 0
-    llm = generation("diverse", "openai", 100, 900, 5)
-    assert llm.requests == 100
-    assert llm.input_tokens > 100 * 200
-    assert llm.output_tokens == 100 * 5 * 22
