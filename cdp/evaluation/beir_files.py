@@ -7,18 +7,23 @@ TREC's four columns (``query 0 document grade``, any white space) are read as we
 
 from __future__ import annotations
 
+import bisect
 import hashlib
+import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.seen import SeenIds
 from cdp.corpus.sources import Budget, Source
 from cdp.errors import SHOWN_PROBLEMS, InputError
 from cdp.records import Document
+
+T = TypeVar("T")
 
 UNPACKED_LIMIT = 1 << 40
 """Bytes a compressed file may unpack to: 1 TB, more than any public benchmark."""
@@ -34,8 +39,8 @@ class Problems:
 
     def add(self, line: int, what: str) -> None:
         self.count += 1
-        if len(self.first) < SHOWN_PROBLEMS:
-            self.first.append((line, what))
+        bisect.insort(self.first, (line, what))
+        del self.first[SHOWN_PROBLEMS:]
 
     def raise_if_any(self, hint: str) -> None:
         """InputError for everything that was added; a single problem carries its line."""
@@ -72,9 +77,33 @@ class Entry:
     fields: dict[str, Any]
 
 
+BATCH = 4096
+"""Lines whose ids are looked up together."""
+
+
 def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
-    """The usable lines of a JSONL file; the others go to ``problems``."""
-    seen: dict[str, int] = {}
+    """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
+    seen = SeenIds()
+    for batch in batched(_read_entries(path, problems), BATCH):
+        ids, lines = [entry.id for entry in batch], [entry.line for entry in batch]
+        earlier = seen.add(ids, lines, [0] * len(batch))
+        for i, entry in enumerate(batch):
+            if i in earlier:
+                place = earlier[i].place
+                problems.add(entry.line, f"The id {entry.id!r} was already used in line {place}.")
+            else:
+                yield entry
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of ``size`` items, the last one shorter."""
+    iterator = iter(items)
+    while batch := list(itertools.islice(iterator, size)):
+        yield batch
+
+
+def _read_entries(path: Path, problems: Problems) -> Iterator[Entry]:
+    """The lines of a JSONL file that have an id and a text."""
     for number, line in lines_of(path):
         if line is None:
             problems.add(number, "The line is too long to be read.")
@@ -94,32 +123,33 @@ def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
             problems.add(number, 'There is no "_id".')
         elif not isinstance(fields.get("text"), str):
             problems.add(number, f'{identifier!r} has no "text".')
-        elif identifier in seen:
-            problems.add(number, f"The id {identifier!r} was already used in line {seen[identifier]}.")
         else:
-            seen[identifier] = number
             yield Entry(number, identifier, fields)
 
 
+_SHOWN_EMPTY = 3
 _JSONL_HINT = "Correct the file: one JSON object per line, with an _id of its own and a text."
 
 
-def read_corpus(path: Path) -> tuple[list[Document], list[str]]:
-    """All documents and warnings. InputError naming every bad line, and for a file without documents."""
-    problems, documents, empty = Problems(path.name), [], []
+def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Document]:
+    """The documents one after the other; what is odd about them goes to ``warnings`` after the last one.
+
+    InputError after the last one, naming every bad line, or for a file without documents.
+    """
+    problems, n, n_empty, empty = Problems(path.name), 0, 0, []
     for entry in _entries(path, problems):
         title = entry.fields.get("title")
         document = Document(entry.id, entry.fields["text"], title if isinstance(title, str) else "")
-        documents.append(document)
+        n += 1
         if not document.content.strip():
-            empty.append(entry.id)
+            n_empty += 1
+            empty += [entry.id] if n_empty <= _SHOWN_EMPTY else []
+        yield document
     problems.raise_if_any(_JSONL_HINT)
-    if not documents:
+    if not n:
         raise InputError("There is no document in it.", hint=_JSONL_HINT, file=path.name)
-    warnings = []
-    if empty:
-        warnings.append(f"{len(empty):,} documents have neither title nor text (first: {', '.join(empty[:3])}).")
-    return documents, warnings
+    if n_empty and warnings is not None:
+        warnings.append(f"{n_empty:,} documents have neither title nor text (first: {', '.join(empty)}).")
 
 
 @dataclass(frozen=True)

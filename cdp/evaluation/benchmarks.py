@@ -3,19 +3,23 @@
 ::
 
     corpus.jsonl[.gz]   queries.jsonl[.gz]   qrels/<split>.tsv      and, as a courtesy, SOURCE.md or README.md
+
+A benchmark that was downloaded or sampled has a ``manifest.json`` beside them (see ``manifests``) with its source and
+what its protocol asks for.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdp.errors import InputError
-from cdp.evaluation.beir_files import Judgments, QueryLine, digest_of, read_corpus, read_qrels, read_queries
-from cdp.records import Document
+from cdp.evaluation import manifests
+from cdp.evaluation.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
+from cdp.evaluation.manifests import Manifest
 
 _LAYOUT = "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
 _QRELS_ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
@@ -29,8 +33,10 @@ class Benchmark:
     ``documents`` holds what is encoded (title, space, text) in the order of the corpus file, ``queries`` the texts of
     the judged queries in the order of the queries file. ``qrels`` {query: {document: grade}} names no other query; a
     document may be missing from the corpus only where ``allow_unknown`` was asked for. ``excluded`` {query: documents}
-    are never retrieved for that query. ``hash`` covers the whole benchmark: documents, queries and the judgments of
-    all its splits; ``documents_hash`` covers the documents' texts alone, so that equal texts share embeddings.
+    are never retrieved for that query. ``relevant_from`` is the lowest grade that the binary measures count as relevant
+    (2 for TREC-DL); NDCG uses every grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of
+    all its splits, and what its protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal
+    texts share embeddings.
     """
 
     name: str
@@ -46,6 +52,7 @@ class Benchmark:
     documents_hash: str
     licence: str = ""
     warnings: tuple[str, ...] = ()
+    relevant_from: int = 1
 
     @property
     def n_documents(self) -> int:
@@ -63,13 +70,26 @@ class Benchmark:
         return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
 
 
+class _TextsHash:
+    """SHA-256 of texts in order; the boundaries between them count."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self._digest.update(b"%d:" % len(data))
+        self._digest.update(data)
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
 def texts_hash(texts: Iterable[str]) -> str:
     """Hex SHA-256 of texts in order; the boundaries between them count."""
-    digest = hashlib.sha256()
+    digest = _TextsHash()
     for text in texts:
-        data = text.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(data))
-        digest.update(data)
+        digest.add(text)
     return digest.hexdigest()
 
 
@@ -114,14 +134,45 @@ def pick_split(name: str, splits: Sequence[str], split: str) -> str:
 
 @dataclass(frozen=True)
 class Parts:
-    """The files of a benchmark as they were read, before a split is chosen."""
+    """The files of a benchmark as they were read, before a split is chosen. ``texts`` are what is encoded."""
 
     folder: Path
-    documents: list[Document]
+    document_ids: list[str]
+    texts: list[str]
     queries: dict[str, QueryLine]
     qrels: dict[str, Path]
     hash: str
+    documents_hash: str
+    manifest: Manifest
     warnings: tuple[str, ...]
+
+
+class ContentHash:
+    """The hash of a whole benchmark, fed with its documents one by one, so that none has to be held."""
+
+    def __init__(self) -> None:
+        self._ids = _TextsHash()
+        self._texts = _TextsHash()
+
+    def add(self, document_id: str, text: str) -> None:
+        self._ids.add(document_id)
+        self._texts.add(text)
+
+    @property
+    def documents(self) -> str:
+        """Hex SHA-256 of the documents' texts alone, as ``texts_hash`` gives it."""
+        return self._texts.hexdigest()
+
+    def of(self, queries: Mapping[str, QueryLine], qrels: Mapping[str, Path], manifest: Manifest) -> str:
+        """The hash of all: documents, queries, judgments, and what the protocol asks for."""
+        digest = hashlib.sha256(f"{self._ids.hexdigest()}{self._texts.hexdigest()}".encode())
+        for texts in (
+            (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
+            (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
+            *((manifest.protocol,) if manifest.protocol else ()),
+        ):
+            digest.update(texts_hash(texts).encode())
+        return digest.hexdigest()
 
 
 def read_parts(folder: Path | str) -> Parts:
@@ -129,16 +180,17 @@ def read_parts(folder: Path | str) -> Parts:
     folder = Path(folder).expanduser()
     qrels = qrels_files(folder)
     queries = read_queries(part(folder, "queries"))
-    documents, warnings = read_corpus(part(folder, "corpus"))
-    digest = hashlib.sha256()
-    for texts in (
-        (document.id for document in documents),
-        (document.content for document in documents),
-        (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
-        (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
-    ):
-        digest.update(texts_hash(texts).encode())
-    return Parts(folder, documents, queries, qrels, digest.hexdigest(), tuple(warnings))
+    manifest = manifests.read(folder)
+    ids: list[str] = []
+    texts: list[str] = []
+    warnings: list[str] = []
+    content = ContentHash()
+    for document in iter_corpus(part(folder, "corpus"), warnings):
+        ids.append(document.id)
+        texts.append(document.content)
+        content.add(document.id, texts[-1])
+    whole = content.of(queries, qrels, manifest)
+    return Parts(folder, ids, texts, queries, qrels, whole, content.documents, manifest, tuple(warnings))
 
 
 def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool = False) -> Benchmark:
@@ -156,32 +208,63 @@ def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool =
 
 def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchmark:
     """One split of a benchmark that was read. Raises as ``load_benchmark`` does."""
-    judgments, lines = read_qrels(parts.qrels[split]), parts.queries
-    document_ids = [document.id for document in parts.documents]
-    known = set(document_ids)
-    warnings = [*parts.warnings]
-    warnings += _check_known("query", judgments, judgments.query_lines, lines, allow_unknown)
-    warnings += _check_known("document", judgments, judgments.document_lines, known, allow_unknown)
-    if judgments.repeated:
-        warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
-    query_ids = [query for query in lines if query in judgments.grades]
-    qrels = {query: judgments.grades[query] for query in query_ids}
-    excluded, notes = _exclusions(query_ids, lines, qrels, known)
-    texts = [document.content for document in parts.documents]
+    manifest, known = parts.manifest, set(parts.document_ids)
+    judged = judged_split(parts.queries, parts.qrels[split], known, manifest, allow_unknown=allow_unknown)
+    excluded, notes = exclusions(judged.query_ids, parts.queries, judged.qrels, known, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
         folder=parts.folder,
         split=split,
-        document_ids=document_ids,
-        documents=texts,
-        query_ids=query_ids,
-        queries=[lines[query].text for query in query_ids],
-        qrels=qrels,
+        document_ids=parts.document_ids,
+        documents=parts.texts,
+        query_ids=judged.query_ids,
+        queries=[parts.queries[query].text for query in judged.query_ids],
+        qrels=judged.qrels,
         excluded=excluded,
         hash=parts.hash,
-        documents_hash=texts_hash(texts),
+        documents_hash=parts.documents_hash,
         licence=licence_note(parts.folder),
-        warnings=(*warnings, *notes),
+        warnings=(*parts.warnings, *judged.warnings, *notes, *subset_note(manifest)),
+        relevant_from=manifest.relevant_from,
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The judgments of one split that can be used: its queries in the order of the queries file, and what is odd."""
+
+    query_ids: list[str]
+    qrels: dict[str, dict[str, int]]
+    warnings: tuple[str, ...]
+
+
+def judged_split(
+    queries: Mapping[str, QueryLine],
+    file: Path,
+    known: Container[str],
+    manifest: Manifest,
+    *,
+    allow_unknown: bool = False,
+) -> Judged:
+    """Read one split's judgments and check them against the queries and the ``known`` documents' ids."""
+    judgments = read_qrels(file)
+    allowed = allow_unknown or manifest.allow_unknown
+    warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
+    warnings += _check_known("document", judgments, judgments.document_lines, known, allowed)
+    if judgments.repeated:
+        warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
+    query_ids = [query for query in queries if query in judgments.grades]
+    return Judged(query_ids, {query: judgments.grades[query] for query in query_ids}, tuple(warnings))
+
+
+def subset_note(manifest: Manifest) -> tuple[str, ...]:
+    """What has to be said wherever a score on a subset is shown; nothing for a whole benchmark."""
+    subset = manifest.subset
+    if subset is None:
+        return ()
+    return (
+        f"This is a subset of {subset.of} ({subset.queries:,} queries, {subset.documents:,} documents): "
+        "scores on it are higher than on the whole benchmark.",
     )
 
 
@@ -204,18 +287,22 @@ def _check_known(
     return [f"{judgments.file}: {sentence}"]
 
 
-def _exclusions(
-    query_ids: list[str], lines: dict[str, QueryLine], qrels: dict[str, dict[str, int]], known: set[str]
+def exclusions(
+    query_ids: list[str],
+    lines: Mapping[str, QueryLine],
+    qrels: Mapping[str, Mapping[str, int]],
+    known: Container[str],
+    self_match: bool | None,
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """What each query must not retrieve: the documents its line excludes, and the document with its own id.
 
-    Where a query's own id is judged relevant for it, ids of queries and documents are equal by accident, so nothing is
-    left out for that reason in the whole benchmark.
+    ``self_match`` says what equal ids mean; where it is None, they mean nothing in the whole benchmark if a query's own
+    id is judged relevant for it.
     """
-    same = [query for query in query_ids if query in known]
+    same = [query for query in query_ids if query in known] if self_match is not False else []
     accident = next((query for query in same if qrels[query].get(query, 0) > 0), None)
     notes = []
-    if accident is not None:
+    if accident is not None and self_match is None:
         notes.append(
             f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
         )
@@ -233,7 +320,10 @@ def notes_file(folder: Path) -> Path | None:
 
 
 def licence_note(folder: Path) -> str:
-    """What the notes of a benchmark say about its licence: the section of that name, else the first line with it."""
+    """A benchmark's licence by its manifest; else what its notes say: the section of that name, or the first line."""
+    manifest = manifests.read(folder)
+    if manifest.licence:
+        return f"{manifest.licence} ({manifest.licence_source})" if manifest.licence_source else manifest.licence
     path = notes_file(folder)
     if path is None:
         return ""

@@ -1,4 +1,7 @@
-"""The benchmarks of a workspace: adding one from a folder or zip, finding one by name, describing it cheaply."""
+"""The benchmarks of a workspace: adding one from a folder or zip, finding one by name, describing it cheaply.
+
+Describing reads everything once as a stream: a collection of millions of passages takes the memory of its judged ids.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +11,27 @@ import os
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cdp.errors import InputError, NotFoundError, WorkspaceError
+from cdp.evaluation import manifests
+from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.evaluation.benchmarks import (
+    ContentHash,
+    exclusions,
+    judged_split,
     licence_note,
     notes_file,
     part,
     pick_split,
     qrels_files,
-    read_parts,
-    split_of,
+    subset_note,
 )
 from cdp.workspace import Workspace, checked_name, folder_size, new_id, read_json_or_none, slug, write_json
 
-_SCHEMA = 1
+_SCHEMA = 2
 UNPACKED_LIMIT = 64 * 2**30
 """A zip that says it unpacks to more than 64 GB is refused."""
 
@@ -36,6 +43,7 @@ class BenchmarkInfo:
     ``n_queries`` counts the queries file, ``judged`` {split: queries judged in it}, ``relevant`` {split: judgments with
     a grade above 0}. ``characters`` is the mean length of a document, ``bytes`` the size on disk. ``content_hash`` is
     the ``hash`` of every ``Benchmark`` loaded from it. ``problem`` says why it cannot be used, and is empty if it can.
+    ``entry`` is its name in the registry, ``subset_of`` the benchmark that it was drawn from; empty if there is none.
     """
 
     name: str
@@ -51,6 +59,9 @@ class BenchmarkInfo:
     licence: str = ""
     warnings: tuple[str, ...] = ()
     problem: str = ""
+    entry: str = ""
+    language: str = ""
+    subset_of: str = ""
 
 
 def choose_split(info: BenchmarkInfo, split: str = "") -> str:
@@ -66,58 +77,89 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
     """
     folder = Path(folder).expanduser()
     state = _state(folder)
-    kept = workspace.benchmarks / ".info" / f"{_key(folder)}.json" if workspace is not None else None
+    kept = _kept(folder, workspace) if workspace is not None else None
     value = read_json_or_none(kept) if kept is not None else None
     if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
         info = value["info"]
         return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
-    found = _described(folder, allow_unknown=True)
-    if kept is not None:
-        with contextlib.suppress(WorkspaceError, OSError):
-            write_json(kept, {"schema": _SCHEMA, "state": state, "info": asdict(found)})
+    found = survey(folder, allow_unknown=True)
+    if workspace is not None:
+        keep(found, folder, workspace)
     return found
 
 
-def _described(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
-    parts = read_parts(folder)
-    judged, relevant, warnings = {}, {}, dict.fromkeys(parts.warnings)
-    for split in parts.qrels:
-        benchmark = split_of(parts, split, allow_unknown=allow_unknown)
-        judged[split] = benchmark.n_queries
-        relevant[split] = sum(grade > 0 for grades in benchmark.qrels.values() for grade in grades.values())
-        warnings |= dict.fromkeys(benchmark.warnings)
+def keep(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
+    """Remember the description of a benchmark as it is now; without a writable disk nothing is kept."""
+    with contextlib.suppress(WorkspaceError, OSError):
+        write_json(_kept(folder, workspace), {"schema": _SCHEMA, "state": _state(folder), "info": asdict(info)})
+
+
+def _kept(folder: Path, workspace: Workspace) -> Path:
+    return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
+
+
+def survey(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
+    """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it."""
+    files, manifest = qrels_files(folder), manifests.read(folder)
+    queries = read_queries(part(folder, "queries"))
+    wanted = {document for path in files.values() for document in read_qrels(path).document_lines}
+    known: set[str] = set()
+    content, warnings = ContentHash(), list[str]()
+    n = characters = 0
+    for document in iter_corpus(part(folder, "corpus"), warnings):
+        text = document.content
+        content.add(document.id, text)
+        n, characters = n + 1, characters + len(text)
+        if document.id in wanted:
+            known.add(document.id)
+    judged, relevant = {}, {}
+    for split, path in files.items():
+        found = judged_split(queries, path, known, manifest, allow_unknown=allow_unknown)
+        judged[split] = len(found.query_ids)
+        relevant[split] = sum(grade > 0 for grades in found.qrels.values() for grade in grades.values())
+        notes = exclusions(found.query_ids, queries, found.qrels, known, manifest.self_match)[1]
+        warnings += [*found.warnings, *notes]
     return BenchmarkInfo(
         name=folder.resolve().name,
         folder=str(folder),
-        n_documents=len(parts.documents),
-        n_queries=len(parts.queries),
-        splits=tuple(parts.qrels),
+        n_documents=n,
+        n_queries=len(queries),
+        splits=tuple(files),
         judged=judged,
         relevant=relevant,
-        characters=sum(len(document.content) for document in parts.documents) / len(parts.documents),
+        characters=characters / n,
         bytes=folder_size(folder),
-        content_hash=parts.hash,
+        content_hash=content.of(queries, files, manifest),
         licence=licence_note(folder),
-        warnings=tuple(warnings),
+        warnings=(*dict.fromkeys(warnings), *subset_note(manifest)),
+        entry=manifest.entry,
+        language=manifest.language,
+        subset_of=manifest.subset.of if manifest.subset else "",
     )
 
 
 def _state(folder: Path) -> list[list[Any]]:
     """Name, size and time of change of each file that counts: equal as long as nothing was written to them."""
     files = [part(folder, "corpus"), part(folder, "queries"), *qrels_files(folder).values()]
-    notes = notes_file(folder)
     found = []
-    for path in [*files, notes] if notes else files:
+    for path in [*files, *_courtesies(folder)]:
         state = path.stat()
         found.append([str(path.relative_to(folder)), state.st_size, state.st_mtime_ns])
     return found
+
+
+def _courtesies(folder: Path) -> list[Path]:
+    """The notes and the manifest of a benchmark, as far as it has them."""
+    notes, manifest = notes_file(folder), folder / manifests.NAME
+    return [*([notes] if notes else []), *([manifest] if manifest.is_file() else [])]
 
 
 def _key(folder: Path) -> str:
     return hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _names(workspace: Workspace) -> list[str]:
+def names(workspace: Workspace) -> list[str]:
+    """The names of the workspace's benchmarks, sorted."""
     if not workspace.benchmarks.is_dir():
         return []
     return sorted(p.name for p in workspace.benchmarks.iterdir() if p.is_dir() and not p.name.startswith("."))
@@ -126,7 +168,7 @@ def _names(workspace: Workspace) -> list[str]:
 def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
     """The workspace's benchmarks by name. One that cannot be used stands there with its problem."""
     found = []
-    for name in _names(workspace):
+    for name in names(workspace):
         folder = workspace.benchmarks / name
         try:
             found.append(describe(folder, workspace))
@@ -137,7 +179,7 @@ def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
 
 def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     """The folder of a benchmark, by its name in the workspace or by a path. NotFoundError names those there are."""
-    known = _names(workspace)
+    known = names(workspace)
     if name_or_folder in known:
         return workspace.benchmarks / name_or_folder
     if name_or_folder.strip():
@@ -161,7 +203,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, all
     incoming = workspace.benchmarks / f".incoming-{new_id('benchmark')}"
     try:
         with _folder_of(source, incoming) as folder:
-            checked = _described(folder, allow_unknown=allow_unknown)
+            checked = _checked(folder, source, allow_unknown)
             target = workspace.benchmarks / name
             if target.exists():
                 if describe(target, workspace).content_hash == checked.content_hash:
@@ -172,6 +214,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, all
             copy = incoming / "copy"
             _copy(folder, copy)
             os.rename(copy, target)
+            keep(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
     finally:
@@ -179,18 +222,28 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, all
     return name
 
 
+def _checked(folder: Path, source: Path, allow_unknown: bool) -> BenchmarkInfo:
+    """Read and check every split; what is wrong is told of the ``source`` that was given, not of where it lies now."""
+    try:
+        return survey(folder, allow_unknown=allow_unknown)
+    except InputError as error:
+        if folder == source:
+            raise
+        message = error.message.replace(str(folder), source.name)
+        raise InputError(message, hint=error.hint) from error
+
+
 def remove_benchmark(name: str, workspace: Workspace) -> None:
     """Delete a benchmark from the workspace. NotFoundError if it is not there."""
-    if name not in _names(workspace):
-        raise NotFoundError("benchmark", name, known=_names(workspace))
+    if name not in names(workspace):
+        raise NotFoundError("benchmark", name, known=names(workspace))
     shutil.rmtree(workspace.benchmarks / name)
 
 
 def _copy(folder: Path, target: Path) -> None:
     """The files that make the benchmark, and its notes; nothing else that lies beside them."""
     (target / "qrels").mkdir(parents=True)
-    notes = notes_file(folder)
-    for path in [part(folder, "corpus"), part(folder, "queries"), *([notes] if notes else [])]:
+    for path in [part(folder, "corpus"), part(folder, "queries"), *_courtesies(folder)]:
         shutil.copyfile(path, target / path.name)
     for path in qrels_files(folder).values():
         shutil.copyfile(path, target / "qrels" / path.name)

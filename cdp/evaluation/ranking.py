@@ -36,7 +36,10 @@ def in_trec_order(benchmark: Benchmark, found: np.ndarray, scores: np.ndarray) -
 
 
 def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dict[str, np.ndarray], int]:
-    """(mean of each measure, {measure: value per query}, judged queries for which nothing was retrieved)."""
+    """(mean of each measure, {measure: value per query}, judged queries for which nothing was retrieved).
+
+    NDCG takes every grade above 0 as a gain; the other measures count those from the benchmark's ``relevant_from`` on.
+    """
     needed = {document for grades in benchmark.qrels.values() for document in grades}
     numbers = {document: i for i, document in enumerate(benchmark.document_ids) if document in needed}
     pairs = [
@@ -47,5 +50,10 @@ def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dic
     ]
     query, document, grade = np.array(pairs, np.int64).reshape(-1, 3).T
     ranks = from_ranking(ranking.documents, benchmark.query_ids, query, document, grade)
-    per_query = measures.compute(ranks, measures.within(ranking.documents.shape[1]))
+    names = measures.within(ranking.documents.shape[1])
+    per_query = measures.compute(ranks, names)
+    if benchmark.relevant_from > 1:
+        enough = grade >= benchmark.relevant_from
+        strict = from_ranking(ranking.documents, benchmark.query_ids, query[enough], document[enough], grade[enough])
+        per_query |= measures.compute(strict, [name for name in names if measures.parse(name)[0] != "ndcg"])
     return {name: float(values.mean()) for name, values in per_query.items()}, per_query, ranks.absent

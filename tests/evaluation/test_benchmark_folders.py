@@ -225,6 +225,18 @@ def test_a_zip_with_one_folder_in_it(folder: Path, workspace: Workspace, tmp_pat
     assert load_benchmark(resolve_benchmark("packed", workspace)).hash == load_benchmark(folder).hash
 
 
+def test_what_a_zip_lacks_is_told_of_the_zip(folder: Path, workspace: Workspace, tmp_path: Path) -> None:
+    archive = tmp_path / "packed.zip"
+    for left_out in ("corpus.jsonl", "qrels/test.tsv"):
+        with zipfile.ZipFile(archive, "w") as file:
+            for name in {"corpus.jsonl", "queries.jsonl", "qrels/test.tsv"} - {left_out}:
+                file.write(folder / name, f"inner/{name}")
+        with pytest.raises(InputError) as caught:
+            add_benchmark(archive, workspace)
+        assert str(caught.value).startswith("packed.zip has no ")
+        assert ".incoming" not in str(caught.value)
+
+
 def test_a_name_that_is_taken_by_other_content_is_refused(folder: Path, workspace: Workspace, tmp_path: Path) -> None:
     add_benchmark(folder, workspace, "mine")
     other = write_benchmark(tmp_path / "other", queries=QUERIES[:1], qrels={"test": "q1\td1\t1\n"})
