@@ -14,8 +14,8 @@ from pathlib import Path
 
 from cdp import __version__
 from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, followed, say, settings, started
-from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started
+from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.workspace import Workspace
 
@@ -188,25 +188,7 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {**facts, **show.plain(answer)}, show.recommendation(found.name, answer))
 
 
-# train, evaluate, results
-
-
-def train(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs, training
-
-    config = TrainingConfig.from_dict(
-        {**settings(a), "query_set": a.query_set, "retriever": a.retriever, "weighting": a.weighting}
-    )
-    wanted = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
-    begun = training.start(workspace, config, benchmarks=wanted)
-    code = started(workspace, a, begun.job_id)
-    interrupted = jobs.show(workspace, begun.job_id, with_size=False).active
-    for job_id in begun.evaluations:
-        if a.wait and not interrupted:
-            code = max(code, followed(workspace, job_id))
-        else:
-            print(f"also queued: {job_id}", file=sys.stderr)
-    return code
+# evaluate, results
 
 
 def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -7,7 +7,8 @@ import functools
 import importlib
 from typing import Any
 
-from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig, TrainingConfig
+from cdp.cli.training_options import training_commands
+from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
 SET = (
     "--set",
@@ -245,26 +246,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--documents", {"type": int, "default": None, "help": "documents that there are"}),
             ],
         ),
-        "train": (
-            "train",
-            "train a retriever, as a job",
-            [
-                ("query_set", {"help": "the query set to train on"}),
-                ("--retriever", _choice(TrainingConfig, "retriever")),
-                ("--weighting", _choice(TrainingConfig, "weighting")),
-                (
-                    "--evaluate",
-                    {
-                        "action": "append",
-                        "default": [],
-                        "metavar": "BENCHMARK[:SPLIT]",
-                        "help": "evaluate before and after on this benchmark; repeatable",
-                    },
-                ),
-                SET,
-                WAIT,
-            ],
-        ),
+        **training_commands(_choice, one_id, SET, WAIT, NAME),
         "evaluate": (
             "evaluate",
             "evaluate a retriever on a benchmark, as a job",
@@ -351,6 +333,7 @@ GROUPS = {
     "results": "evaluations",
     "principle": "statistics of the published evidence",
     "published": "the paper's tables and figures",
+    "sweep": "learning rates",
     "study": "the paper's experiment on one's own data",
     "jobs": "background jobs",
     "catalog": "the DuckDB catalogue",

@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cdp import catalog, jobs
 from cdp.config import TrainingConfig
-from cdp.errors import InputError
+from cdp.errors import InputError, ModelError
+from cdp.jobs.launchers import python_path
 from cdp.services import access, commands, devices, evaluation, kept
 from cdp.synthesis import query_sets
+from cdp.synthesis.query_sets import QuerySet
+from cdp.training.licences import licence_notes
 from cdp.training.pairs import BatchOrder
+from cdp.training.plan import Measured, estimate, measured_from, order_notes
+from cdp.training.plan import Plan as WholePlan
 from cdp.training.retrievers import PRESETS, Default, resolve
 from cdp.training.settings import complete
+from cdp.training.splits import Split, chosen, pairs_of, splits
 from cdp.workspace import Workspace
 
 WORKER = "cdp.training.worker"
+LONGEST_MEASUREMENT_S = 900.0
 
 
 @dataclass(frozen=True)
@@ -30,13 +46,31 @@ class RetrieverChoice:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a training would do: pairs, documents, steps, the settings with every default filled in, what to know."""
+    """What a training would do, from the query set alone: pairs, documents, steps, the settings with every default
+    filled in, whose terms apply, what to know."""
 
     pairs: int
     documents: int
     steps: int
+    query_set: QuerySet
     settings: TrainingConfig
+    licences: dict[str, str]
     notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a training would do and take, with everything read and a few steps measured. ``seconds`` from the start to
+    the model, on one process, without evaluations; ``command`` starts it."""
+
+    plan: WholePlan
+    measured: Measured
+    seconds: float
+    command: str
+
+    @property
+    def fits(self) -> bool:
+        return self.measured.fits
 
 
 @dataclass(frozen=True)
@@ -64,41 +98,137 @@ def defaults(workspace: Workspace, retriever: str) -> dict[str, Default]:
     return dict(resolve(retriever, workspace).defaults)
 
 
-def _pairs(workspace: Workspace, query_set: str, config: TrainingConfig) -> tuple[int, int]:
-    """How many pairs a training takes from a query set, and from how many documents."""
-    documents = pairs = 0
-    for line in query_sets.iter_lines(workspace, query_set):
-        if config.max_documents is not None and documents >= config.max_documents:
-            break
-        n = sum(1 for query in line["queries"][: config.per_doc] if query.strip())
-        pairs += n
-        documents += n > 0
-    return pairs, documents
+def in_order(known: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
+    """Query sets with the likeliest to train on first: of the corpus that is looked at (or of the newest set's), what
+    an LLM or people wrote before a template's, reasoned forms last, diverse before others; then the newest.
+
+    ``known`` is newest first.
+    """
+    at = corpus if any(q.corpus_id == corpus for q in known) else known[0].corpus_id if known else ""
+    return sorted(
+        known,
+        key=lambda q: (q.corpus_id != at, q.method == "reasoning", q.generator == "template", q.method != "diverse"),
+    )
+
+
+def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
+    """How many queries each document of a set has, in the set's order, shape (n_documents,), none of them zero.
+
+    The file is read once; the answer is kept in memory for as long as the file stays as it is.
+    """
+
+    def compute() -> NDArray[np.int64]:
+        lines = query_sets.iter_lines(workspace, query_set)
+        counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
+        return counts[counts > 0]
+
+    return kept.of_file(workspace.query_set(query_set) / query_sets.QUERIES, "query counts", compute)
+
+
+def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Split]:
+    """How ``pairs`` training pairs can be split into documents and queries per document, with what is in the way."""
+    return splits(query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id), pairs)
+
+
+def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> TrainingConfig:
+    """``config`` for a fixed number of pairs: as many first documents as its Q/Doc (1 if empty) needs."""
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    found = chosen(query_counts(workspace, query_set.id), pairs, config.per_doc or 1)
+    changes = {"query_set": query_set.id, "per_doc": found.per_doc, "max_documents": found.documents}
+    return TrainingConfig.from_dict({**config.to_dict(), **changes})
 
 
 def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
-    """What a training would do, and with which settings. Nothing is started and no model is loaded."""
+    """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
     retriever = resolve(config.retriever, workspace)
-    settings = complete(config, retriever)
-    pairs, documents = kept.of_file(
-        workspace.query_set(query_set.id) / query_sets.QUERIES,
-        ("pairs", config.per_doc, config.max_documents),
-        lambda: _pairs(workspace, query_set.id, config),
-    )
+    settings = complete(dataclasses.replace(config, query_set=query_set.id), retriever)
+    if query_set.complete and config.per_doc is None and config.max_documents is None:
+        pairs, documents = query_set.n_queries, query_set.n_documents
+    else:
+        counts = query_counts(workspace, query_set.id)
+        pairs = pairs_of(counts, config.per_doc, config.max_documents)
+        documents = len(counts[: config.max_documents])
     if not pairs:
         raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
-    batch_size, epochs = settings.batch_size or pairs, settings.epochs or 1
-    order = BatchOrder(pairs, batch_size, epochs)
-    notes = [f"Licence of the model: {retriever.licence}"] if retriever.licence else []
+    if documents < 2:
+        raise InputError(
+            f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
+            hint="Training needs queries for at least two different documents.",
+        )
+    order = BatchOrder(pairs, settings.batch_size or pairs, settings.epochs or 1)
+    notes = order_notes(order)
     if not query_set.complete:
-        notes.append("The query set is not complete yet: the training takes what is there when it starts.")
-    if batch_size > pairs:
-        noun = "pair" if pairs == 1 else "pairs"
-        notes.append(f"There are only {pairs} {noun}, so every batch holds all of them.")
-    elif order.left_out_per_epoch:
-        notes.append(f"Each epoch leaves out {order.left_out_per_epoch} pairs (others each time): its last batch.")
-    return Plan(pairs, documents, order.steps, settings, notes)
+        notes.insert(0, "The query set is not complete yet: the training takes what is there when it starts.")
+    if config.max_documents is not None and documents < config.max_documents:
+        notes.append(
+            f"The set has {documents:,} documents with queries, fewer than the {config.max_documents:,} asked."
+        )
+    if settings.benchmark:
+        evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
+    licences = licence_notes(settings, retriever, workspace)
+    return Plan(pairs, documents, order.steps, query_set, settings, licences, notes)
+
+
+def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
+    """Read everything and take a few real steps in a process of their own, which is gone afterwards.
+
+    InputError or ConfigError for what is wrong with data and settings; ModelError where the steps themselves failed.
+    """
+    whole = plan(workspace, config)
+    values = TrainingConfig.from_dict({**config.to_dict(), "query_set": whole.query_set.id})
+    environment = {
+        **os.environ,
+        "PYTHONPATH": python_path(os.environ),
+        "CDP_WORKSPACE": str(workspace.root),
+    }
+    command = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
+    try:
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_MEASUREMENT_S)
+    except subprocess.TimeoutExpired:
+        raise ModelError(
+            f"Loading the model and a few steps took longer than {LONGEST_MEASUREMENT_S / 60:.0f} minutes.",
+            hint="Is another job at work? Otherwise use a smaller batch_size.",
+        ) from None
+    if done.returncode < 0:
+        raise ModelError(
+            "The measurement was ended by the system, most often because memory ran out.",
+            hint="Use a smaller batch_size or max_length, or mini_batch (GradCache).",
+        )
+    if done.returncode:
+        said = done.stderr.strip().splitlines()
+        raise InputError(said[-1] if said else f"The measurement ended with exit code {done.returncode}.")
+    record = json.loads(done.stdout.splitlines()[-1])
+    found, measured = WholePlan(**record["plan"]), measured_from(record["measured"])
+    return Preview(found, measured, estimate(found.texts, found.steps, measured), commands.train(config))
+
+
+def label(workspace: Workspace, config: TrainingConfig) -> str:
+    """What a training is called that has no name of its own."""
+    weighting = "" if config.weighting == "none" else f", {config.weighting}"
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    return f"{resolve(config.retriever, workspace).name} on {query_set.name}{weighting}"
+
+
+def submit(
+    workspace: Workspace, config: TrainingConfig, query_set: QuerySet, links: Mapping[str, Any] | None = None
+) -> str:
+    """Submit one training that has been checked; the job's id. ``links`` say what it belongs to."""
+    return jobs.submit(
+        workspace,
+        kind="training",
+        name=config.name or label(workspace, config),
+        module=WORKER,
+        config={**config.to_dict(), "query_set": query_set.id},
+        launcher="accelerate",
+        device=devices.request(config.gpus, ids=config.gpu_ids),
+        inputs={
+            "query_set": query_set.id,
+            "query_set_hash": query_set.content_hash,
+            "corpus": query_set.corpus_id,
+            **(links or {}),
+        },
+    )
 
 
 @access.writes
@@ -114,13 +244,9 @@ def start(
 
     An evaluation of the untrained retriever that is in the results already is not run again.
     """
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    found = plan(workspace, config)
     base = resolve(config.retriever, workspace)
-    checked = TrainingConfig.from_dict({**config.to_dict(), "query_set": query_set.id})
-    plan(workspace, checked)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
-    weighting = "" if checked.weighting == "none" else f", {checked.weighting}"
-    name = checked.name or f"{base.name} on {query_set.name}{weighting}"
     known: list[str] = []
     evaluations: list[str] = []
     if before:
@@ -130,16 +256,7 @@ def start(
                 known.append(there)
             else:
                 evaluations.append(evaluation.start(workspace, wish))
-    job_id = jobs.submit(
-        workspace,
-        kind="training",
-        name=name,
-        module=WORKER,
-        config=checked.to_dict(),
-        launcher="accelerate",
-        device=devices.request(checked.gpus, ids=checked.gpu_ids),
-        inputs={"query_set": query_set.id, "query_set_hash": query_set.content_hash, "corpus": query_set.corpus_id},
-    )
+    job_id = submit(workspace, TrainingConfig.from_dict(config.to_dict()), found.query_set)
     if after:
         evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
     return Started(job_id, evaluations, known)

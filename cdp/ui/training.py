@@ -12,11 +12,22 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.services import commands, devices, evaluation, training
 from cdp.services.queries import QuerySet
-from cdp.ui import access, clone, command, forms, frame, imports, state
-from cdp.ui.text import count, md, number
+from cdp.ui import access, clone, command, forms, frame, imports, state, training_pairs, training_preview
+from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
 OTHER = "other"
+
+WEIGHTINGS = {
+    "none": "All alike",
+    "cw": "Content words (CW)",
+    "ri": "RI",
+    "ri-cw": "RI × CW",
+    "column": "My own",
+}
+
+CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name")
+"""Settings that have a place of their own, above all others."""
 
 
 @dataclass(frozen=True)
@@ -28,32 +39,34 @@ class Judged:
     after: bool
 
 
-def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig | None:
-    """The choices that matter first, then everything else; None where they do not make a configuration."""
+def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequence[str] = ()) -> TrainingConfig | None:
+    """The choices that matter first, then everything else; None where they do not make a configuration.
+
+    ``leave_out`` are settings that are chosen elsewhere.
+    """
     first, suffix = clone.first(workspace, "training")
     key = f"train{suffix}"
-    ordered = sorted(known, key=lambda q: q.method != "diverse")
+    ordered = training.in_order(known, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set",
-        {q.id: f"{q.name} ({q.n_queries:,} queries)" for q in ordered},
+        {q.id: f"{q.name} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
         "query_set",
         what="query set",
         help=frame.definition("query_set"),
     )
     retriever = _retriever(workspace, first, key)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        weighting = st.segmented_control(
-            "Weighting",
-            ["none", "cw"],
-            format_func=lambda name: {"none": "All pairs alike", "cw": "By content words (CW)"}.get(name, name),
-            default=first.get("weighting", "none"),
-            required=True,
-            key=f"{key}_weighting",
-            help=frame.definition("weighting"),
-            persist_state="session",
-        )
-        with st.container(width=200):
-            per_doc = forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc", value=first.get("per_doc"))
+    pairs = training_pairs.choose(workspace, query_set or ordered[0].id, first, key)
+    weighting = st.segmented_control(
+        "Weighting",
+        list(WEIGHTINGS),
+        format_func=lambda name: WEIGHTINGS[name],
+        default=first.get("weighting", "none"),
+        required=True,
+        key=f"{key}_weighting",
+        help=frame.definition("weighting") + " RI needs a query set with reasoned forms, own weights need a file; both "
+        "are named below, under More settings.",
+        persist_state="session",
+    )
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
         presets = training.defaults(workspace, retriever)
@@ -65,14 +78,12 @@ def settings(workspace: Workspace, known: Sequence[QuerySet]) -> TrainingConfig 
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=("query_set", "retriever", "weighting", "per_doc", "name", "gpu_ids"),
+            leave_out=(*CHOSEN_ABOVE, "gpu_ids", *leave_out),
             values=first,
             presets=presets,
         )
         more |= _gpus(first, key)
-    values = {**more, "query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
-    if per_doc is not None:
-        values["per_doc"] = per_doc
+    values = {**more, **pairs, "query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
     try:
         return TrainingConfig.from_dict(values)
     except CdpError as error:
@@ -151,7 +162,7 @@ def _split_label(key: str, found: Sequence[evaluation.BenchmarkInfo]) -> str:
     name, _, split = key.rpartition("/")
     info = next(b for b in found if b.name == name)
     judged = info.judged.get(split)
-    return f"{name} · {split}" + (f" ({judged:,} queries)" if judged else "")
+    return f"{name} · {split}" + (f" ({count(judged, 'query', 'queries')})" if judged else "")
 
 
 def _add_benchmark(workspace: Workspace) -> None:
@@ -178,12 +189,10 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
     with st.container(border=True):
         st.markdown("#### What will happen")
         plan = training.plan(workspace, config)
-        with st.container(horizontal=True):
-            st.metric("Pairs", number(plan.pairs), width="content", help="One query with the document it was for.")
-            st.metric("Documents", number(plan.documents), width="content")
-            st.metric("Steps", number(plan.steps), width="content", help="Updates of the model's weights.")
-        for note in plan.notes:
-            st.caption(f":material/info: {md(note)}")
+        training_preview.figures(plan)
+        with frame.guarded():
+            training_preview.measured(workspace, config)
+        training_preview.licences(plan)
         runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
         st.caption(
             f"Then {count(runs, 'evaluation')}; the untrained retriever's results are reused where they exist."
@@ -204,11 +213,6 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
                     )
                 frame.navigation.go("jobs", job=started.job_id)
         st.caption("It runs in the background: this page, the browser and the app may be closed.")
-    command.show(
-        commands.train(config),
-        *(
-            commands.line("evaluate", config.retriever, benchmark=name, split=split)
-            for name, split in judged.benchmarks
-            if judged.before
-        ),
-    )
+    when = "both" if judged.before and judged.after else "before" if judged.before else "after"
+    judges = judged.benchmarks if judged.before or judged.after else []
+    command.show(commands.train(config, judges, when), commands.train(config).replace(" --wait", " --plan"))

@@ -1,11 +1,11 @@
-"""Set up a training, see what it comes to, start it."""
+"""Set up a training, or one per learning rate; see what it comes to; start it."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from cdp.services import queries
-from cdp.ui import frame, imports, training
+from cdp.ui import frame, imports, sweep, training
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -20,8 +20,17 @@ with frame.guarded():
     else:
         left, right = st.columns([3, 2], gap="large")
         with left:
-            config = training.settings(workspace, known)
-            judged = training.judges(workspace)
+            swept = sweep.mode() == sweep.SWEEP
+            config = training.settings(workspace, known, sweep.CHOSEN_HERE if swept else ())
+            if swept and config is not None:
+                rates, config = sweep.grid(workspace, config)
+            elif not swept:
+                judged = training.judges(workspace)
         if config is not None:
             with right, frame.guarded():
-                training.summary(workspace, config, judged)
+                if swept:
+                    sweep.summary(workspace, config, rates)
+                else:
+                    training.summary(workspace, config, judged)
+        if swept:
+            sweep.results(workspace)

@@ -1,0 +1,133 @@
+"""Commands that train: one training, what it would take, and sweeps over learning rates."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import sys
+from pathlib import Path
+from typing import Any
+
+from cdp.cli import text as show
+from cdp.cli.answers import followed, say, settings, started
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError
+from cdp.services import job_words
+from cdp.workspace import Workspace, write_bytes
+
+
+def _config(workspace: Workspace, a: argparse.Namespace, **more: Any) -> TrainingConfig:
+    """The training that the options describe."""
+    from cdp.services import training
+
+    given = {"per_doc": a.per_doc} if a.per_doc is not None else {}
+    config = TrainingConfig.from_dict(
+        {
+            **settings(a),
+            **given,
+            **more,
+            "query_set": a.query_set,
+            "retriever": a.retriever,
+            "weighting": a.weighting,
+        }
+    )
+    if a.pairs is None:
+        return config
+    if config.max_documents is not None:
+        raise ConfigError("--pairs says how many documents are taken, and so does max_documents.", hint="Give one.")
+    if a.pairs < 2:
+        raise ConfigError(f"--pairs must be at least 2, not {a.pairs}.")
+    return training.with_pairs(workspace, config, a.pairs)
+
+
+def train(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``train QUERY_SET``: start it, with evaluations before and after; ``--plan`` measures instead."""
+    from cdp.services import jobs, training
+
+    config = _config(workspace, a)
+    if a.plan:
+        found = training.preview(workspace, config)
+        value = {**dataclasses.asdict(found), "fits": found.fits}
+        return say(a, value, preview_text(found))
+    wanted = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
+    begun = training.start(workspace, config, benchmarks=wanted, before=a.when != "after", after=a.when != "before")
+    code = started(workspace, a, begun.job_id)
+    interrupted = jobs.show(workspace, begun.job_id, with_size=False).active
+    for job_id in begun.evaluations:
+        if a.wait and not interrupted:
+            code = max(code, followed(workspace, job_id))
+        else:
+            print(f"also queued: {job_id}", file=sys.stderr)
+    return code
+
+
+def preview_text(found: Any) -> str:
+    """What a training would do and take, as lines."""
+    plan, measured = found.plan, found.measured
+    fits = "fits" if found.fits else "does NOT fit: use a smaller batch_size or max_length, or mini_batch (GradCache)"
+    memory = (
+        f"{job_words.size(measured.memory_peak)} at its peak, {job_words.size(measured.memory_free)} free of "
+        f"{job_words.size(measured.memory_total)} ({measured.device}): {fits}"
+    )
+    facts = {
+        "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
+        "steps": f"{plan.steps:,} ({plan.steps_per_epoch:,} per epoch of {plan.batch_size} pairs)",
+        "time": f"{job_words.duration(found.seconds)} without evaluations ({measured.step_seconds:.3f} s per step)",
+        "memory": memory,
+        "trained": f"{measured.trained_parameters:,} parameters",
+        **{f"licence, {what}": note for what, note in plan.licences.items()},
+    }
+    width = max(map(len, facts))
+    lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), "", found.command])
+
+
+def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``sweep run QUERY_SET``: a training job per learning rate; with ``--wait`` the report at the end."""
+    from cdp.services import sweeps
+
+    benchmark, _, split = a.benchmark.rpartition(":")
+    if not benchmark or "/" in split:  # a colon may belong to a path
+        benchmark, split = a.benchmark, ""
+    config = _config(workspace, a, benchmark=benchmark, split=split, name=a.name)
+    rates = sweeps.read_rates(a.learning_rates) if a.learning_rates else sweeps.grid_for(workspace, config.retriever)
+    begun = sweeps.start(workspace, config, rates)
+    ids = [job.id for job in begun.jobs]
+    if not a.wait:
+        text = "\n".join([f"{begun.id}: {len(ids)} trainings (see: sweep report {begun.id})", *ids])
+        return say(a, {"id": begun.id, "name": begun.name, "jobs": ids}, text)
+    code = max(followed(workspace, job_id) for job_id in ids)
+    found = sweeps.report(workspace, begun.id)
+    say(a, found.to_dict(), sweeps.to_markdown(found))
+    return code
+
+
+def sweep_list(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``sweep list``: the sweeps of this workspace."""
+    from cdp.services import sweeps
+
+    rows = [
+        {
+            "id": s.id,
+            "name": s.name,
+            "trainings": len(s.jobs),
+            "finished": sum(str(job.state) == "finished" for job in s.jobs),
+            "created": s.created,
+        }
+        for s in sweeps.every(workspace)
+    ]
+    empty = "No sweep yet: sweep run QUERY_SET --benchmark NAME"
+    return say(a, rows, show.table(rows, ["id", "name", "trainings", "finished", "created"], empty))
+
+
+def sweep_report(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``sweep report ID``: the rates with their scores, as Markdown or JSON."""
+    from cdp.services import sweeps
+
+    found = sweeps.report(workspace, a.id)
+    text = sweeps.to_markdown(found)
+    if a.out:
+        target = Path(a.out).expanduser()
+        write_bytes(target, f"{text}\n".encode())
+        return say(a, {"id": found.id, "file": str(target)}, f"written: {target}")
+    return say(a, found.to_dict(), text)

@@ -1,0 +1,183 @@
+"""Learning-rate sweeps: a training job per rate, and the report over them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdp import jobs
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError, NotFoundError
+from cdp.evaluation import describe, resolve_benchmark
+from cdp.jobs import JobView
+from cdp.principle.tables import table
+from cdp.services import access, evaluation, training
+from cdp.training.retrievers import PRESETS, resolve
+from cdp.training.sweep import Run, SweepReport, grid, rate, read_rates, to_markdown
+from cdp.workspace import Workspace, new_id, read_json_or_none, read_jsonl
+
+__all__ = [
+    "DEV_SPLITS",
+    "Sweep",
+    "SweepReport",
+    "every",
+    "find",
+    "grid_for",
+    "rate",
+    "read_rates",
+    "report",
+    "start",
+    "to_markdown",
+]
+
+LINK = "sweep"
+"""Under this name the inputs of a training job say which sweep it belongs to."""
+
+PUBLISHED = "lr_sensitivity"
+
+DEV_SPLITS = ("dev", "validation", "val")
+"""What the split for choosing is called, the usual name first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A sweep and its trainings, by ascending learning rate."""
+
+    id: str
+    name: str
+    created: str
+    jobs: tuple[JobView, ...]
+
+    @property
+    def active(self) -> bool:
+        return any(job.active for job in self.jobs)
+
+
+def grid_for(workspace: Workspace, retriever: str) -> tuple[float, ...]:
+    """The learning rates to try with a retriever: the paper's, or some around the retriever's own."""
+    return grid(float(resolve(retriever, workspace).default("learning_rate")))
+
+
+@access.writes
+def start(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) -> Sweep:
+    """Submit a training for each rate. ``config`` names the dev benchmark; its learning rate is not used.
+
+    ConfigError without a benchmark; everything else that can be wrong is found before the first job is submitted.
+    """
+    if len(set(rates)) < 2:
+        raise ConfigError("A sweep needs at least two learning rates.")
+    if not config.benchmark:
+        raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
+    split = config.split or _dev_split(workspace, config.benchmark)
+    checked = evaluation.checked(workspace, config.retriever, config.benchmark, split)
+    whole = dataclasses.replace(config, benchmark=checked.benchmark, split=checked.split)
+    plan = training.plan(workspace, whole)
+    name = config.name or f"{training.label(workspace, whole)}, learning rates"
+    sweep = {"id": new_id("sweep", name), "name": name}
+    for value in sorted(set(rates)):
+        one = dataclasses.replace(whole, learning_rate=value, name=f"{name}, {rate(value)}")
+        training.submit(workspace, TrainingConfig.from_dict(one.to_dict()), plan.query_set, {LINK: sweep})
+    return find(workspace, sweep["id"])
+
+
+def _dev_split(workspace: Workspace, benchmark: str) -> str:
+    """The split made for choosing, where the benchmark has one; empty leaves it to the benchmark."""
+    info = describe(resolve_benchmark(benchmark, workspace), workspace)
+    return next((name for name in DEV_SPLITS if name in info.splits), "")
+
+
+def every(workspace: Workspace) -> list[Sweep]:
+    """The sweeps of this workspace, newest first."""
+    groups: dict[str, list[JobView]] = {}
+    for view in jobs.list_jobs(workspace, ["training"]):
+        link = view.inputs.get(LINK)
+        if isinstance(link, dict) and link.get("id"):
+            groups.setdefault(str(link["id"]), []).append(view)
+    return [
+        Sweep(
+            sweep_id,
+            str(views[0].inputs[LINK].get("name") or sweep_id),
+            min(v.created for v in views),
+            tuple(sorted(views, key=lambda v: float(v.config.get("learning_rate") or 0.0))),
+        )
+        for sweep_id, views in groups.items()
+    ]
+
+
+def find(workspace: Workspace, name: str) -> Sweep:
+    """The sweep with this id or name, or the only one whose id begins so."""
+    known = every(workspace)
+    for matches in (
+        [s for s in known if s.id == name],
+        [s for s in known if s.name == name],
+        [s for s in known if name and s.id.startswith(name)],
+    ):
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(s.id for s in matches[:5])
+            raise ConfigError(f"{name!r} could be any of {len(matches)} sweeps.", hint=f"Use the id: {ids}.")
+    raise NotFoundError("sweep", name, known=[s.id for s in known])
+
+
+def report(workspace: Workspace, name: str) -> SweepReport:
+    """What a sweep shows so far."""
+    found = find(workspace, name)
+    config = found.jobs[0].config
+    benchmark = "/".join(part for part in (config.get("benchmark"), config.get("split")) if part)
+    return SweepReport(
+        id=found.id,
+        name=found.name,
+        retriever=str(config.get("retriever", "")),
+        query_set=str(config.get("query_set", "")),
+        benchmark=benchmark,
+        runs=tuple(_run(view) for view in found.jobs),
+        published=tuple(_published(str(config.get("retriever", "")))),
+    )
+
+
+def _run(view: JobView) -> Run:
+    """A training as the report shows it: from its result, or while it runs from what it has logged."""
+    result = read_json_or_none(view.folder / "results" / "training.json")
+    failure = view.failure or {}
+    facts: dict[str, Any] = {
+        "learning_rate": float(view.config.get("learning_rate") or 0.0),
+        "job_id": view.id,
+        "state": str(view.state),
+        "problem": str(failure.get("message", "")),
+    }
+    if isinstance(result, dict) and not view.active:
+        return Run(
+            **facts,
+            steps=int(result["steps"]),
+            steps_planned=int(result["steps_planned"]),
+            loss=result["loss_last"],
+            evaluations=tuple((int(e["step"]), float(e["ndcg@10"])) for e in result["evaluations"]),
+        )
+    scores: dict[int, float] = {}
+    loss, step = None, 0
+    path = view.folder / "metrics.jsonl"
+    for line in read_jsonl(path) if path.is_file() else ():
+        step = int(line["step"])
+        loss = line.get("loss", loss)
+        if line.get("ndcg_at_10") is not None:
+            scores[step] = float(line["ndcg_at_10"])
+    return Run(**facts, steps=step, steps_planned=view.total, loss=loss, evaluations=tuple(sorted(scores.items())))
+
+
+def _published(retriever: str) -> list[dict[str, Any]]:
+    """The paper's sweep of this retriever as printed, or of all three where it is none of them."""
+    rows = table(PUBLISHED).rows
+    title = PRESETS[retriever].title.partition(" (")[0] if retriever in PRESETS else ""
+    own = [row for row in rows if row["retriever"] == title]
+    return [
+        {
+            "Retriever": row["retriever"],
+            "Learning rate": row["learning_rate"],
+            "Checkpoint": row["checkpoint"],
+            "NDCG@10, MS MARCO dev": str(row["value_printed"]),
+        }
+        for row in own or rows
+    ]

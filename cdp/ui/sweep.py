@@ -1,0 +1,168 @@
+"""A sweep over learning rates: its grid and dev benchmark, its start, and the table of what it shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import streamlit as st
+
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError, InputError
+from cdp.services import commands, evaluation, sweeps, training
+from cdp.services.sweeps import Sweep, SweepReport
+from cdp.ui import access, command, frame, jobs, navigation, state, tables, training_preview
+from cdp.ui.text import count, md, moment
+from cdp.workspace import Workspace
+
+ONE, SWEEP = "one", "sweep"
+CHOSEN_HERE = ("learning_rate", "benchmark", "split")
+"""Settings that a sweep chooses in its own way."""
+
+MODES = {ONE: "One training", SWEEP: "A sweep over learning rates"}
+
+
+def mode() -> str:
+    """Whether one training is to be set up, or one per learning rate."""
+    return state.choose("What to start", MODES, "start", what="way to start") or ONE
+
+
+def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
+    """The learning rates, and the training with the dev benchmark that they are compared on."""
+    retriever = config.retriever
+    text = st.text_input(
+        "Learning rates",
+        value=", ".join(map(sweeps.rate, sweeps.grid_for(workspace, retriever))),
+        key=f"sweep_rates_{retriever}",
+        help="Peak learning rates, separated by commas: one training each. First the paper's grid, or one around the "
+        "retriever's own rate where that is not in it.",
+        persist_state="session",
+    )
+    rates: tuple[float, ...] = ()
+    with frame.guarded():
+        rates = sweeps.read_rates(text)
+    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
+    ordered = sorted(options, key=lambda name: options[name][1] not in sweeps.DEV_SPLITS)
+    chosen = state.choose(
+        "Dev benchmark",
+        {name: " · ".join(options[name]) for name in ordered},
+        "dev",
+        what="benchmark",
+        help="What the rates are compared on. Keep it apart from the benchmarks that you report.",
+    )
+    if not chosen:
+        raise InputError("There is no benchmark to choose a learning rate by.", hint="Add one: benchmark add FOLDER.")
+    name, split = options[chosen]
+    return rates, dataclasses.replace(config, benchmark=name, split=split)
+
+
+def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ...]) -> None:
+    """What the sweep comes to, and the button that starts it."""
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        if len(rates) < 2:
+            raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7, 5e-7, 1e-6.")
+        plan = training.plan(workspace, config)
+        training_preview.figures(plan, trainings=len(rates))
+        if plan.settings.eval_steps > plan.steps:
+            st.caption(
+                f":material/info: Evaluated once, at the end: an evaluation comes every {plan.settings.eval_steps:,} "
+                "steps, a setting among More settings."
+            )
+        with frame.guarded():
+            training_preview.measured(workspace, config, trainings=len(rates))
+        training_preview.licences(plan)
+        if access.button(
+            "Start the sweep", type="primary", icon=":material/rocket_launch:", key="sweep_start", width="stretch"
+        ):
+            with frame.guarded():
+                with st.spinner("Starting"):
+                    begun = sweeps.start(workspace, config, rates)
+                state.write("sweep", begun.id)
+                st.rerun()
+        st.caption("One job per rate, one after the other, in the background.")
+    command.show(commands.sweep(config, [sweeps.rate(value) for value in rates]))
+
+
+def results(workspace: Workspace) -> None:
+    """The sweeps that there are, one of them opened."""
+    known = sweeps.every(workspace)
+    if not known:
+        return
+    st.subheader("Sweeps", anchor=False)
+    names = {s.id: f"{s.name} ({moment(s.created)})" for s in known}
+    chosen = state.choose("Sweep", names, "sweep", what="sweep", label_visibility="collapsed")
+    found = next(s for s in known if s.id == chosen)
+    jobs.live(_live, found.active, workspace, found, found.active)
+
+
+def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
+    with frame.guarded():
+        report = sweeps.report(workspace, sweep.id)
+        if was_active and report.done:
+            st.rerun()
+        for text in report.findings:
+            st.markdown(f"- {md(text)}")
+        row = _table(report)
+        picked = report.runs[row] if row is not None else report.chosen
+        if picked is not None:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{sweeps.rate(picked.learning_rate)}**", width="content")
+                navigation.link("jobs", "Open its training", icon=":material/progress_activity:", job=picked.job_id)
+                navigation.link(
+                    "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE
+                )
+        _published(report)
+        _export(report)
+
+
+def _table(report: SweepReport) -> int | None:
+    """The rates with their scores at the checkpoints; the row that was chosen by a click."""
+    steps = report.checkpoints
+    named = {f"Step {step:,}": [run.at(step) for run in report.runs] for step in steps}
+    best = report.chosen
+    return tables.pick_row(
+        {
+            "Learning rate": [sweeps.rate(run.learning_rate) + (" ●" if run is best else "") for run in report.runs],
+            **named,
+            "Best": [run.best for run in report.runs],
+            "At step": [run.best_step for run in report.runs],
+            "Final loss": [run.loss for run in report.runs],
+            "State": [run.state for run in report.runs],
+        },
+        alt="Dev NDCG@10 in percent of each learning rate at its checkpoints; choose a row to open its training",
+        key=f"sweep_table_{report.id}",
+        config={
+            **{name: st.column_config.NumberColumn(format="%.2f") for name in (*named, "Best")},
+            "Final loss": st.column_config.NumberColumn(format="%.4f"),
+            "At step": st.column_config.NumberColumn(format="localized"),
+        },
+    )
+
+
+def _published(report: SweepReport) -> None:
+    with st.expander("The paper's sweep", icon=":material/menu_book:", key=f"sweep_paper_{report.id}"):
+        columns = list(report.published[0]) if report.published else []
+        tables.show(
+            {name: [row[name] for row in report.published] for name in columns},
+            alt="The learning rates of the paper with their scores on MS MARCO dev",
+        )
+        st.caption(f"As printed, {count(len(report.published), 'row')}; another dev set, so only the shape compares.")
+
+
+def _export(report: SweepReport) -> None:
+    with st.container(horizontal=True):
+        for label, data, kind in (
+            ("Markdown", sweeps.to_markdown(report), "md"),
+            ("JSON", json.dumps(report.to_dict(), ensure_ascii=False, indent=2), "json"),
+        ):
+            st.download_button(
+                f"Report as {label}",
+                data,
+                file_name=f"{report.id}.{kind}",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"sweep_{kind}_{report.id}",
+            )
+    command.show(commands.line("sweep", "report", report.id))
