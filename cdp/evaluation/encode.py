@@ -35,6 +35,10 @@ class Stopped(Exception):  # noqa: N818 - it is an answer to a request, not an e
     """Raised between batches after someone asked to stop; the shards that are done stay."""
 
 
+class Encoded(Exception):  # noqa: N818 - the same
+    """Raised on every process but the first once all embeddings are there: the first one goes on with them."""
+
+
 @dataclass(frozen=True)
 class Encoding:
     """Everything besides the texts that determines an embedding.
@@ -86,25 +90,23 @@ def encode(
     encoding: Encoding,
     *,
     batch_size: int = 128,
-    pool: Any = None,
     progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> np.ndarray:
     """Embeddings of ``texts``, (n, dim), float16 for precision fp16, else float32. In memory, nothing is kept.
 
-    Longest texts first, so that a batch that does not fit in memory fails at once. ``pool`` is what
-    ``model.start_multi_process_pool`` gave, to use several devices. Raises ``Stopped`` between batches, ModelError if
-    the model gives values that are not finite.
+    Longest texts first, so that a batch that does not fit in memory fails at once. Raises
+    ``Stopped`` between batches, ModelError if the model gives values that are not finite.
     """
     order = np.argsort([-len(text) for text in texts], kind="stable")
     dim = model.get_embedding_dimension()
     result = np.empty((len(texts), dim or 0), encoding.dtype)
-    step = batch_size * BATCHES_PER_CALL * (len(pool["processes"]) if pool else 1)
+    step = batch_size * BATCHES_PER_CALL
     for start in range(0, len(order), step):
         if should_stop is not None and should_stop():
             raise Stopped
         part = order[start : start + step]
-        found = _embed(model, [texts[i] for i in part], encoding, batch_size, pool)
+        found = _embed(model, [texts[i] for i in part], encoding, batch_size)
         if not np.isfinite(found).all():
             raise ModelError(
                 "The model gave an embedding that is not a finite number.",
@@ -118,7 +120,7 @@ def encode(
     return result
 
 
-def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int, pool: Any) -> np.ndarray:
+def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int) -> np.ndarray:
     embed = model.encode_query if encoding.role == "query" else model.encode_document
     with _autocast(model, encoding.precision):
         found = embed(
@@ -127,7 +129,6 @@ def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, bat
             batch_size=batch_size,
             show_progress_bar=False,
             convert_to_numpy=True,
-            pool=pool,
         )
     vectors = np.asarray(found, np.float32)
     return unit_length(vectors) if encoding.normalise else vectors
@@ -151,6 +152,21 @@ def unit_length(vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
+class Share:
+    """One of several processes that encode the same texts, each the shards whose number it is up to.
+
+    ``agree(flag)`` waits for all of them, and says whether the flag was set on any.
+    """
+
+    process: int = 0
+    processes: int = 1
+    agree: Callable[[bool], bool] = bool
+
+    def has(self, shard: int) -> bool:
+        return shard % self.processes == self.process
+
+
+@dataclass(frozen=True)
 class Embedded:
     """Embeddings that lie in memory or in shards: ``parts`` follow each other. ``reused`` counts texts not computed."""
 
@@ -161,9 +177,10 @@ class Embedded:
 class EmbeddingStore:
     """The embeddings of a workspace."""
 
-    def __init__(self, workspace: Workspace, *, shard_texts: int = SHARD_TEXTS) -> None:
+    def __init__(self, workspace: Workspace, *, shard_texts: int = SHARD_TEXTS, share: Share | None = None) -> None:
         self.root = workspace.embeddings
         self.shard_texts = shard_texts
+        self.share = share or Share()
 
     def folder(self, key: str) -> Path:
         return self.root / key
@@ -176,42 +193,46 @@ class EmbeddingStore:
         *,
         hash_of_texts: str = "",
         batch_size: int = 128,
-        pool: Any = None,
         progress: Progress | None = None,
         should_stop: Callable[[], bool] | None = None,
     ) -> Embedded:
         """The embeddings of ``texts`` as memory maps, computing the shards that are not there yet.
 
-        ``load`` gives the model, and is called only if something has to be computed.
+        ``load`` gives the model, and is called only if something has to be computed. With several processes each calls
+        this and computes its share; all get all of it, or all raise ``Stopped``.
         """
         hash_of_texts = hash_of_texts or texts_hash(texts)
         folder = self.folder(encoding.key(hash_of_texts))
         size = self._shard_size(folder, encoding, hash_of_texts, len(texts))
-        parts: list[np.ndarray] = []
-        reused = 0
-        for start in range(0, len(texts), size):
-            path = folder / f"shard-{start // size:05d}.npy"
-            wanted = min(size, len(texts) - start)
-            shard = _open(path, wanted)
-            if shard is None:
+        starts = range(0, len(texts), size)
+        paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]
+        wanted = [min(size, len(texts) - start) for start in starts]
+        there = [_open(path, rows) is not None for path, rows in zip(paths, wanted, strict=True)]
+        self.share.agree(False)  # nobody writes before everybody has looked
+        mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
+        done = len(texts) - sum(wanted[i] for i in mine)
+        stopped = False
+        try:
+            for i in mine:
                 found = encode(
                     load(),
-                    texts[start : start + wanted],
+                    texts[starts[i] : starts[i] + wanted[i]],
                     encoding,
                     batch_size=batch_size,
-                    pool=pool,
-                    progress=_shifted(progress, start, len(texts)),
+                    progress=_shifted(progress, done, len(texts)),
                     should_stop=should_stop,
                 )
-                write_bytes(path, _npy(found))
-                shard = _open(path, wanted)
-                assert shard is not None
-            else:
-                reused += wanted
-                if progress is not None:
-                    progress(start + wanted, len(texts))
-            parts.append(shard)
-        return Embedded(parts, reused)
+                write_bytes(paths[i], _npy(found))
+                done += wanted[i]
+        except Stopped:
+            stopped = True
+        if self.share.agree(stopped):
+            raise Stopped
+        parts = [_open(path, rows) for path, rows in zip(paths, wanted, strict=True)]
+        reused = sum(rows for rows, was in zip(wanted, there, strict=True) if was)
+        if progress is not None:
+            progress(len(texts), len(texts))
+        return Embedded([part for part in parts if part is not None], reused)
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """The shard size that the folder was begun with; begins it if it is new."""

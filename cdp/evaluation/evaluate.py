@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.evaluation.benchmarks import Benchmark
-from cdp.evaluation.encode import Embedded, EmbeddingStore, Encoding, encode, precision_for
+from cdp.evaluation.encode import Embedded, EmbeddingStore, Encoded, Encoding, encode, precision_for
 from cdp.evaluation.exact_search import search
 from cdp.evaluation.protocols import Protocol, protocol_for
 from cdp.evaluation.ranking import Ranking, in_trec_order, judge
@@ -47,7 +47,6 @@ def evaluate_model(
     precision: str = "auto",
     store: EmbeddingStore | None = None,
     model_hash: str = "",
-    pool: Any = None,
     progress: ProgressBy | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
@@ -55,7 +54,8 @@ def evaluate_model(
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
-    Raises ``encode.Stopped`` between batches once ``should_stop`` says so.
+    Raises ``encode.Stopped`` between batches once ``should_stop`` says so, and ``encode.Encoded`` on all but the first
+    of the processes that share the ``store``'s work.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
@@ -71,7 +71,6 @@ def evaluate_model(
         report = None if progress is None else lambda done, total: progress(name, done, total)
         options: Mapping[str, Any] = {
             "batch_size": batch_size,
-            "pool": pool,
             "progress": report,
             "should_stop": should_stop,
         }
@@ -87,6 +86,8 @@ def evaluate_model(
         documents = embedded("document", benchmark.documents, chosen.document_prompt, benchmark.documents_hash)
     finally:
         model.train(was_training)
+    if store is not None and store.share.process:
+        raise Encoded
     reused = documents.reused
     began = time.perf_counter()
     if progress is not None:

@@ -1,4 +1,4 @@
-"""The evaluation worker: ``python -m cdp.evaluation.worker <job folder>``.
+"""The evaluation worker: ``python -m cdp.evaluation.worker <job folder>``, or by ``accelerate launch`` on several GPUs.
 
 Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
 of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 import time
+from datetime import timedelta
 from typing import Any
 
 from cdp.config import EvaluationConfig
 from cdp.errors import ConfigError
 from cdp.evaluation import bm25
 from cdp.evaluation.benchmarks import Benchmark, load_benchmark
-from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
+from cdp.evaluation.encode import EmbeddingStore, Encoded, Share, Stopped, cast, precision_for
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
 from cdp.evaluation.library import resolve_benchmark
 from cdp.evaluation.runs import write_run
@@ -51,6 +52,8 @@ def main(job: Job) -> None:
     except Stopped:
         print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return
+    except Encoded:
+        return
     if job.is_main:
         write_run(job.results / "run.parquet", benchmark, result.ranking)
     job.result("evaluation", record(job.id, config, who, benchmark, result, time.perf_counter() - began))
@@ -63,29 +66,22 @@ def dense(
 ) -> tuple[Evaluation, dict[str, str]]:
     """Evaluate a model: (result, what ``retriever`` holds in the record)."""
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    devices = _devices(config.gpus)
-    model = load(retriever, devices[0], config.max_length)
+    device, share = _processes(config.gpus)
+    model = load(retriever, device, config.max_length)
     identity = model_hash(model)
     precision = precision_for(model) if config.precision == "auto" else config.precision
-    model = cast(model, precision)
-    pool = model.start_multi_process_pool(devices) if len(devices) > 1 else None
-    try:
-        result = evaluate_model(
-            model,
-            benchmark,
-            protocol=config.protocol,
-            top_k=config.top_k,
-            batch_size=config.batch_size,
-            precision=precision,
-            store=EmbeddingStore(job.workspace),
-            model_hash=identity,
-            pool=pool,
-            progress=lambda phase, done, total: job.progress(phase, done, total, "texts", next_within_s=BATCH_S),
-            should_stop=job.stop_requested,
-        )
-    finally:
-        if pool is not None:
-            model.stop_multi_process_pool(pool)
+    result = evaluate_model(
+        cast(model, precision),
+        benchmark,
+        protocol=config.protocol,
+        top_k=config.top_k,
+        batch_size=config.batch_size,
+        precision=precision,
+        store=EmbeddingStore(job.workspace, share=share),
+        model_hash=identity,
+        progress=lambda phase, done, total: job.progress(phase, done, total, "texts", next_within_s=BATCH_S),
+        should_stop=job.stop_requested,
+    )
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
 
@@ -100,15 +96,25 @@ def lexical(
     return result, {"id": config.retriever, "name": bm25.TITLE, "kind": "preset", "hash": identity}
 
 
-def _devices(gpus: int | None) -> list[str]:
-    """The devices to encode on, the first for everything else. ConfigError if there are fewer GPUs than asked for."""
+def _processes(gpus: int | None) -> tuple[str, Share]:
+    """This process's device, and its share of the encoding. ConfigError if there are fewer GPUs than asked for."""
     import torch
+    from accelerate import PartialState
 
     there = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    wanted = min(1, there) if gpus is None else gpus
-    if wanted > there:
-        raise ConfigError(f"{wanted} GPUs were asked for, and there are {there}.", hint="Set 'gpus' to 0 for the CPU.")
-    return [f"cuda:{i}" for i in range(wanted)] or ["cpu"]
+    if (gpus or 0) > there:
+        raise ConfigError(f"{gpus} GPUs were asked for, and there are {there}.", hint="Set 'gpus' to 0 for the CPU.")
+    # Shares may differ by a shard, and a shard by an hour: nobody gives up on the others. A dead one ends the job.
+    state = PartialState(cpu=gpus == 0 or not there, timeout=timedelta(days=7))
+
+    def agree(flag: bool) -> bool:
+        if state.num_processes == 1:
+            return flag
+        answer = torch.tensor([int(flag)], device=state.device)
+        torch.distributed.all_reduce(answer)
+        return bool(answer.item())
+
+    return str(state.device), Share(state.process_index, state.num_processes, agree)
 
 
 def record(

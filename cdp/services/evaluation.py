@@ -84,13 +84,15 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
+    device = devices.request(config.gpus, at_most=1 if config.gpus is None else None, ids=config.gpu_ids)
     return jobs.submit(
         workspace,
         kind="evaluation",
         name=f"{label} on {info.name}",
         module=WORKER,
         config=config.to_dict(),
-        device=devices.request(config.gpus, at_most=1, ids=config.gpu_ids),
+        launcher="accelerate" if device.count > 1 else "python",
+        device=device,
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,
     )

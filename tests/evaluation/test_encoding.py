@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from cdp.errors import ConfigError
-from cdp.evaluation.encode import EmbeddingStore, Encoding, Stopped, encode, unit_length
+from cdp.evaluation.encode import EmbeddingStore, Encoding, Share, Stopped, encode, unit_length
 from cdp.evaluation.protocols import protocol_for
 from cdp.training.retrievers import load, resolve
 from cdp.workspace import Workspace
@@ -75,6 +78,53 @@ def test_an_interrupted_run_continues_with_the_first_missing_shard(model, worksp
     found = store.get(lambda: model, TEXTS, encoding)
     assert found.reused == 32
     np.testing.assert_array_equal(np.concatenate(found.parts), encode(model, TEXTS, encoding))
+
+
+class Meeting:
+    """Threads that agree as processes do, over a barrier."""
+
+    def __init__(self, members: int) -> None:
+        self.barrier = threading.Barrier(members, timeout=60)
+        self.said: dict[int, bool] = {}
+
+    def agree(self, member: int, flag: bool) -> bool:
+        self.said[member] = flag
+        self.barrier.wait()
+        answer = any(self.said.values())
+        self.barrier.wait()
+        return answer
+
+
+def together(model: Any, workspace: Workspace, members: int, stop: int | None = None) -> list[Any]:
+    """What each of several processes gets from the store: ``Embedded``, or ``Stopped`` as a class."""
+    meeting, encoding = Meeting(members), Encoding("m", "document")
+
+    def one(member: int) -> Any:
+        share = Share(member, members, lambda flag: meeting.agree(member, flag))
+        store = EmbeddingStore(workspace, shard_texts=16, share=share)
+        try:
+            return store.get(lambda: model, TEXTS, encoding, should_stop=lambda: member == stop)
+        except Stopped:
+            return Stopped
+
+    with ThreadPoolExecutor(members) as threads:
+        return list(threads.map(one, range(members)))
+
+
+@pytest.mark.parametrize("members", [2, 3, 7])
+def test_several_processes_share_the_shards(model, workspace: Workspace, members: int) -> None:
+    expected = encode(model, TEXTS, Encoding("m", "document"))
+    for reused in (0, 50):
+        for found in together(model, workspace, members):
+            assert found.reused == reused
+            np.testing.assert_allclose(np.concatenate(found.parts), expected, atol=1e-6)
+
+
+def test_a_stop_on_one_process_stops_all_and_keeps_what_is_done(model, workspace: Workspace) -> None:
+    assert together(model, workspace, 2, stop=1) == [Stopped, Stopped]
+    folder = EmbeddingStore(workspace).folder(Encoding("m", "document").key_of(TEXTS))
+    assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00002.npy"]
+    assert [found.reused for found in together(model, workspace, 2)] == [32, 32]
 
 
 def test_a_torn_shard_is_computed_again(model, workspace: Workspace) -> None:

@@ -13,6 +13,7 @@ import pytest
 import pytrec_eval
 
 from cdp.evaluation import add_benchmark, load_benchmark
+from cdp.evaluation.encode import SHARD_TEXTS
 from cdp.evaluation.runs import read_run
 from cdp.workspace import Workspace
 from tests.evaluation.folders import QRELS, write_benchmark
@@ -21,15 +22,18 @@ from tests.support import REPOSITORY
 pytestmark = pytest.mark.slow
 
 
-def run(workspace: Workspace, job_id: str, *, stop: bool = False, **config: Any) -> tuple[Path, int, str]:
-    """Run one job to its end: its folder, exit code and output."""
+def run(
+    workspace: Workspace, job_id: str, *, stop: bool = False, processes: int = 1, **config: Any
+) -> tuple[Path, int, str]:
+    """Run one job to its end: its folder, exit code and output. Several processes start as a launcher starts them."""
     folder = workspace.job(job_id)
     folder.mkdir(parents=True)
     spec = {"id": job_id, "kind": "evaluation", "config": {"retriever": "static-minilm", "gpus": 0, **config}}
     (folder / "spec.json").write_text(json.dumps(spec))
     if stop:
         (folder / "stop.request").touch()
-    command = [sys.executable, "-m", "cdp.evaluation.worker", str(folder)]
+    launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes), "-m"]
+    command = [sys.executable, "-m", *(launcher if processes > 1 else []), "cdp.evaluation.worker", str(folder)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
     return folder, done.returncode, done.stdout + done.stderr
 
@@ -109,3 +113,33 @@ def test_what_cannot_be_evaluated_is_said_in_one_sentence(
     assert failure["kind"] == kind
     assert said in f"{failure['message']} {failure['hint']}"
     assert not (folder / "results").exists()
+
+
+def test_two_processes_share_the_encoding_and_find_the_same(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    words = ["river", "bread", "glacier", "metal", "violin", "harbour", "comet"]
+    texts = [f"{words[i % 7]} {words[i // 7 % 7]} {i}" for i in range(SHARD_TEXTS + 200)]
+    source = write_benchmark(
+        tmp_path / "two",
+        documents=[{"_id": f"d{i}", "text": text} for i, text in enumerate(texts)],
+        queries=[{"_id": f"q{i}", "text": f"which {texts[i]}"} for i in range(0, 70, 7)],
+        qrels={"test": "".join(["query-id\tcorpus-id\tscore\n", *(f"q{i}\td{i}\t1\n" for i in range(0, 70, 7))])},
+    )
+    add_benchmark(source, workspace)
+    apart = Workspace(tmp_path / "apart")
+    add_benchmark(source, apart)
+    results = []
+    for used, processes in ((workspace, 2), (apart, 1)):
+        folder, code, output = run(used, "e1", benchmark="two", top_k=10, processes=processes)
+        assert code == 0, output
+        shards = sorted(path.name for path in used.embeddings.glob("*/shard-*.npy"))
+        assert shards == ["shard-00000.npy", "shard-00000.npy", "shard-00001.npy"]
+        results.append(json.loads((folder / "results" / "evaluation.json").read_text()))
+        assert json.loads((folder / "outcome.json").read_text())["outcome"] == "finished"
+    assert results[0]["per_query"] == results[1]["per_query"]
+    assert results[0]["counts"] == results[1]["counts"]
+    _, code, output = run(workspace, "e2", benchmark="two", max_length=8, processes=2, stop=True)
+    assert code == 0, output
+    assert not (workspace.job("e2") / "results" / "evaluation.json").exists()
