@@ -32,6 +32,7 @@ CONFIGS = {
     "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
+    "Downloading a benchmark": config.DownloadConfig,
     "Studies (a plan in YAML, or `--set`)": StudyConfig,
 }
 

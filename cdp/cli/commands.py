@@ -192,7 +192,8 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import evaluation
+    from cdp.cli.benchmarks import evaluate as evaluate_group
+    from cdp.services import benchmarks, evaluation
 
     config = EvaluationConfig.from_dict(
         {
@@ -203,6 +204,8 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
             "protocol": a.protocol,
         }
     )
+    if benchmarks.is_several(workspace, config.benchmark):
+        return evaluate_group(workspace, a, config)
     return started(workspace, a, evaluation.start(workspace, config))
 
 

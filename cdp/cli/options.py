@@ -7,6 +7,7 @@ import functools
 import importlib
 from typing import Any
 
+from cdp.cli import benchmark_options
 from cdp.cli.training_options import training_commands
 from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
@@ -97,6 +98,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             [("path", {"help": "the folder or zip"}), NAME],
         ),
         "benchmark list": ("benchmark_list", "the benchmarks in the workspace", []),
+        **benchmark_options.commands(WAIT),
         "queries preview": (
             "queries_preview",
             "queries of several methods for one document, without storing them",
@@ -252,7 +254,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             "evaluate a retriever on a benchmark, as a job",
             [
                 ("retriever", {"help": "a preset, a training job's id, or a model's name or folder"}),
-                ("--benchmark", {"required": True, "help": "a benchmark's name, or a folder in BEIR layout"}),
+                ("--benchmark", {"required": True, "help": "a benchmark, a group (beir …) or a BEIR folder"}),
                 ("--split", _choice(EvaluationConfig, "split")),
                 ("--protocol", _choice(EvaluationConfig, "protocol")),
                 SET,
@@ -327,6 +329,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
 GROUPS = {
     "corpus": "documents",
     "benchmark": "evaluation collections",
+    "benchmarks": "evaluation collections known by name: registry, downloads, subsets",
     "queries": "training queries",
     "prompts": "choosing a prompt (Algorithm 1)",
     "cw": "content words",

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cdp.config import DownloadConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.evaluation import download, manifests, registry
 from cdp.evaluation.convert import StoppedError
-from cdp.evaluation.download_config import DownloadConfig
 from cdp.evaluation.hub import DownloadError
 from cdp.evaluation.registry import Entry
 from cdp.worker import Job, run
@@ -42,7 +42,14 @@ def main(job: Job) -> None:
                 raise
             print(f"{entry.name}: {error}", flush=True)
             failed[entry.name] = error
-        job.result("download", {"benchmarks": done, "failed": {name: str(e) for name, e in failed.items()}})
+        job.result(
+            "download",
+            {
+                "stored": ", ".join(one["benchmark"] for one in done),
+                "benchmarks": done,
+                "failed": {name: str(e) for name, e in failed.items()},
+            },
+        )
     if failed:
         first = next(iter(failed.values()))
         message = f"{len(failed)} of {len(wanted)} could not be brought in ({', '.join(failed)}): {first.message}"

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import InputError, NotFoundError, WorkspaceError
-from cdp.evaluation import manifests
+from cdp.evaluation import manifests, registry
 from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.evaluation.benchmarks import (
     ContentHash,
@@ -186,7 +186,10 @@ def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
         folder = Path(name_or_folder).expanduser()
         if folder.is_dir():
             return folder.resolve()
-    raise NotFoundError("benchmark", name_or_folder, known=known, hint="" if known else "Give a folder in BEIR layout.")
+    hint = "" if known else "Give a folder in BEIR layout."
+    if registry.find(name_or_folder) is not None:
+        hint = f"It can be brought in: benchmarks download {name_or_folder}."
+    raise NotFoundError("benchmark", name_or_folder, known=known, hint=hint)
 
 
 def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, allow_unknown: bool = False) -> str:

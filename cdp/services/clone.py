@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cdp.config import Config, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.config import Config, DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError
 from cdp.jobs import load_spec, resolve_job
-from cdp.services import access, evaluation, metrics, queries, studies, training
+from cdp.services import access, benchmarks, evaluation, metrics, queries, studies, training
 from cdp.services.studies import StudyConfig
 from cdp.workspace import Workspace
 
@@ -18,6 +18,7 @@ CONFIGS: dict[str, type[Config]] = {
     "training": TrainingConfig,
     "evaluation": EvaluationConfig,
     "study": StudyConfig,
+    "download": DownloadConfig,
 }
 """The kinds of job that can be started again, and what their settings are made of."""
 
@@ -44,5 +45,7 @@ def start(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = No
         return training.start(workspace, config).job_id
     if isinstance(config, EvaluationConfig):
         return evaluation.start(workspace, config)
+    if isinstance(config, DownloadConfig):
+        return benchmarks.start_download(workspace, config)
     assert isinstance(config, StudyConfig)
     return studies.run(workspace, config, api_key=api_key).job_id

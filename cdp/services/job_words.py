@@ -9,11 +9,13 @@ from cdp.jobs import JobView
 
 KINDS = {
     "synthesis": "Writing queries",
-    "metrics": "Measuring queries",
+    "measures": "Measuring queries",
+    "metrics": "Measuring queries by models",
     "prompts": "Tuning prompts",
     "training": "Training",
     "evaluation": "Evaluation",
     "study": "Study",
+    "download": "Download",
 }
 """What each kind of job does."""
 

@@ -1,0 +1,194 @@
+"""Commands on benchmarks: the registry, downloads, subsets, and evaluations of whole groups."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from cdp.cli import text as show_text
+from cdp.cli.answers import DONE, followed, say, started
+from cdp.config import EvaluationConfig
+from cdp.services import job_words
+from cdp.workspace import Workspace
+
+
+def known(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks list``: the registry, then what else is in the workspace."""
+    from cdp.services import benchmarks
+
+    rows = [_row(k) for k in benchmarks.known(workspace, a.group)]
+    own = [] if a.group else benchmarks.own(workspace)
+    columns = ["name", "groups", "documents", "queries", "cw", "language", "licence", "here"]
+    text = show_text.table(rows, columns, "")
+    if own:
+        mine = [{**show_text.plain(info), "note": info.problem or _subset(info.subset_of)} for info in own]
+        text += "\n\nOf your own:\n" + show_text.table(mine, ["name", "n_documents", "n_queries", "splits", "note"], "")
+    text += "\n\nCW: mean content words of a query. What is known of one: benchmarks show NAME"
+    return say(a, {"registry": rows, "own": own}, text)
+
+
+def _subset(of: str) -> str:
+    return f"a subset of {of}: scores are higher than on the whole" if of else ""
+
+
+def _row(item: Any) -> dict[str, Any]:
+    entry = item.entry
+    return {
+        "name": entry.name,
+        "title": entry.title,
+        "groups": list(entry.groups),
+        "documents": entry.documents,
+        "queries": entry.queries,
+        "text_bytes": entry.text_bytes,
+        "cw": entry.cw,
+        "figures": entry.figures,
+        "language": entry.language,
+        "licence": entry.licence,
+        "here": item.state,
+        "stored": list(item.stored),
+    }
+
+
+def show(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks show NAME``."""
+    from cdp.services import benchmarks
+
+    found = benchmarks.show(workspace, a.name)
+    hub = benchmarks.size_on_hub(a.name) if a.hub else None
+    lines = [] if found.entry is None else _entry_lines(found.entry)
+    if found.group is not None:
+        here = sum(member.here for member in found.members)
+        lines = [f"{found.group.title}: {here} of {len(found.members)} are in the workspace"]
+    if found.members:
+        rows = [_row(member) for member in found.members]
+        lines += ["", show_text.table(rows, ["name", "documents", "queries", "cw", "licence", "here"], "")]
+    if found.info is not None:
+        lines += ["", *_stored_lines(found)]
+    if hub is not None:
+        commits = ", ".join(f"{repo} {commit[:12]}" for repo, commit in hub["commits"].items())
+        lines += ["", f"On the hub now: {job_words.size(hub['bytes'])} to download ({commits})"]
+    if found.scores:
+        lines += ["", "NDCG@10 (%), mean over what is covered:", _scores(found.scores)]
+    value = {**show_text.plain(found), "id": found.name, "hub": hub, "scores": _score_values(found.scores)}
+    return say(a, value, "\n".join(lines))
+
+
+def _entry_lines(entry: Any) -> list[str]:
+    size = "not stated" if entry.text_bytes is None else f"about {job_words.size(entry.text_bytes)} of text"
+    cw = "not stated" if entry.cw is None else f"{entry.cw:.2f}"
+    counts = f"{_number(entry.documents)} documents, {_number(entry.queries)} queries ({entry.figures})"
+    lines = [
+        f"{entry.name}: {entry.title}",
+        f"size: {counts}, {size}",
+        f"CW: {cw} · language: {entry.language} · split: {entry.split}",
+        f"licence: {entry.licence} ({entry.licence_source})",
+    ]
+    if entry.repos:
+        lines.append(f"from: {', '.join(entry.repos)}")
+    return lines + ([f"note: {entry.note}"] if entry.note else [])
+
+
+def _number(n: int | None) -> str:
+    return "not stated" if n is None else f"{n:,}"
+
+
+def _stored_lines(found: Any) -> list[str]:
+    info, manifest = found.info, found.manifest
+    judged = ", ".join(f"{split} {n:,}" for split, n in info.judged.items())
+    lines = [
+        f"In the workspace as {info.name}: {info.n_documents:,} documents, judged queries: {judged}, "
+        f"{job_words.size(info.bytes)}",
+    ]
+    if found.entry is None and info.licence:
+        lines.append(f"licence: {info.licence}")
+    lines += [f"read at {repo} {commit}" for repo, commit in manifest.commits.items()]
+    return lines + [f"note: {note}" for note in (*manifest.notes, *info.warnings) if note != _note_of(found)]
+
+
+def _note_of(found: Any) -> str:
+    return "" if found.entry is None else str(found.entry.note)
+
+
+def _score_values(scores: Any) -> list[dict[str, Any]]:
+    return [
+        {
+            "retriever": s.retriever_id,
+            "name": s.retriever,
+            "protocol": s.protocol,
+            "ndcg@10": s.mean.value,
+            "coverage": s.mean.coverage,
+            "missing": list(s.mean.missing),
+            "scores": dict(s.mean.scores),
+        }
+        for s in scores
+    ]
+
+
+def _scores(scores: Any) -> str:
+    return show_text.table(_score_values(scores), ["name", "protocol", "ndcg@10", "coverage"], "")
+
+
+def download(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks download NAME``: says what it is before it starts."""
+    from cdp.config import DownloadConfig
+    from cdp.services import benchmarks
+
+    config = DownloadConfig.from_dict(
+        {"benchmark": a.name, "revision": a.revision, "folder": a.folder, "name": a.called}
+    )
+    job_id = benchmarks.start_download(workspace, config)
+    found = benchmarks.show(workspace, a.name)
+    if found.entry is not None:
+        print("\n".join(_entry_lines(found.entry)), file=sys.stderr)
+    return started(workspace, a, job_id)
+
+
+def sample(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks sample NAME``."""
+    from cdp.services import benchmarks
+
+    info, existed = benchmarks.sample(
+        workspace, a.name, queries=a.queries, documents=a.documents, split=a.split, seed=a.seed, called=a.called
+    )
+    lines = [
+        f"{info.name}: {info.n_queries:,} queries, {info.n_documents:,} documents"
+        + (" (it was there already)" if existed else ""),
+        *(f"note: {note}" for note in info.warnings),
+    ]
+    return say(a, {**show_text.plain(info), "id": info.name, "existed": existed}, "\n".join(lines))
+
+
+def delete(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks delete NAME``."""
+    from cdp.services import benchmarks
+
+    benchmarks.remove(workspace, a.name)
+    return say(a, {"id": a.name, "deleted": True}, f"{a.name} is removed; results on it stay")
+
+
+def evaluate(workspace: Workspace, a: argparse.Namespace, config: EvaluationConfig) -> int:
+    """``evaluate RETRIEVER --benchmark GROUP``: one job per member; with ``--wait`` the mean and what it covers."""
+    from cdp.services import benchmarks
+
+    begun = benchmarks.evaluate(workspace, config)
+    left_out = f"; not in the workspace: {', '.join(begun.missing)}" if begun.missing else ""
+    print(
+        f"{begun.name}: {len(begun.jobs)} evaluations started, {len(begun.reused)} were there already, "
+        f"{begun.coverage} benchmarks{left_out}",
+        file=sys.stderr,
+    )
+    code = DONE
+    for job_id in begun.jobs if a.wait else ():
+        code = max(code, followed(workspace, job_id))
+    means = [s for s in benchmarks.scores(workspace, begun.name, config.retriever) if s.protocol == config.protocol]
+    value = {
+        "jobs": list(begun.jobs),
+        "reused": list(begun.reused),
+        "missing": list(begun.missing),
+        "coverage": begun.coverage,
+        "scores": _score_values(means),
+    }
+    lines = [*begun.jobs, *([_scores(means)] if means else [])]
+    say(a, value, "\n".join(lines) or "nothing was left to evaluate")
+    return code

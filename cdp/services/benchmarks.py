@@ -1,0 +1,283 @@
+"""The benchmarks that are known by name: what they are, bringing them in, and scores over groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp import catalog, jobs
+from cdp import evaluation as room
+from cdp.config import DownloadConfig, EvaluationConfig
+from cdp.errors import ConfigError, NotFoundError
+from cdp.evaluation import BenchmarkInfo, library, manifests, origins, registry, subsets
+from cdp.evaluation.manifests import Manifest
+from cdp.evaluation.registry import Entry, Group, Mean
+from cdp.services import access, evaluation
+from cdp.workspace import Workspace
+
+WORKER = "cdp.evaluation.download_worker"
+KIND = "download"
+NOT_STATED = "not stated"
+
+
+@dataclass(frozen=True)
+class Known:
+    """An entry of the registry, and the workspace's benchmarks that are it. ``wanted`` is how many it is made of."""
+
+    entry: Entry
+    stored: tuple[str, ...]
+    present: int
+    wanted: int
+
+    @property
+    def here(self) -> bool:
+        """Whether all that it is made of is in the workspace."""
+        return self.present == self.wanted
+
+    @property
+    def state(self) -> str:
+        """In words, whether it is in the workspace: ``yes``, ``3 of 12``, ``no``."""
+        return "yes" if self.here else f"{self.present} of {self.wanted}" if self.present else "no"
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A benchmark by name: what the registry says of it, or which members a group has, and what is in the workspace."""
+
+    name: str
+    entry: Entry | None = None
+    group: Group | None = None
+    members: tuple[Known, ...] = ()
+    info: BenchmarkInfo | None = None
+    manifest: Manifest | None = None
+    scores: tuple[GroupScore, ...] = ()
+
+
+@dataclass(frozen=True)
+class GroupScore:
+    """A retriever's mean over a group under one protocol, in percent, with what it covers."""
+
+    retriever_id: str
+    retriever: str
+    protocol: str
+    mean: Mean
+
+
+@dataclass(frozen=True)
+class GroupStart:
+    """The evaluations of a group: ``jobs`` that were started, ``reused`` results that were there, what is missing."""
+
+    name: str
+    jobs: tuple[str, ...]
+    reused: tuple[str, ...]
+    missing: tuple[str, ...]
+    coverage: str
+
+
+@dataclass(frozen=True)
+class _Place:
+    """A benchmark of the workspace that stands for an entry of the registry."""
+
+    name: str
+    split: str
+
+
+def known(workspace: Workspace, group: str = "") -> list[Known]:
+    """The registry's entries, all or those of a group, with what is in the workspace. Parts of a mean are left out."""
+    members = None
+    if group:
+        found = registry.find_group(group)
+        if found is None:
+            raise NotFoundError("group of benchmarks", group, known=list(registry.groups()))
+        members = found.members
+    places = _places(workspace)
+    shown = [entry for entry in registry.entries() if not entry.part_of and (members is None or entry.name in members)]
+    return [_known(entry, places) for entry in shown]
+
+
+def _known(entry: Entry, places: Mapping[str, _Place]) -> Known:
+    leaves = registry.leaves(entry.name)
+    stored = tuple(places[leaf.name].name for leaf in leaves if leaf.name in places)
+    return Known(entry, stored, len(stored), len(leaves))
+
+
+def own(workspace: Workspace) -> list[BenchmarkInfo]:
+    """The workspace's benchmarks that stand for none of the registry: own ones, subsets, and broken ones."""
+    taken = {place.name for place in _places(workspace).values()}
+    return [info for info in room.list_benchmarks(workspace) if info.name not in taken]
+
+
+def _places(workspace: Workspace) -> dict[str, _Place]:
+    """{entry: the benchmark of the workspace that stands for it}: downloaded ones, and own ones that are the same.
+
+    An own benchmark counts if its name and its numbers of documents and judged queries are the registry's, so that a
+    sample that happens to be called the same never does.
+    """
+    found: dict[str, _Place] = {}
+    for info in room.list_benchmarks(workspace):
+        if info.problem or info.subset_of:
+            continue
+        entry = registry.find(info.entry or info.name)
+        if entry is None or not entry.schema:
+            continue
+        if info.entry:
+            split = entry.split if entry.split in info.splits else info.splits[0]
+        else:
+            sizes = (info.n_documents, {split: n for split, n in info.judged.items() if n == entry.queries})
+            if sizes[0] != entry.documents or not sizes[1]:
+                continue
+            split = entry.split if entry.split in sizes[1] else next(iter(sizes[1]))
+        if entry.name not in found or info.name == entry.name:
+            found[entry.name] = _Place(info.name, split)
+    return found
+
+
+def show(workspace: Workspace, name: str) -> Shown:
+    """What is known of a benchmark or a group by that name. NotFoundError names what there is."""
+    places = _places(workspace)
+    group, entry = registry.find_group(name), registry.find(name)
+    if group is not None and entry is None:
+        members = tuple(_known(e, places) for m in group.members if (e := registry.find(m)) is not None)
+        return Shown(group.name, group=group, members=members, scores=tuple(scores(workspace, group.name)))
+    info = manifest = None
+    stored = name if name in library.names(workspace) else None
+    if entry is not None and stored is None and entry.name in places:
+        stored = places[entry.name].name
+    if stored is not None:
+        info = room.describe(workspace.benchmark(stored), workspace)
+        manifest = manifests.read(workspace.benchmark(stored))
+        entry = entry or registry.find(manifest.entry)
+    if entry is None and info is None:
+        known_names = [*library.names(workspace), *registry.groups(), *(e.name for e in registry.entries())]
+        raise NotFoundError("benchmark", name, known=known_names, hint="See `benchmarks list`.")
+    parts = tuple(_known(part, places) for part in registry.parts(entry.name)) if entry is not None else ()
+    shown = stored or (entry.name if entry is not None else name)
+    means = tuple(scores(workspace, entry.name)) if entry is not None and parts else ()
+    return Shown(shown, entry, members=parts, info=info, manifest=manifest, scores=means)
+
+
+def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
+    """Bytes, commits and licences of a download as the hub gives them; it is asked over the network."""
+    found = [origins.size_on_hub(entry, revision) for entry in registry.leaves(name)]
+    return {
+        "bytes": sum(one["bytes"] for one in found),
+        "commits": {repo: commit for one in found for repo, commit in one["commits"].items()},
+        "licences": {repo: licence for one in found for repo, licence in one["licences"].items()},
+    }
+
+
+@access.writes
+def start_download(workspace: Workspace, config: DownloadConfig) -> str:
+    """Submit a download; the job's id. What can be known without the network is checked now."""
+    wanted = registry.leaves(config.benchmark)
+    if config.name and len(wanted) > 1:
+        raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
+    folder = Path(config.folder).expanduser().resolve() if config.folder else None
+    for leaf in wanted:
+        if len(wanted) == 1:
+            origins.pins(leaf, config.revision)
+        if folder is not None:
+            origins.in_folder(leaf, folder)
+    entry, group = registry.find(config.benchmark), registry.find_group(config.benchmark)
+    label = entry.title if entry is not None else group.title if group is not None else config.benchmark
+    return jobs.submit(
+        workspace,
+        kind=KIND,
+        name=f"{label}{f' as {config.name}' if config.name else ''}",
+        module=WORKER,
+        config={**config.to_dict(), "folder": str(folder) if folder else ""},
+        inputs={"entries": [leaf.name for leaf in wanted]},
+        device=jobs.DeviceRequest.light(),
+    )
+
+
+@access.writes
+def sample(
+    workspace: Workspace,
+    name: str,
+    *,
+    queries: int = subsets.QUERIES,
+    documents: int = subsets.DOCUMENTS,
+    split: str = "",
+    seed: int = 0,
+    called: str = "",
+) -> tuple[BenchmarkInfo, bool]:
+    """Draw a subset of a stored benchmark: (what it is, whether it was there already)."""
+    if queries < 1 or documents < 1:
+        raise ConfigError("A subset needs at least one query and one document.")
+    return subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
+
+
+@access.writes
+def remove(workspace: Workspace, name: str) -> None:
+    """Remove a benchmark from the workspace. Results on it stay."""
+    room.remove_benchmark(name, workspace)
+
+
+# groups
+
+
+def is_several(workspace: Workspace, name: str) -> bool:
+    """Whether a name means several benchmarks: a group, or a mean of parts, and nothing of that name is stored."""
+    if name in library.names(workspace) or Path(name).expanduser().is_dir():
+        return False
+    entry = registry.find(name)
+    return not entry.schema if entry is not None else registry.find_group(name) is not None
+
+
+@access.writes
+def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
+    """Evaluate a retriever on all that a group, or a mean, is made of and that is in the workspace.
+
+    One job each; what was evaluated before with the same settings is not done again. ConfigError if nothing of it is
+    in the workspace.
+    """
+    leaves, places = registry.leaves(config.benchmark), _places(workspace)
+    missing = tuple(leaf.name for leaf in leaves if leaf.name not in places)
+    if len(missing) == len(leaves):
+        raise ConfigError(
+            f"Nothing of {config.benchmark} is in the workspace.",
+            hint=f"Bring it in first: benchmarks download {config.benchmark}.",
+        )
+    started, reused = [], []
+    for leaf in leaves:
+        place = places.get(leaf.name)
+        if place is None:
+            continue
+        split = config.split or place.split
+        one = evaluation.checked(
+            **{**config.to_dict(), "benchmark": place.name, "split": split, "workspace": workspace}
+        )
+        there = evaluation.existing(workspace, one)
+        if there is None:
+            started.append(evaluation.start(workspace, one))
+        else:
+            reused.append(there)
+    n = len(leaves) - len(missing)
+    return GroupStart(config.benchmark, tuple(started), tuple(reused), missing, f"{n}/{len(leaves)}")
+
+
+def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupScore]:
+    """The mean of each retriever over a group or a mean of parts, best coverage first, then best mean.
+
+    Each uses its newest result per benchmark; only results on whole benchmarks count, at the split of the registry.
+    """
+    places = _places(workspace)
+    entries = {place.name: (entry, place.split) for entry, place in places.items()}
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    names: dict[tuple[str, str], str] = {}
+    for row in catalog.evaluations(workspace):
+        entry, split = entries.get(row["benchmark"], ("", ""))
+        if not entry or row["split"] != split or row["ndcg@10"] is None:
+            continue
+        if retriever and retriever not in (row["retriever_id"], row["retriever_name"]):
+            continue
+        key = (row["retriever_id"], row["protocol"])
+        names.setdefault(key, row["retriever_name"])
+        found.setdefault(key, {}).setdefault(entry, 100.0 * row["ndcg@10"])
+    several = registry.mean_of_parts if registry.find(name) is not None else registry.group_mean
+    means = [GroupScore(key[0], names[key], key[1], several(name, values)) for key, values in found.items()]
+    there = [score for score in means if score.mean.covered]
+    return sorted(there, key=lambda s: (-s.mean.covered, -(s.mean.value or 0.0), s.retriever))
