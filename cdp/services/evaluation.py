@@ -84,7 +84,8 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
-    device = devices.request(config.gpus, at_most=1 if config.gpus is None else None, ids=config.gpu_ids)
+    said = config.gpus is not None or config.gpu_ids
+    device = devices.request(config.gpus, at_most=None if said else 1, ids=config.gpu_ids)
     return jobs.submit(
         workspace,
         kind="evaluation",

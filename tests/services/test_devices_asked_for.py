@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from cdp import jobs
+from cdp.config import EvaluationConfig
 from cdp.errors import ConfigError
-from cdp.services import devices
+from cdp.services import demo, devices, evaluation
+from cdp.workspace import Workspace
 
 SMI = """#!/bin/sh
 echo "GPU-aaaa, Fast One, 81920, 0"
@@ -47,3 +50,26 @@ def test_what_contradicts_itself_is_said() -> None:
         devices.request(2, ids="GPU-aaaa")
     with pytest.raises(ConfigError, match="runs on 1 GPU, and gpu_ids names 2"):
         devices.request(None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(
+    ("asked", "launcher", "count"),
+    [
+        ({}, "python", 1),
+        ({"gpus": 0}, "python", 0),
+        ({"gpus": 2}, "accelerate", 2),
+        ({"gpu_ids": "GPU-bbbb,GPU-aaaa"}, "accelerate", 2),
+    ],
+)
+def test_an_evaluation_takes_one_gpu_or_those_asked_for(
+    workspace: Workspace, asked: dict[str, object], launcher: str, count: int
+) -> None:
+    demo.load(workspace)
+    job_id = evaluation.start(
+        workspace, EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": "demo", **asked})
+    )
+    jobs.stop(workspace, job_id, at_once=True)
+    spec = jobs.load_spec(workspace, job_id)
+    assert (spec.launcher, spec.device.count) == (launcher, count)
+    jobs.wait(workspace, job_id)
