@@ -17,7 +17,7 @@ BASE = {"errors", "records", "config", "workspace", "worker", "locks", "embedded
 LAYERS: dict[str, set[str]] = {
     "corpus": BASE,
     "complexity": BASE,
-    "synthesis": BASE | {"corpus", "complexity", "training", "evaluation"},
+    "synthesis": BASE | {"corpus", "complexity", "training", "evaluation", "metrics"},
     "metrics": BASE | {"corpus", "complexity", "training"},
     "training": BASE | {"corpus", "complexity", "evaluation"},
     "evaluation": BASE | {"corpus", "complexity", "training"},

@@ -47,6 +47,11 @@ class CorpusManifest:
         """The most frequent language of the sample, ``unknown`` left aside; ``unknown`` if there is no other."""
         return next((language for language in self.languages if language != "unknown"), "unknown")
 
+    @property
+    def counted_language(self) -> str:
+        """The language in which content words are counted: the most frequent one, English where unknown."""
+        return "en" if self.main_language == "unknown" else self.main_language
+
     def to_dict(self) -> dict[str, Any]:
         return dataclasses.asdict(self)
 

@@ -111,4 +111,4 @@ def delete(workspace: Workspace, corpus: str) -> None:
 
 def cw_language(manifest: CorpusManifest) -> str:
     """The language in which content words are counted for a corpus: its most frequent one, English where unknown."""
-    return "en" if manifest.main_language == "unknown" else manifest.main_language
+    return manifest.counted_language

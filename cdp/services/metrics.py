@@ -1,31 +1,34 @@
-"""Q-D metrics of a query set: the quick ones at once (kept until the set changes), the model-based ones by a job."""
+"""Q-D metrics of a query set: the quick ones, kept from when the set was written, and the model-based ones by a job."""
 
 from __future__ import annotations
 
-import io
-from collections.abc import Collection
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import corpus as corpus_room
 from cdp import jobs
 from cdp import metrics as room
-from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
+from cdp.complexity import STANDARD, CwProfile
 from cdp.config import MetricsConfig
 from cdp.errors import InputError
+from cdp.jobs import JobView
 from cdp.metrics import MEASURES, Measure, PairedDifference
-from cdp.services import access, corpora
+from cdp.metrics import quick as quick_room
+from cdp.metrics.quick import QuickPlan
+from cdp.services import access
 from cdp.services import kept as kept_answers
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
-from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
+from cdp.workspace import Workspace, read_json_or_none
 
 WORKER = "cdp.metrics.worker"
-VERSION = "3"
+QUICK_WORKER, QUICK_KIND = "cdp.metrics.quick", "measures"
+
+AT_ONCE = 5000
+"""Sets of at most so many queries are measured while a page is drawn: it takes less than half a second."""
 
 
 @dataclass(frozen=True)
@@ -52,48 +55,55 @@ def quick(
 ) -> QuickMetrics:
     """Self-BLEU, CW and, given human queries for the same documents, Len-Sim. Raises InputError for an empty set.
 
-    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own.
+    ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own. What was
+    measured before is read; else it is measured now, a second per 12,000 queries.
     """
+    found, plan = _planned(workspace, query_set, human, language, stopwords)
+    values = plan.kept() or quick_room.measure(plan)
+    assert values is not None  # nothing told it to stop
+    return _from_record(found, plan.language, values, plan.columns.name)
+
+
+def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics | None:
+    """The same, where it takes no time: from what is kept, or of a set small enough to measure now. None elsewhere."""
+    found, plan = _planned(workspace, query_set, human)
+    values = plan.kept()
+    if values is None and found.n_queries <= AT_ONCE:
+        values = quick_room.measure(plan)
+    return None if values is None else _from_record(found, plan.language, values, plan.columns.name)
+
+
+def _planned(
+    workspace: Workspace, query_set: str, human: str, language: str = "", stopwords: str = STANDARD
+) -> tuple[QuerySet, QuickPlan]:
     found = query_sets.resolve_query_set(workspace, query_set)
-    reference = query_sets.resolve_query_set(workspace, human) if human else None
-    language = language or corpora.cw_language(corpus_room.load_manifest(workspace, found.corpus_id))
-    chosen = stopwords_of(stopwords)
-    list_used = chosen if isinstance(chosen, str) else "\n".join(sorted(chosen))
-    states = (_state(workspace, found), _state(workspace, reference) if reference else "")
-    key = sha256_text(VERSION, *states, language, list_used)
-    kept = workspace.query_set(found.id) / "measures" / f"{key[:16]}.json"
-    columns = kept.with_suffix(".npz")
-    values = read_json_or_none(kept)
-    if not isinstance(values, dict) or not columns.exists():
-        values, per_document = _measure(workspace, found, reference, language, chosen)
-        content = io.BytesIO()
-        np.savez(content, **per_document)  # type: ignore[arg-type]
-        write_bytes(columns, content.getvalue())
-        write_json(kept, values)
-    return _from_record(found, language, values, columns.name)
+    reference = query_sets.resolve_query_set(workspace, human).id if human else ""
+    return found, quick_room.plan(workspace, found.id, human=reference, language=language, stopwords=stopwords)
 
 
-def _measure(
-    workspace: Workspace,
-    found: QuerySet,
-    reference: QuerySet | None,
-    language: str,
-    stopwords: str | Collection[str],
-) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    human = None
-    if reference is not None:
-        human = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, reference.id)}
-    measured = room.measure_query_set(
-        room.read_queries(workspace, found.id), language=language, stopwords=stopwords, human=human
+@access.writes
+def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str:
+    """Measure a large set in the background; the job's id, that of the job at work on it where there is one."""
+    _, plan = _planned(workspace, query_set, human)
+    running = measuring(workspace, query_set, human=human)
+    if running is not None and running.active:
+        return running.id
+    return jobs.submit(
+        workspace,
+        kind=QUICK_KIND,
+        name=f"Measures of {query_sets.resolve_query_set(workspace, query_set).name}",
+        module=QUICK_WORKER,
+        config={"query_set": plan.query_set, "human": plan.human},
+        inputs={"query_set": plan.query_set, "human": plan.human, "kept": plan.path.name},
+        device=jobs.DeviceRequest.light(),
     )
-    if measured.cw.size == 0:
-        raise InputError(f"The query set {found.name} has no queries yet.", hint="Generate or import some first.")
-    values = {
-        "values": [value.to_dict() for value in measured.values],
-        "cw": asdict(profile(measured.cw)),
-        "n_empty": measured.n_empty,
-    }
-    return values, {"document_id": np.array(measured.document_ids, dtype=np.str_), **measured.per_document}
+
+
+def measuring(workspace: Workspace, query_set: str, *, human: str = "") -> JobView | None:
+    """The newest job that was started to measure the set as it is now; None if there was none."""
+    _, plan = _planned(workspace, query_set, human)
+    views = jobs.list_jobs(workspace, [QUICK_KIND])
+    return next((v for v in views if v.inputs.get("kept") == plan.path.name), None)
 
 
 def _from_record(found: QuerySet, language: str, values: dict[str, Any], kept: str) -> QuickMetrics:
@@ -179,14 +189,6 @@ def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
 
 
 MODEL_BASED = {name for name, measure in MEASURES.items() if measure.model_based}
-
-
-def _state(workspace: Workspace, found: QuerySet) -> str:
-    """What tells whether a query set has changed: its content hash, or its file's size while it still grows."""
-    if found.content_hash:
-        return found.content_hash
-    path = workspace.query_set(found.id) / "queries.jsonl"
-    return f"{found.id} {path.stat().st_size if path.exists() else 0}"
 
 
 @access.writes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -12,8 +13,9 @@ from cdp import corpus as corpus_room
 from cdp import jobs
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
+from cdp.errors import CdpError
 from cdp.metrics import self_bleu
-from cdp.services import access, corpora, devices, synthesis
+from cdp.services import access, corpora, devices, metrics, synthesis
 from cdp.synthesis import preview as room
 from cdp.synthesis import query_sets
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
@@ -163,9 +165,16 @@ def generate(
 def import_file(
     workspace: Workspace, path: str | Path, corpus: str, *, name: str = "", encoding: str = "utf-8"
 ) -> query_sets.ImportedQueries:
-    """Import queries that exist: JSONL, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents."""
+    """Import queries that exist: JSONL, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents.
+
+    The set is measured too: a large one in the background.
+    """
     manifest = corpus_room.resolve_corpus(workspace, corpus)
-    return query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name, encoding=encoding)
+    done = query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name, encoding=encoding)
+    with contextlib.suppress(CdpError):  # what cannot be measured is imported all the same, and the page says why
+        if metrics.quick_at_once(workspace, done.query_set.id) is None:
+            metrics.start_quick(workspace, done.query_set.id)
+    return done
 
 
 def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:

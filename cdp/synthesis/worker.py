@@ -5,7 +5,11 @@ An API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``; it is never in the 
 
 from __future__ import annotations
 
+from typing import Any
+
 from cdp import worker
+from cdp.errors import CdpError
+from cdp.metrics import quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
 from cdp.worker import Job
@@ -19,6 +23,17 @@ def main(job: Job) -> None:
         f"{result['seconds']:.1f} s: {result['query_set']}",
         flush=True,
     )
+    measure(job, result)
+
+
+def measure(job: Job, result: dict[str, Any]) -> None:
+    """Self-BLEU and content words of a set that was just written, so that no page has to wait for them."""
+    if not result["complete"] or not result["n_queries"]:
+        return
+    try:
+        quick.measure(quick.plan(job.workspace, result["query_set"]), quick.reporting(job))
+    except CdpError as error:  # the set is there all the same
+        print(f"The set could not be measured: {error}", flush=True)
 
 
 if __name__ == "__main__":

@@ -118,7 +118,7 @@ def _where_next(view: JobView) -> None:
         frame.navigation.link("compare", "See the result", icon=":material/leaderboard:")
     elif view.kind == "synthesis":
         frame.navigation.link("quality_diversity", "Measure the queries", icon=":material/scatter_plot:")
-    elif view.kind == "metrics":
+    elif view.kind in ("measures", "metrics"):
         frame.navigation.link(
             "quality_diversity",
             "See the measures",

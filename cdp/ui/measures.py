@@ -14,7 +14,7 @@ from cdp.errors import CdpError
 from cdp.services import metrics
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
-from cdp.ui import charts, frame, state, tables
+from cdp.ui import charts, frame, measuring, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace, slug
 
@@ -52,11 +52,16 @@ def choose_human(known: Sequence[QuerySet]) -> str:
 
 
 def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[str, QuickMetrics]:
-    """The measures that need no model, by query set; each set's are kept on disk until it changes."""
-    found = {}
+    """The measures that need no model, by query set; sets that are still being measured are shown and left out."""
+    found, missing = {}, []
     for query_set in picked:
-        with frame.guarded(), st.spinner("Measuring", show_time=True):
-            found[query_set.id] = metrics.quick(workspace, query_set.id, human=human)
+        with frame.guarded():
+            measured = metrics.quick_at_once(workspace, query_set.id, human=human)
+            if measured is None:
+                missing.append(query_set)
+            else:
+                found[query_set.id] = measured
+    measuring.wait(workspace, missing, human)
     return found
 
 

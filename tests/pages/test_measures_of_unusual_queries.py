@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -37,6 +38,7 @@ def imported(workspace: Workspace, name: str, *, first: int = 0) -> str:
     query_set = queries.import_file(workspace, path, corpus, name=name).query_set.id
     # An import leaves repeated queries out; a set that came to the workspace otherwise may hold them.
     (workspace.query_set(query_set) / "queries.jsonl").write_text(lines, encoding="utf-8")
+    shutil.rmtree(workspace.query_set(query_set) / "measures")
     return query_set
 
 

@@ -1,0 +1,144 @@
+"""The measures of a query set that need no model, kept beside it until it changes.
+
+They take a second per 12,000 queries. So whatever writes a set measures it at its end, and what is kept is read by
+every page: ``queries/<id>/measures/<key>.json`` and, with a value per document, ``<key>.npz``. The key is over the
+content of the set (and of the human queries), the language and the stopwords.
+
+    python -m cdp.metrics.quick <job folder>
+
+measures a set as a job, with the settings ``query_set`` and ``human``.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp import worker
+from cdp.complexity import STANDARD, profile, stopwords_of
+from cdp.corpus import load_manifest
+from cdp.errors import InputError
+from cdp.metrics.query_set import DocumentQueries, measure_query_set, query_set_manifest, read_queries
+from cdp.worker import Job
+from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
+
+VERSION = "3"
+
+Report = Callable[[int, int], bool]
+"""Told how many documents of how many are measured; its answer says whether to go on."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuickPlan:
+    """What is measured, and where it is kept. ``stopwords`` is the name of a list or the file of one's own."""
+
+    workspace: Workspace
+    query_set: str
+    human: str
+    language: str
+    stopwords: str
+    path: Path
+
+    @property
+    def columns(self) -> Path:
+        """Where the values of each document are kept."""
+        return self.path.with_suffix(".npz")
+
+    def kept(self) -> dict[str, Any] | None:
+        """The values as they were measured before, None where they were not."""
+        values = read_json_or_none(self.path)
+        return values if isinstance(values, dict) and self.columns.exists() else None
+
+
+def plan(
+    workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
+) -> QuickPlan:
+    """What a measurement of this set comes to. ``language`` is the corpus's if empty; NotFoundError for no such set."""
+    manifest = query_set_manifest(workspace, query_set)
+    language = language or load_manifest(workspace, manifest["corpus_id"]).counted_language
+    chosen = stopwords_of(stopwords)
+    list_used = chosen if isinstance(chosen, str) else "\n".join(sorted(chosen))
+    states = (_state(workspace, query_set), _state(workspace, human) if human else "")
+    key = sha256_text(VERSION, *states, language, list_used)
+    path = workspace.query_set(query_set) / "measures" / f"{key[:16]}.json"
+    return QuickPlan(workspace, query_set, human, language, stopwords, path)
+
+
+def _state(workspace: Workspace, query_set: str) -> str:
+    """What tells whether a query set has changed: its content hash, or its file's size while it still grows."""
+    content_hash = query_set_manifest(workspace, query_set).get("content_hash")
+    if content_hash:
+        return str(content_hash)
+    path = workspace.query_set(query_set) / "queries.jsonl"
+    return f"{query_set} {path.stat().st_size if path.exists() else 0}"
+
+
+def measure(found: QuickPlan, report: Report | None = None) -> dict[str, Any] | None:
+    """Self-BLEU, CW and, given human queries, Len-Sim, measured and kept. None if ``report`` said to stop.
+
+    InputError for a set without queries.
+    """
+    human = dict(read_queries(found.workspace, found.human)) if found.human else None
+    documents = _Reported(found, report)
+    measured = measure_query_set(
+        documents, language=found.language, stopwords=stopwords_of(found.stopwords), human=human
+    )
+    if documents.stopped:
+        return None
+    if measured.cw.size == 0:
+        raise InputError(f"The query set {found.query_set} has no queries yet.", hint="Generate or import some first.")
+    values = {
+        "values": [value.to_dict() for value in measured.values],
+        "cw": asdict(profile(measured.cw)),
+        "n_empty": measured.n_empty,
+    }
+    content = io.BytesIO()
+    ids = np.array(measured.document_ids, dtype=np.str_)
+    np.savez(content, document_id=ids, **measured.per_document)  # type: ignore[arg-type]
+    write_bytes(found.columns, content.getvalue())
+    write_json(found.path, values)
+    return values
+
+
+class _Reported:
+    """The documents of a plan's set, with a report after every so many of them."""
+
+    EVERY = 500
+
+    def __init__(self, found: QuickPlan, report: Report | None) -> None:
+        self._found, self._report = found, report
+        self.stopped = False
+
+    def __iter__(self) -> Iterator[DocumentQueries]:
+        total = int(query_set_manifest(self._found.workspace, self._found.query_set).get("n_documents") or 0)
+        for done, document in enumerate(read_queries(self._found.workspace, self._found.query_set)):
+            if self._report is not None and done % self.EVERY == 0 and not self._report(done, total):
+                self.stopped = True
+                return
+            yield document
+
+
+def reporting(job: Job) -> Report:
+    """The report that a job gives of measuring; it stops when the job should."""
+
+    def report(done: int, total: int) -> bool:
+        job.progress("measuring", done, total, "documents")
+        return not job.stop_requested()
+
+    return report
+
+
+def main(job: Job) -> None:
+    """Measure the set that the job's settings name."""
+    found = plan(job.workspace, job.config["query_set"], human=job.config["human"])
+    if found.kept() is None:
+        measure(found, reporting(job))
+
+
+if __name__ == "__main__":
+    worker.run(main)

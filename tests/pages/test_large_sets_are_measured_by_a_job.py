@@ -1,0 +1,101 @@
+"""A query set too large to measure while a page is drawn is measured by a job; what writes a set measures it too."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+
+from cdp.config import SynthesisConfig
+from cdp.services import corpora, jobs, metrics, queries
+from cdp.services.corpora import ReadOptions
+from cdp.services.metrics import AT_ONCE
+from cdp.services.queries import QuerySet
+from cdp.workspace import Workspace
+from tests.pages.conftest import Open
+
+pytestmark = pytest.mark.slow
+
+PER_DOC = 6
+N_DOCUMENTS = AT_ONCE // PER_DOC + 1
+
+
+@pytest.fixture
+def large(workspace: Workspace) -> QuerySet:
+    """An imported set just too large to be measured at once; the job that its import started has ended."""
+    source = workspace.root.parent / "documents.jsonl"
+    source.write_text(
+        "".join(json.dumps({"_id": f"d{n}", "text": f"A text about tide {n}."}) + "\n" for n in range(N_DOCUMENTS)),
+        encoding="utf-8",
+    )
+    corpus = corpora.add(workspace, source, name="tides", options=ReadOptions()).corpus
+    asked = workspace.root.parent / "asked.jsonl"
+    asked.write_text(
+        "".join(
+            json.dumps({"document_id": f"d{n}", "query": f"when does tide {n} turn for the {i}th time"}) + "\n"
+            for n in range(N_DOCUMENTS)
+            for i in range(PER_DOC)
+        ),
+        encoding="utf-8",
+    )
+    found = queries.import_file(workspace, asked, corpus.id, name="asked").query_set
+    assert found.n_queries > AT_ONCE
+    ended(workspace)
+    return found
+
+
+def ended(workspace: Workspace) -> None:
+    """Wait for every job that measures."""
+    for view in jobs.every(workspace, kinds=["measures"]):
+        assert jobs.wait(workspace, view.id).state == "finished"
+
+
+def shown(at: object) -> str:
+    return " ".join(str(element.value) for element in (*at.markdown, *at.caption, *at.subheader))  # type: ignore[attr-defined]
+
+
+def test_the_import_measures_what_it_brought_in(workspace: Workspace, large: QuerySet, open_page: Open) -> None:
+    assert len(jobs.every(workspace, kinds=["measures"])) == 1
+    assert metrics.quick_at_once(workspace, large.id) == metrics.quick(workspace, large.id)
+    at = open_page("quality_diversity", sets=large.id)
+    assert "Content words per query" in shown(at)
+    assert "being measured" not in shown(at)
+
+
+def test_a_set_from_before_is_measured_while_the_page_says_so(
+    workspace: Workspace, large: QuerySet, open_page: Open
+) -> None:
+    shutil.rmtree(workspace.query_set(large.id) / "measures")
+    jobs.delete(workspace, jobs.every(workspace, kinds=["measures"])[0].id)
+    at = open_page("quality_diversity", sets=large.id)
+    assert "1 query set being measured" in shown(at)
+    assert "Content words per query" not in shown(at)
+    at.run()
+    assert len(jobs.every(workspace, kinds=["measures"])) == 1
+    ended(workspace)
+    at.run()
+    assert "Content words per query" in shown(at)
+
+
+def test_a_read_only_dashboard_says_how_to_have_it_measured(
+    workspace: Workspace, large: QuerySet, open_page: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shutil.rmtree(workspace.query_set(large.id) / "measures")
+    jobs.delete(workspace, jobs.every(workspace, kinds=["measures"])[0].id)
+    monkeypatch.setenv("CDP_READ_ONLY", "1")
+    at = open_page("quality_diversity", sets=large.id)
+    assert f"python -m cdp metrics {large.id} --quick" in shown(at)
+    assert jobs.every(workspace, kinds=["measures"]) == []
+
+
+def test_the_worker_that_writes_queries_measures_them(filled: Workspace) -> None:
+    corpus = corpora.every(filled)[0].id
+    job = queries.generate(filled, SynthesisConfig.from_dict({"corpus": corpus, "per_doc": 3, "name": "three"}))
+    assert jobs.wait(filled, job).state == "finished"
+    written = queries.show(filled, "three")
+    kept = list((filled.query_set(written.id) / "measures").glob("*.json"))
+    assert len(kept) == 1
+    before = kept[0].stat().st_mtime_ns
+    assert metrics.quick(filled, written.id).by_per_doc["self_bleu"][3] > 0
+    assert kept[0].stat().st_mtime_ns == before
