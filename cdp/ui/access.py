@@ -5,7 +5,6 @@ Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to 
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,9 +12,6 @@ import streamlit as st
 
 from cdp.services import access
 from cdp.ui.text import md
-
-LIBRARY = "authlib"
-"""What Streamlit's sign-in needs beside itself."""
 
 
 def configured() -> Mapping[str, Any] | None:
@@ -47,14 +43,7 @@ def sign_in() -> None:
     section = configured()
     if section is None:
         return
-    if importlib.util.find_spec(LIBRARY) is None:
-        st.error(
-            "Install streamlit[auth] on the server, or take the [auth] section out of secrets.toml.",
-            title="Sign-in is set up, but a library that it needs is missing",
-            icon=":material/error:",
-        )
-        st.stop()
-    if not st.user.is_logged_in:
+    if not st.user.get("is_logged_in"):
         st.title("CDP Studio", anchor=False)
         st.markdown("Sign in to see this workspace.")
         st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=st.login)
@@ -75,7 +64,7 @@ def who() -> None:
     """In the menu: who is signed in, and that nothing can be changed."""
     if access.read_only():
         st.badge("Read-only", icon=":material/lock:", color="gray", help=access.REASON)
-    if configured() is not None and st.user.is_logged_in:
+    if configured() is not None and st.user.get("is_logged_in"):
         with st.container(horizontal=True, vertical_alignment="center"):
             st.caption(md(st.user.get("email") or st.user.get("name") or "signed in", 60))
             st.button("Sign out", icon=":material/logout:", type="tertiary", key="sign_out", on_click=st.logout)

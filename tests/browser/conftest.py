@@ -31,18 +31,22 @@ ARGUMENTS = [
 
 
 class Server:
-    """The dashboard's server; ``errors`` is what it wrote to its console."""
+    """The dashboard's server. ``secrets`` is the text of its secrets.toml, in which ``{url}`` is its own address."""
 
-    def __init__(self, workspace: Workspace, log: Path) -> None:
+    def __init__(self, workspace: Workspace, log: Path, secrets: str = "") -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.workspace = workspace
         self.url = f"http://127.0.0.1:{port}"
         self.log = log
+        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        if secrets:
+            log.with_suffix(".toml").write_text(secrets.format(url=self.url), encoding="utf-8")
+            command += ["--secrets.files", str(log.with_suffix(".toml"))]
         self._file = open(log, "wb")  # noqa: SIM115  (open for as long as the server runs)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)],
+            command,
             cwd=REPOSITORY,
             env={**os.environ, "CDP_WORKSPACE": str(workspace.root)},
             stdin=subprocess.DEVNULL,
@@ -92,11 +96,11 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
     """Start a server: ``serve()`` on an empty workspace, ``serve(demo=True)`` on one with the demo."""
     servers: list[Server] = []
 
-    def started(*, with_demo: bool = False, workspace: Workspace | None = None) -> Server:
+    def started(*, with_demo: bool = False, workspace: Workspace | None = None, secrets: str = "") -> Server:
         used = workspace or Workspace(tmp_path / f"workspace-{len(servers)}")
         if with_demo:
             demo.load(used)
-        servers.append(Server(used, tmp_path / f"server-{len(servers)}.log"))
+        servers.append(Server(used, tmp_path / f"server-{len(servers)}.log", secrets))
         return servers[-1]
 
     yield started
