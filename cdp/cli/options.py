@@ -175,7 +175,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             "queries_import",
             "import queries that exist",
             [
-                ("path", {"help": "JSONL, CSV or TSV with document ids, or a BEIR folder"}),
+                ("path", {"help": "JSONL (also with negatives), CSV or TSV with document ids, or a BEIR folder"}),
                 CORPUS,
                 NAME,
                 ("--encoding", {"default": "utf-8", "help": "the text encoding, if it is not UTF-8"}),

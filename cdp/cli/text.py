@@ -95,7 +95,9 @@ def place(row: Any) -> str:
 def imported(found: Any) -> str:
     """An imported query set and the rows that were rejected."""
     q = found.query_set
-    lines = [f"{q.id}: {q.n_queries:,} queries for {q.n_documents:,} documents"]
+    queries = "query" if q.n_queries == 1 else "queries"
+    documents = "document" if q.n_documents == 1 else "documents"
+    lines = [f"{q.id}: {q.n_queries:,} {queries} for {q.n_documents:,} {documents}"]
     if found.n_rejected:
         lines.append(f"rejected rows: {found.n_rejected:,}")
         lines += [f"  {reason}" for reason in found.rejected[:10]]
@@ -235,6 +237,8 @@ def ended(view: Any, outcome: Mapping[str, Any]) -> str:
     """How a job ended, and the figures that it was run for."""
     shown = {k: v for k, v in outcome.items() if isinstance(v, (int, float, str)) and v != ""}
     lines = [job(view), *(f"  {name}: {_cell(value, 4)}" for name, value in shown.items())]
+    notes = outcome.get("notes")
+    lines += [f"  note: {note}" for note in notes] if isinstance(notes, list) else []
     if isinstance(outcome.get("measures"), list):
         lines += ["", measures(outcome["measures"])]
     return "\n".join(lines)

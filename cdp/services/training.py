@@ -27,7 +27,7 @@ from cdp.training.plan import Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
 from cdp.training.retrievers import PRESETS, Default, resolve
 from cdp.training.settings import complete
-from cdp.training.splits import Split, chosen, pairs_of, splits
+from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
 from cdp.workspace import Workspace
 
 WORKER = "cdp.training.worker"
@@ -130,6 +130,12 @@ def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Sp
     return splits(query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id), pairs)
 
 
+def pairs_to_split(workspace: Workspace, query_set: str) -> tuple[int, int]:
+    """How many pairs a set has in all, and a number of them that can be split into documents and Q/Doc."""
+    counts = query_counts(workspace, query_sets.resolve_query_set(workspace, query_set).id)
+    return int(counts.sum()), suggested(counts)
+
+
 def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> TrainingConfig:
     """``config`` for a fixed number of pairs: as many first documents as its Q/Doc (1 if empty) needs."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
@@ -214,14 +220,15 @@ def submit(
     workspace: Workspace, config: TrainingConfig, query_set: QuerySet, links: Mapping[str, Any] | None = None
 ) -> str:
     """Submit one training that has been checked; the job's id. ``links`` say what it belongs to."""
+    device = devices.request(config.gpus, ids=config.gpu_ids)
     return jobs.submit(
         workspace,
         kind="training",
         name=config.name or label(workspace, config),
         module=WORKER,
         config={**config.to_dict(), "query_set": query_set.id},
-        launcher="accelerate",
-        device=devices.request(config.gpus, ids=config.gpu_ids),
+        launcher="accelerate" if device.count > 1 else "python",
+        device=device,
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_set.content_hash,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 from cdp.complexity import count_content_words, profile
@@ -10,6 +11,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.training.pairs import PairSet
 from cdp.training.retrievers import ResolvedRetriever
+from cdp.training.sweep import rate
 from cdp.training.weights import WEIGHTINGS
 from cdp.workspace import Workspace, read_json_or_none
 
@@ -20,11 +22,11 @@ tags:
 - sentence-transformers
 - dense-retrieval
 - cdp-studio
----
+{front}---
 
 # {title}
 
-A dense retriever trained with CDP Studio from **{base}** on queries written for documents of the corpus `{corpus}`.
+A dense retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
 
 ```python
 from sentence_transformers import SentenceTransformer
@@ -37,22 +39,26 @@ scores = model.similarity(queries, documents)   # cosine
 
 ## Data
 
-| | |
+| What | Value |
 |---|---|
 {data}
 
 ## Training
 
-InfoNCE with in-batch negatives, cosine times {scale}. Weighting: **{weighting}**. {weighting_help} A query's own
-document is never its negative. AdamW (β 0.9/0.98, ε 1e-8), cosine decay without warm-up.
+InfoNCE with {negatives}, cosine times {scale}. Weighting: **{weighting}**. {weighting_help} A query's own document is
+never its negative. AdamW (β 0.9/0.98, ε 1e-8), cosine decay without warm-up.
 
-| | |
+| What | Value |
 |---|---|
 {training}
+{notes}
+## Results
 
-## Licence
+{results}
 
-Of the model it started from: {licence} The documents and queries it was trained on have licences of their own.
+## Licences
+
+{licences}
 
 ## Everything it was made from
 
@@ -63,24 +69,75 @@ Of the model it started from: {licence} The documents and queries it was trained
 
 Rows = dict[str, Any]
 
+MEASURES = {
+    "dist_sim": "Dist-Sim",
+    "len_sim": "Len-Sim",
+    "paraphrase_ratio": "CE",
+    "paraphrase_ratio_bi_encoder": "Paraphrase ratio, bi-encoder",
+    "self_bleu": "Self-BLEU",
+}
+"""The Q-D metrics that a card states, by their names in the results of a metrics job."""
+
 
 def model_card(
-    config: TrainingConfig, retriever: ResolvedRetriever, result: dict[str, Any], data: Rows, title: str = ""
+    config: TrainingConfig,
+    retriever: ResolvedRetriever,
+    result: dict[str, Any],
+    data: Rows,
+    title: str = "",
+    licences: Mapping[str, str] | None = None,
 ) -> str:
-    """The README.md of the model folder. ``result`` is ``results/training.json``; ``data`` describes the pairs."""
+    """The README.md of the model folder. ``result`` is ``results/training.json``; ``data`` describes the pairs, and
+    ``licences`` says whose terms apply to what (``licence_notes``)."""
     weighting = WEIGHTINGS[config.weighting]
+    hard = result.get("hard_negatives", 0)
+    notes = "".join(f"- {note}\n" for note in result.get("notes", ()))
+    terms = licences or {"model": retriever.licence}
     return TEMPLATE.format(
+        front=_front(retriever),
         title=title or config.name or f"{retriever.name} trained on {config.query_set}",
         base=retriever.name,
         corpus=result["corpus"],
         data=_table(data),
+        negatives="in-batch negatives" + (f" and {hard} hard negatives per pair" if hard else ""),
+        notes=f"\n{notes}" if notes else "",
+        results=_results(config, result),
+        licences="\n".join(f"- **{what.capitalize()}**: {note}" for what, note in terms.items()),
         scale=f"{config.scale:g}",
         weighting=config.weighting,
         weighting_help=weighting.help,
         training=_table(_training(config, result)),
-        licence=retriever.licence,
-        record=json.dumps({"settings": config.to_dict(), "result": result}, ensure_ascii=False, indent=2),
+        record=json.dumps(result, ensure_ascii=False, indent=2),
     )
+
+
+def _front(retriever: ResolvedRetriever) -> str:
+    """``base_model`` for the hub's front matter, where the model it started from has a name there."""
+    source = retriever.preset.source if retriever.preset is not None else retriever.source
+    hub = retriever.preset is not None or retriever.origin == "hub"
+    return f"base_model: {source}\n" if hub and source.count("/") == 1 else ""
+
+
+def _results(config: TrainingConfig, result: dict[str, Any]) -> str:
+    """The dev benchmark's scores while training; a sentence where there are none."""
+    evaluations = result["evaluations"]
+    if not evaluations:
+        return "None while training: no dev benchmark was set. Evaluations made later are in the workspace's results."
+    dev = f"{config.benchmark}/{config.split}" if config.split else config.benchmark
+    best = result["best_step"]
+    lines = [
+        f"NDCG@10 in percent on the dev benchmark `{dev}`, cosine; the best checkpoint is the one kept.",
+        "",
+        "| Step | NDCG@10 |",
+        "|---|---|",
+        *(
+            f"| {e['step']:,} | **{e['ndcg@10']:.2f}** |"
+            if e["step"] == best
+            else f"| {e['step']:,} | {e['ndcg@10']:.2f} |"
+            for e in evaluations
+        ),
+    ]
+    return "\n".join(lines)
 
 
 def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
@@ -89,18 +146,26 @@ def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
         "steps": f"{result['steps']} of {result['steps_planned']}" if ended else result["steps"],
         "epochs": config.epochs,
         "batch size": result["batch_size"],
-        "learning rate": f"{config.learning_rate:g}",
+        "learning rate": rate(config.learning_rate or 0.0),
         "weight decay": f"{config.weight_decay:g}",
         "gradient clipping": f"{config.clip_norm:g}",
         "longest text": f"{config.max_length} tokens" if config.max_length else "as the model says",
+        "documents at that length or cut there": result["filled_the_limit"],
         "precision": result["precision"],
         "seed": config.seed,
         "loss, first and last steps": f"{result['loss_first']:.4f} and {result['loss_last']:.4f}",
-        "own documents masked": result["masked"],
+        "own documents masked": f"{result['masked']:,} cells",
+        "gradients clipped": f"{result['clipped']:,} of the steps logged",
         "model hash": f"`{result['model_hash']}` (from `{result['base_hash']}`)",
     }
+    if WEIGHTINGS[config.weighting].needs == "reasoning":
+        rows["RI"] = f"{config.ri_mode}, at most {config.ri_kappa:g}"
+    if config.mini_batch is not None:
+        rows["GradCache"] = f"{config.mini_batch} texts at once"
+    if result["processes"] > 1:
+        rows["processes"] = result["processes"]
     if config.lora_rank is not None:
-        rows["LoRA"] = f"rank {config.lora_rank}, merged"
+        rows["LoRA"] = f"rank {config.lora_rank}; the adapter was merged into the weights, so it loads like any model"
     if result["best_ndcg@10"] is not None:
         rows["best NDCG@10 while training"] = (
             f"{result['best_ndcg@10']:.2f} on {config.benchmark} at step {result['best_step']}"
@@ -115,16 +180,23 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
         "corpus": pairs.corpus_id,
         "query set": config.query_set,
         "made by": ", ".join(str(made[key]) for key in ("method", "generator", "model") if made.get(key)),
-        "pairs": len(pairs),
-        "documents": pairs.n_documents,
+        "pairs": f"{len(pairs):,}",
+        "documents": f"{pairs.n_documents:,}",
         "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
         "language": pairs.language,
         "content words per query": _content_words(pairs),
     }
     if config.reasoning and pairs.reasoned is not None:
         rows["reasoned queries"] = f"{config.reasoning} ({pairs.unreasoned} queries have none)"
-    for value in measured(workspace, config.query_set):
-        rows[value["name"]] = f"{value['value']:.4f} ({value['n_documents']} documents, M = {value['per_doc']})"
+    values = measured(workspace, config.query_set, config.per_doc)
+    for value in values:
+        rows[MEASURES[value["name"]]] = (
+            f"{value['value']:.4f} ({value['n_documents']:,} documents, M = {value['per_doc']})"
+        )
+    if not values:
+        rows["Q-D metrics"] = "not measured before this training"
+    if made.get("corpus_hash"):
+        rows["hash of the corpus"] = f"`{made['corpus_hash']}`"
     rows["hash of the pairs"] = f"`{pairs.content_hash}`"
     rows["hash of the query set"] = f"`{query_set_hash}`"
     return {name: value for name, value in rows.items() if value != ""}
@@ -142,15 +214,23 @@ def _content_words(pairs: PairSet) -> str:
     )
 
 
-def measured(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
-    """The Q-D metrics that the newest metrics job has for a query set; empty if none has."""
-    newest: tuple[str, list[dict[str, Any]]] = ("", [])
+def measured(workspace: Workspace, query_set: str, per_doc: int | None = None) -> list[dict[str, Any]]:
+    """The Q-D metrics of a query set from its newest metrics job, at the Q/Doc that is trained on; empty without one.
+
+    Within documents only; each measure at ``per_doc``, or at the most queries that it was measured for.
+    """
+    newest: tuple[str, dict[str, Any]] = ("", {})
     for path in workspace.jobs.glob("*/results/metrics.json"):
         found = read_json_or_none(path)
         if isinstance(found, dict) and found.get("query_set") == query_set and found.get("created", "") >= newest[0]:
-            values = [value for value in found.get("measures", []) if value.get("value") is not None]
-            newest = (str(found.get("created", "")), values)
-    return newest[1]
+            newest = (str(found.get("created", "")), found)
+    chosen: dict[str, dict[str, Any]] = {}
+    for value in newest[1].get("values", ()):
+        defined = value["scope"] == "document" and value["value"] is not None and value["name"] in MEASURES
+        within = per_doc is None or value["per_doc"] <= per_doc
+        if defined and within and value["per_doc"] >= chosen.get(value["name"], value)["per_doc"]:
+            chosen[value["name"]] = value
+    return [chosen[name] for name in MEASURES if name in chosen]
 
 
 def _table(values: Rows) -> str:

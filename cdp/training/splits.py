@@ -62,6 +62,25 @@ def splits(counts: NDArray[np.int64], pairs: int) -> list[Split]:
     return [split(counts, pairs, m) for m in range(1, MOST_PER_DOC + 1) if pairs % m == 0]
 
 
+def suggested(counts: NDArray[np.int64]) -> int:
+    """A number of pairs to begin with, possible with one query per document: the paper's 8,000 where it can be split in
+    two ways, else a large round number that can be split in three, two or one."""
+    # So many documents from the first one on have at least M queries.
+    leading = [int(np.argmax(np.append(counts, 0) < m)) for m in range(1, MOST_PER_DOC + 1)]
+
+    def ways(pairs: int) -> int:
+        return sum(pairs % m == 0 and 2 <= pairs // m <= n for m, n in enumerate(leading, start=1))
+
+    if ways(8000) > 1:
+        return 8000
+    for enough in (3, 2, 1):
+        for unit in (1000, 100, 10, 1):
+            for pairs in range(len(counts) // unit * unit, 0, -unit)[:1000]:
+                if ways(pairs) >= enough:
+                    return pairs
+    return 2
+
+
 def chosen(counts: NDArray[np.int64], pairs: int, per_doc: int) -> Split:
     """The split of this Q/Doc. InputError where it is impossible, naming those that are possible."""
     found = split(counts, pairs, per_doc)

@@ -15,7 +15,7 @@ from cdp.errors import ConfigError
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
-from cdp.training.plan import plan_of
+from cdp.training.plan import Plan, plan_of
 from cdp.training.retrievers import load, model_hash
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
@@ -47,10 +47,10 @@ def main(job: Job) -> None:
     plan = plan_of(data, job.workspace)
     print(f"{plan.pairs:,} pairs over {plan.documents:,} documents", *plan.notes, sep="\n", flush=True)
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    train(job, data)
+    train(job, data, plan)
 
 
-def train(job: Job, data: TrainingData) -> None:
+def train(job: Job, data: TrainingData, plan: Plan) -> None:
     """Everything that needs torch."""
     import torch
     from accelerate import PartialState
@@ -116,6 +116,7 @@ def train(job: Job, data: TrainingData) -> None:
 
     job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
     limit = model.max_seq_length
+    filled = int((documents.lengths >= limit).sum()) if isinstance(limit, int) else 0
     result: dict[str, Any] = {
         "id": job.id,
         "retriever": config.retriever,
@@ -130,7 +131,7 @@ def train(job: Job, data: TrainingData) -> None:
         "batch_size": order.global_rows,
         "processes": state.num_processes,
         "left_out_per_epoch": order.left_out_per_epoch,
-        "filled_the_limit": int((documents.lengths >= limit).sum()) if isinstance(limit, int) else 0,
+        "filled_the_limit": filled,
         "steps": outcome.step,
         "steps_planned": outcome.steps,
         "epochs": config.epochs,
@@ -152,9 +153,10 @@ def train(job: Job, data: TrainingData) -> None:
         "base_hash": base_hash,
         "model_hash": model_hash(model),
         "settings": config.to_dict(),
+        "notes": [*plan.notes, *cut_notes(filled, limit)],
     }
     rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
-    card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""))
+    card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)
@@ -164,6 +166,14 @@ def train(job: Job, data: TrainingData) -> None:
     write_folder(job.folder / "model", write)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
+
+
+def cut_notes(filled: int, limit: int | None) -> list[str]:
+    """That documents reached the model's length, where some did."""
+    if not filled:
+        return []
+    noun = "document fills" if filled == 1 else "documents fill"
+    return [f"{filled:,} {noun} the {limit:,} tokens that the model takes: what lies beyond was cut off."]
 
 
 def _mean(values: list[float]) -> float:

@@ -8,7 +8,7 @@ import json
 import streamlit as st
 
 from cdp.config import TrainingConfig
-from cdp.errors import ConfigError, InputError
+from cdp.errors import InputError
 from cdp.services import commands, evaluation, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
 from cdp.ui import access, command, frame, jobs, navigation, state, tables, training_preview
@@ -58,11 +58,11 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
 
 
 def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ...]) -> None:
-    """What the sweep comes to, and the button that starts it."""
+    """What the sweep comes to, and the button that starts it; nothing without rates, about which a box says enough."""
+    if not rates:
+        return
     with st.container(border=True):
         st.markdown("#### What will happen")
-        if len(rates) < 2:
-            raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7, 5e-7, 1e-6.")
         plan = training.plan(workspace, config)
         training_preview.figures(plan, trainings=len(rates))
         if plan.settings.eval_steps > plan.steps:
@@ -102,8 +102,7 @@ def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
         report = sweeps.report(workspace, sweep.id)
         if was_active and report.done:
             st.rerun()
-        for text in report.findings:
-            st.markdown(f"- {md(text)}")
+        st.markdown("\n".join(f"- {md(text)}" for text in report.findings))
         row = _table(report)
         picked = report.runs[row] if row is not None else report.chosen
         if picked is not None:

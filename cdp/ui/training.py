@@ -63,10 +63,12 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         default=first.get("weighting", "none"),
         required=True,
         key=f"{key}_weighting",
-        help=frame.definition("weighting") + " RI needs a query set with reasoned forms, own weights need a file; both "
-        "are named below, under More settings.",
+        help=frame.definition("weighting")
+        + " RI: reasoning intensity, from a query set with the reasoned form of each "
+        "query.",
         persist_state="session",
     )
+    needed = _needed(known, weighting or "none", first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
         presets = training.defaults(workspace, retriever)
@@ -78,17 +80,50 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=(*CHOSEN_ABOVE, "gpu_ids", *leave_out),
+            leave_out=(*CHOSEN_ABOVE, "gpu_ids", *leave_out, *needed),
             values=first,
             presets=presets,
         )
         more |= _gpus(first, key)
-    values = {**more, **pairs, "query_set": query_set, "retriever": retriever, "weighting": weighting, "name": name}
+    values = {
+        **more,
+        **pairs,
+        **needed,
+        "query_set": query_set,
+        "retriever": retriever,
+        "weighting": weighting,
+        "name": name,
+    }
     try:
         return TrainingConfig.from_dict(values)
     except CdpError as error:
         frame.show_error(error)
         return None
+
+
+def _needed(known: Sequence[QuerySet], weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
+    """What a weighting needs besides the queries: the reasoned forms, or a file of weights."""
+    if weighting == "column":
+        return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
+    if weighting not in ("ri", "ri-cw"):
+        return {}
+    names = {q.id: f"{q.name} ({count(q.n_queries, 'query', 'queries')})" for q in known if q.method == "reasoning"}
+    asked = str(first.get("reasoning") or "")
+    if asked and asked not in names:
+        names[asked] = asked
+    if not names:
+        st.caption("There are no reasoned queries yet. The method reasoning writes them from a query set.")
+        frame.navigation.link("queries", "Write reasoned queries", icon=":material/edit_note:")
+        return {}
+    chosen = st.selectbox(
+        "Reasoned queries",
+        list(names),
+        index=list(names).index(asked) if asked else 0,
+        format_func=lambda query_set: names[query_set],
+        key=f"{key}_reasoned",
+        help="The query set that holds the reasoned form of each query.",
+    )
+    return {"reasoning": chosen or ""}
 
 
 def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:

@@ -46,7 +46,7 @@ def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
 
 def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
     try:
-        total = int(training.query_counts(workspace, query_set).sum())
+        total, begin = training.pairs_to_split(workspace, query_set)
     except CdpError as error:
         frame.show_error(error)
         return {}
@@ -55,9 +55,9 @@ def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
             "Number of pairs",
             min_value=2,
             max_value=MOST,
-            value=min(8000, _round(total)),
+            value=begin,
             step=100,
-            key=f"{key}_pairs",
+            key=f"{key}_pairs_{query_set}",
             help="The paper compares 8,000 and 80,000 pairs.",
             persist_state="session",
         )
@@ -67,7 +67,7 @@ def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
             "Documents × Q/Doc",
             list(possible),
             format_func=lambda per_doc: str(possible[per_doc]),
-            key=f"{key}_split",
+            key=f"{key}_pairs_split",
             placeholder="none is possible",
             disabled=not possible,
         )
@@ -82,11 +82,3 @@ def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
         )
         return {}
     return {"per_doc": chosen, "max_documents": possible[chosen].documents}
-
-
-def _round(total: int) -> int:
-    """A round number of pairs that a set of this size can give: a thousand, a hundred or ten, many times."""
-    for unit in (1000, 100, 10):
-        if total >= 2 * unit:
-            return total // unit * unit
-    return max(2, total)

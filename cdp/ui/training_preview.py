@@ -58,26 +58,27 @@ def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -
 
 def _show(found: Preview, trainings: int) -> None:
     now = found.measured
+    where = "this machine" if now.device == "CPU" else f"the {now.device}"
     with st.container(horizontal=True):
         each = "" if trainings == 1 else " each"
         st.metric(
             f"Time{each}",
             duration(found.seconds),
             width="content",
-            help=f"{now.step_seconds:.3f} s per step, measured on {now.device}; evaluations come on top.",
+            help=f"{now.step_seconds:.3f} s per step, measured on {where}; evaluations come on top.",
         )
         st.metric(
             "Memory",
             size(now.memory_peak),
             width="content",
-            help=f"At its peak. {size(now.memory_free)} of {size(now.memory_total)} were free on {now.device}.",
+            help=f"At its peak. {size(now.memory_free)} of {size(now.memory_total)} were free on {where}.",
         )
         st.metric("Trained", f"{now.trained_parameters / 1e6:,.1f} M", width="content", help="Parameters.")
     if found.fits:
-        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory were free on {now.device}.")
+        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory were free on {where}.")
     else:
         st.warning(
-            f"It needs {size(now.memory_peak)}, and {size(now.memory_free)} were free on {now.device}. Use a smaller "
+            f"It needs {size(now.memory_peak)}, and {size(now.memory_free)} were free on {where}. Use a smaller "
             "batch size or length, or GradCache (mini batch).",
             icon=":material/memory:",
         )

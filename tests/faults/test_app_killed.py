@@ -32,7 +32,7 @@ def test_app_killed_during_a_job(workspace: Workspace) -> None:
 
 
 def test_app_killed_during_a_real_training(workspace: Workspace) -> None:
-    """A training of static-minilm on the demo collection, behind ``accelerate launch``."""
+    """A training of static-minilm on the demo collection."""
     first = app(workspace, "train", "4")
     job_id = first_line(first)
     until(lambda: len(jobs.read_metrics(workspace, job_id)) >= 2, "the training to log its steps", 180)

@@ -33,6 +33,7 @@ QUERIES = [
 ]
 DOCUMENTS = [f"text on {w}" for w in ("tea leaves", "ships", "snow", "railways and lines", "ink", "corn")]
 DOCUMENT_OF = np.array([0, 1, 2, 3, 4, 0, 5, 0])  # document 0 on both ranks: rows 0 | 5, 7
+NEGATIVES = np.array([[1], [-1], [0], [4], [-1], [3], [0], [2]])  # rows 1 and 4 have none; row 3's is row 4's own
 WEIGHTS = np.array([1.0, 9.0, 2.0, 0.5, 3.0, 4.0, 1.0, 30.0])  # sums 12.5 | 38
 
 
@@ -40,19 +41,22 @@ def gradients(model: SentenceTransformer) -> dict[str, torch.Tensor]:
     return {name: p.grad.clone() for name, p in model.named_parameters() if p.grad is not None}
 
 
-def build(folder: str, mini_batch: int | None) -> tuple[SentenceTransformer, TransformerEngine, WeightedInfoNCELoss]:
+def build(
+    folder: str, mini_batch: int | None, hard: bool = False
+) -> tuple[SentenceTransformer, TransformerEngine, WeightedInfoNCELoss]:
     model = SentenceTransformer(folder, device="cpu").double().eval()
     loss = WeightedInfoNCELoss(None, gather_across_devices=True)
-    batches = Batches(tokenise(model, QUERIES), tokenise(model, DOCUMENTS), DOCUMENT_OF, WEIGHTS)
+    stores = (tokenise(model, texts) for texts in (QUERIES, DOCUMENTS))
+    batches = Batches(*stores, DOCUMENT_OF, WEIGHTS, negatives=NEGATIVES if hard else None)
     return model, TransformerEngine(model, batches, loss, mini_batch=mini_batch), loss
 
 
-def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process: bool, out: str) -> None:
+def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process: bool, hard: bool, out: str) -> None:
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     torch.set_num_threads(1)
     if per_process:  # the mistake this test must catch: weights normalised over the own rows only
         loss_module.normalised = lambda weights: weights / weights.mean()
-    model, engine, loss = build(folder, mini_batch)
+    model, engine, loss = build(folder, mini_batch, hard)
     if rank == 1:
         with torch.no_grad():
             for parameter in model.parameters():
@@ -123,12 +127,26 @@ def test_our_loop_on_two_processes_gives_the_full_batch_gradients(
     tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int], mini_batch: int | None
 ) -> None:
     folder, value, expected, masked = full_batch
-    ranks = two_processes(share, tmp_path / "out", folder, mini_batch, False)
+    ranks = two_processes(share, tmp_path / "out", folder, mini_batch, False, False)
     assert masked == 6  # rows 0, 5 and 7 share document 0
     assert sum(rank[2] for rank in ranks) == masked
     assert np.mean([float(rank[0]) for rank in ranks]) == pytest.approx(value, rel=1e-12)
     for rank in ranks:
         assert worst(rank[1], expected) < 1e-10
+
+
+@pytest.mark.parametrize("mini_batch", [None, 2])
+def test_hard_negatives_are_gathered_as_well_and_missing_ones_count_nowhere(
+    tmp_path: Path, mini_batch: int | None
+) -> None:
+    folder = str(tiny_retriever(tmp_path / "tiny"))
+    model, engine, loss = build(folder, None, hard=True)
+    value = engine.backward(np.arange(8))
+    ranks = two_processes(share, tmp_path / "out", folder, mini_batch, False, True)
+    assert sum(rank[2] for rank in ranks) == loss.masked
+    assert np.mean([float(rank[0]) for rank in ranks]) == pytest.approx(float(value), rel=1e-12)
+    for rank in ranks:
+        assert worst(rank[1], gradients(model)) < 1e-10
 
 
 @pytest.mark.parametrize(("processes", "mini_batch"), [(1, 2), (2, None), (2, 2)])
@@ -148,5 +166,5 @@ def test_normalising_per_process_would_be_noticed(
     tmp_path: Path, full_batch: tuple[str, float, dict[str, torch.Tensor], int]
 ) -> None:
     folder, _, expected, _ = full_batch
-    ranks = two_processes(share, tmp_path / "out", folder, None, True)
+    ranks = two_processes(share, tmp_path / "out", folder, None, True, False)
     assert worst(ranks[0][1], expected) > 0.01

@@ -7,7 +7,7 @@ import pytest
 
 from cdp.errors import InputError
 from cdp.training.pairs import load_pairs
-from cdp.training.splits import chosen, pairs_of, splits
+from cdp.training.splits import chosen, pairs_of, splits, suggested
 from cdp.workspace import Workspace
 from tests.training.conftest import write_queries
 
@@ -46,6 +46,15 @@ def test_an_impossible_one_says_why_and_what_is_possible(
     with pytest.raises(InputError, match=words) as raised:
         chosen(np.array(counts), pairs, per_doc)
     assert hint in raised.value.hint
+
+
+def test_a_number_to_begin_with_can_be_split() -> None:
+    assert suggested(COUNTS) == 8000
+    assert suggested(np.full(96, 8)) == 90  # 90 × 1, 45 × 2, 30 × 3, 18 × 5, 15 × 6
+    assert sum(not s.problem for s in splits(np.full(96, 8), 90)) == 5
+    assert suggested(np.full(13, 3)) == 12
+    assert suggested(np.array([1, 1])) == 2
+    assert suggested(np.array([7])) == 2
 
 
 def test_documents_without_queries_do_not_count(workspace: Workspace, query_set: str) -> None:

@@ -57,8 +57,22 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
     assert model_hash(model) == result["model_hash"] != result["base_hash"]
     assert resolve("t1", workspace).origin == "job"
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
-    for stated in ("small one", query_set, "**cw**", result["model_hash"], result["pairs_hash"], "0.003"):
+    for stated in (
+        "small one",
+        query_set,
+        "**cw**",
+        result["model_hash"],
+        result["pairs_hash"],
+        "| learning rate | 3e-3 |",
+        "| pairs | 39 |",
+        "| content words per query | mean ",
+        "| Q-D metrics | not measured before this training |",
+        "- **Queries**: not recorded here",
+        "None while training: no dev benchmark was set.",
+        f"- {result['notes'][0]}",
+    ):
         assert stated in card
+    assert "adapter" not in card  # only LoRA has one
 
     lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "loss" in line]
     assert [line["step"] for line in lines] == list(range(1, 49))
@@ -99,7 +113,8 @@ def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
     for stated in (
         "**ri-cw**",
-        "rank 2, merged",
+        "rank 2; the adapter was merged into the weights",
+        "on the dev benchmark `dev-set`",
         "thought (12 queries have none)",
         "content words per query | mean 1.33",
     ):

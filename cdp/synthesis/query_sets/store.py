@@ -100,7 +100,8 @@ def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
         if matches:
             ids = ", ".join(item.id for item in matches[:5])
             raise ConfigError(f"{name!r} could be any of {len(matches)} query sets.", hint=f"Use the id: {ids}.")
-    raise NotFoundError("query set", name, known=[item.id for item in known])
+    none = "" if known else "There is none yet: write some (queries generate) or import some (queries import)."
+    raise NotFoundError("query set", name, known=[item.id for item in known], hint=none)
 
 
 def delete(workspace: Workspace, query_set_id: str) -> None:

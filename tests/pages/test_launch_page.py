@@ -1,0 +1,153 @@
+"""Launch: which pairs, what it takes, and sweeps over learning rates."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.services import queries, sweeps, training
+from cdp.synthesis.query_sets import QuerySet
+from cdp.ui.text import JOINER
+from cdp.workspace import Workspace, read_json, write_json
+from tests.pages.conftest import Open
+from tests.pages.support import trained
+
+
+def metrics(at: AppTest) -> dict[str, str]:
+    return {m.label: m.value for m in at.metric}
+
+
+def test_a_fixed_number_of_pairs_is_split_and_what_is_impossible_says_why(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch")
+    at.segmented_control(key="train_pairs_way").set_value("fixed").run()
+    assert not at.exception
+    split = at.selectbox(key="train_pairs_split")
+    assert split.options == ["90 × 1", "45 × 2", "30 × 3", "18 × 5", "15 × 6"]
+    assert (metrics(at)["Pairs"], metrics(at)["Documents"]) == ("90", "90")
+    assert any("10 of the first 10 documents have fewer than 9 queries" in m.value for m in at.markdown)
+    at.session_state["command-train"] = True
+    split.select(5).run()
+    assert (metrics(at)["Pairs"], metrics(at)["Documents"]) == ("90", "18")
+    command = next(c.value for c in at.code if "cdp train" in c.value)
+    assert "--set per_doc=5 --set max_documents=18" in command
+    assert command.splitlines()[0].endswith("--evaluate demo:test --wait")
+    number = next(n for n in at.number_input if n.label == "Number of pairs")
+    number.set_value(9000).run()
+    assert not at.exception
+    assert any("gives 9,000 pairs" in w.value for w in at.warning)
+    assert any("it takes 9,000 documents, and there are 96 documents" in m.value for m in at.markdown)
+
+
+def test_what_an_llm_wrote_comes_before_a_template_and_the_corpus_at_hand_before_others() -> None:
+    def made(name: str, corpus: str, generator: str, method: str) -> QuerySet:
+        return QuerySet(name, name, corpus, "", generator=generator, method=method)
+
+    newest_first = [
+        made("template", "a", "template", "diverse"),
+        made("reasoned", "a", "openai", "reasoning"),
+        made("other", "b", "openai", "diverse"),
+        made("paraphrase", "a", "openai", "paraphrase"),
+        made("llm", "a", "openai", "diverse"),
+    ]
+    first = ["llm", "paraphrase", "template", "reasoned", "other"]
+    assert [q.id for q in training.in_order(newest_first)] == first
+    assert [q.id for q in training.in_order(newest_first, "b")] == ["other", *first[:-1]]
+    assert training.in_order([]) == []
+
+
+def test_each_default_of_a_preset_tells_its_reason_on_hover(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch", retriever="minilm")
+    field = at.number_input(key="train_learning_rate")
+    assert "Usual for fine-tuning MiniLM" in field.help.replace("\\", "")
+    assert field.proto.placeholder == "2e-05"
+    for name, words in (("batch_size", "more negatives"), ("epochs", "one pass moves it"), ("scale", "temperature")):
+        assert words in at.number_input(key=f"train_{name}").help.replace("\\", "")
+
+
+def test_reasoned_queries_and_a_file_of_weights_are_asked_for_where_they_are_needed(
+    open_page: Open, filled: Workspace
+) -> None:
+    at = open_page("launch")
+    at.segmented_control(key="train_weighting").set_value("ri").run()
+    assert any("no reasoned queries yet" in c.value for c in at.caption)
+    assert any("needs" in e.proto.title and "reasoning" in e.proto.title for e in at.error)
+    source = queries.every(filled)[0]
+    reasoned = dataclasses.replace(source, id="thought", name="thought", method="reasoning")
+    write_json(filled.query_set("thought") / "manifest.json", dataclasses.asdict(reasoned))
+    at.run()
+    assert at.selectbox(key="train_reasoned").value == "thought"
+    assert not at.error
+    at.segmented_control(key="train_weighting").set_value("column").run()
+    assert at.text_input(key="train_weights").value == ""
+    assert len(at.error) == 1
+
+
+@pytest.mark.slow
+def test_a_few_steps_are_measured_on_request_and_forgotten_with_other_settings(
+    open_page: Open, filled: Workspace
+) -> None:
+    at = open_page("launch")
+    at.button(key="train_measure").click().run(timeout=240)
+    assert not at.exception
+    assert not at.error
+    assert {"Time", "Memory", "Trained"} <= set(metrics(at))
+    assert metrics(at)["Trained"] == "11.7 M"
+    assert any("It fits" in c.value for c in at.caption)
+    at.number_input(key="train_per_doc").set_value(1).run()
+    assert "Time" not in metrics(at)
+
+
+def sweep(workspace: Workspace) -> list[str]:
+    """Two finished trainings of one sweep: the ids, the better one last."""
+    query_set = queries.every(workspace)[0].id
+    names = []
+    for value, scores in ((1e-3, (60.0, 61.0)), (5e-3, (70.0, 69.0))):
+        name = f"training-{len(names)}-rate"
+        trained(workspace, name, query_set, name=f"rates, {value}", learning_rate=value, benchmark="demo", split="dev")
+        folder = workspace.job(name)
+        spec = read_json(folder / "spec.json")
+        write_json(folder / "spec.json", {**spec, "inputs": {"sweep": {"id": "sweep-1", "name": "rates"}}})
+        evaluations = [{"step": 6 * (i + 1), "ndcg@10": score} for i, score in enumerate(scores)]
+        values = {"steps": 12, "steps_planned": 12, "loss_last": 0.25, "evaluations": evaluations}
+        write_json(folder / "results" / "training.json", values)
+        names.append(name)
+    return names
+
+
+def test_a_sweep_shows_its_rates_and_leads_to_a_training_with_the_chosen_one(
+    open_page: Open, filled: Workspace
+) -> None:
+    jobs = sweep(filled)
+    at = open_page("launch", start="sweep")
+    assert at.selectbox(key="choose_dev").value == "demo/dev"
+    assert metrics(at)["Trainings"] == "6"
+    table = at.dataframe[0].value
+    assert list(table["Learning rate"]) == ["1e-3", "5e-3 ●"]
+    assert list(table["Step 6"]) == [60.0, 70.0]
+    assert list(table["Best"]) == [61.0, 70.0]
+    assert list(table["At step"]) == [12, 6]
+    said = " ".join(m.value for m in at.markdown).replace("\\", "").replace(JOINER, "")
+    assert "Chosen: 5e-3, dev NDCG@10 70.00 at step 6." in said
+    assert "It is the highest rate of the grid" in said
+    at.session_state["command-sweep-run"] = True
+    at.run()
+    command = next(c.value for c in at.code if "sweep run" in c.value)
+    assert "--benchmark demo:dev" in command
+    assert sweeps.report(filled, "rates").published  # the paper's own stands beside
+    assert "92.86" in set(at.dataframe[1].value["NDCG@10, MS MARCO dev"])
+
+    again = open_page("launch", clone=jobs[1], start="one")
+    assert again.number_input(key=f"train_{jobs[1]}_learning_rate").value == 5e-3
+
+
+def test_a_grid_of_one_rate_and_nonsense_give_one_box(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch", start="sweep")
+    box = at.text_input(key="sweep_rates_static-minilm")
+    assert box.value == "5e-4, 1.25e-3, 2.5e-3, 5e-3, 1.25e-2, 2.5e-2"
+    for wrong in ("1e-3", "1e-3, fast"):
+        box.set_value(wrong).run()
+        assert not at.exception
+        assert len(at.error) == 1
+        assert "Start the sweep" not in [b.label for b in at.button]

@@ -1,0 +1,99 @@
+"""The model card of a trained retriever holds what was really measured, and is sound Markdown."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from cdp.corpus import read_documents, store
+from cdp.metrics import self_bleu
+from cdp.synthesis.query_sets import import_queries
+from cdp.training.card import MEASURES, measured
+from cdp.workspace import REPOSITORY, Workspace, read_json, write_json
+from tests.support_models import tiny_retriever
+from tests.training.conftest import TOPICS, write_job
+
+
+def value(name: str, per_doc: int, number: float | None, scope: str = "document") -> dict[str, object]:
+    return {"name": name, "per_doc": per_doc, "value": number, "scope": scope, "n_documents": 9}
+
+
+def test_the_newest_metrics_at_the_trained_q_doc_are_stated(workspace: Workspace) -> None:
+    old = {"query_set": "q", "created": "2026-01-01", "values": [value("self_bleu", 3, 0.9)]}
+    new = {
+        "query_set": "q",
+        "created": "2026-01-02",
+        "values": [
+            value("self_bleu", 1, None), value("self_bleu", 2, 0.2), value("self_bleu", 3, 0.3),
+            value("self_bleu", 3, 0.7, "corpus"), value("paraphrase_ratio", 3, 0.5), value("cw", 3, 6.0),
+        ],
+    }  # fmt: skip
+    other = {**new, "query_set": "other", "created": "2026-01-03"}
+    for number, result in enumerate((new, old, other)):
+        write_json(workspace.job(f"m{number}") / "results" / "metrics.json", result)
+    assert [(v["name"], v["value"]) for v in measured(workspace, "q")] == [
+        ("paraphrase_ratio", 0.5),
+        ("self_bleu", 0.3),
+    ]
+    assert [v["value"] for v in measured(workspace, "q", 2)] == [0.2]
+    assert measured(workspace, "q", 1) == []
+    assert measured(workspace, "unmeasured") == []
+
+
+def test_the_card_names_measures_as_the_metrics_do() -> None:
+    from cdp.metrics import MEASURES as THEIRS
+
+    assert {name: THEIRS[name].title for name in MEASURES} == MEASURES
+
+
+@pytest.mark.slow
+def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tmp_path: Path) -> None:
+    source = tmp_path / "documents.jsonl"
+    lines = [{"_id": f"d{i}", "title": t, "text": f"all about the {t}"} for i, t in enumerate(TOPICS)]
+    source.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    with read_documents(source) as result:
+        corpus = store(result, "twelve", workspace, licence="CC BY 4.0.")
+    asked = {f"d{i}": [f"what is the {t} made of", f"what is the {t}", f"{t} | pipes"] for i, t in enumerate(TOPICS)}
+    query_set = import_queries(asked.items(), workspace, corpus.id, "asked").query_set.id
+    model = str(tiny_retriever(tmp_path / "tiny"))
+    run = [sys.executable, "-m"]
+    measuring = write_job(workspace, "m", query_set=query_set, scorer="bi-encoder", encoder=model)
+    subprocess.run([*run, "cdp.metrics.worker", str(measuring)], cwd=REPOSITORY, check=True, capture_output=True)
+    folder = write_job(
+        workspace, "t", query_set=query_set, retriever=model, epochs=2, batch_size=8, learning_rate=1e-3, per_doc=2,
+        weighting="cw", lora_rank=2, gpus=0,
+    )  # fmt: skip
+    subprocess.run([*run, "cdp.training.worker", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
+
+    card = (folder / "model" / "README.md").read_text(encoding="utf-8")
+    bleu = sum(self_bleu(queries[:2]) for queries in asked.values()) / len(asked)
+    ratio = next(v for v in measured(workspace, query_set, 2) if v["name"] == "paraphrase_ratio_bi_encoder")["value"]
+    result = read_json(folder / "results" / "training.json")
+    manifest = read_json(workspace.query_set(query_set) / "manifest.json")
+    for stated in (
+        f"| Self-BLEU | {bleu:.4f} (12 documents, M = 2) |",
+        f"| Paraphrase ratio, bi-encoder | {ratio:.4f} (12 documents, M = 2) |",
+        "| pairs | 24 |",
+        "| queries per document | the first 2 |",
+        "| content words per query | mean 1.50 (95% interval",
+        f"| hash of the corpus | `{manifest['corpus_hash']}` |",
+        f"| hash of the pairs | `{result['pairs_hash']}` |",
+        "Weighting: **cw**.",
+        "| LoRA | rank 2; the adapter was merged into the weights",
+        "- **Documents**: CC BY 4.0.",
+        f"| model hash | `{result['model_hash']}` (from `{result['base_hash']}`) |",
+    ):
+        assert stated in card, stated
+    assert json.loads(card.split("```json\n")[1].split("```")[0]) == result
+    front, body = card.split("---\n")[1], card.split("---\n", 2)[2]
+    assert all(": " in line or line.endswith(":") or line.startswith("- ") for line in front.strip().splitlines())
+    for table in body.split("\n\n"):
+        rows = [line for line in table.splitlines() if line.startswith("|")]
+        assert len({row.replace("\\|", "").count("|") for row in rows}) <= 1, table  # every row as wide as its header
+    plain = SentenceTransformer(str(folder / "model"), device="cpu")
+    assert plain.encode_query(["what is the glacier"]).shape == (1, 32)

@@ -1,0 +1,175 @@
+"""Trainings as a user starts them, in a fresh workspace: unusual data, plans, sweeps; each with a clear end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from sentence_transformers import SentenceTransformer
+
+from cdp.corpus import read_documents, store
+from cdp.synthesis.query_sets import QuerySet, create, import_queries
+from cdp.workspace import Workspace, read_json
+from tests.cli.support import answer, refusal, run
+from tests.support_models import tiny_retriever, tiny_static
+from tests.training.conftest import TOPICS
+
+Ask = Callable[..., str]
+
+
+@pytest.fixture
+def ask(workspace: Workspace, tmp_path: Path) -> Ask:
+    """Store a corpus of twelve documents and queries for some of them; the query set's id."""
+    source = tmp_path / "documents.jsonl"
+    documents = [
+        {"_id": f"d{i}", "title": topic, "text": f"all about the {topic} " * (400 if i == 0 else 2)}
+        for i, topic in enumerate(TOPICS)
+    ]
+    source.write_text("".join(json.dumps(d) + "\n" for d in documents), encoding="utf-8")
+    with read_documents(source) as result:
+        corpus = store(result, "twelve", workspace)
+
+    def asked(n_documents: int, per_doc: int = 2) -> str:
+        queries = [(f"d{i}", [f"what is {t}", f"{t} facts"][:per_doc]) for i, t in enumerate(TOPICS[:n_documents])]
+        if not queries:
+            return create(workspace, QuerySet("none", "none", corpus.id, "", complete=True)).id
+        return import_queries(queries, workspace, corpus.id, f"for-{n_documents}").query_set.id
+
+    return asked
+
+
+def test_an_unknown_set_an_empty_one_and_a_single_pair_are_refused_at_once(ask: Ask, workspace: Workspace) -> None:
+    assert "No query set is called 'nothing'. There is none yet" in refusal("train", "nothing", "--wait")
+    assert "has no queries to train on" in refusal("train", ask(0), "--wait")
+    assert "for one document only" in refusal("train", ask(1, 1), "--wait")
+    assert "'batch_size' must be at least 2" in refusal("train", ask(12), "--set", "batch_size=1")
+    assert "Possible at 24 pairs: 12 × 2" in refusal("train", ask(12), "--pairs", "24", "--per-doc", "1")
+    assert "--pairs says how many documents" in refusal("train", ask(12), "--pairs", "4", "--set", "max_documents=4")
+    assert not list(workspace.jobs.glob("*"))
+
+
+def test_a_sweep_is_refused_before_any_job_is_submitted(ask: Ask, workspace: Workspace) -> None:
+    query_set = ask(12)
+    wrong = "No benchmark is called 'nowhere'"
+    assert wrong in refusal("sweep", "run", query_set, "--benchmark", "nowhere")
+    assert "at least two" in refusal("sweep", "run", query_set, "--benchmark", "any", "--learning-rates", "1e-3")
+    assert "No sweep is called" in refusal("sweep", "report", "none")
+    assert not list(workspace.jobs.glob("*"))
+
+
+def train(query_set: str, *words: str, code: int = 0) -> dict[str, Any]:
+    found: dict[str, Any] = answer("train", query_set, "--wait", "--set", "gpus=0", *words, code=code)
+    return found
+
+
+@pytest.mark.slow
+def test_a_batch_larger_than_the_data_and_weights_that_are_all_zero(ask: Ask, tmp_path: Path) -> None:
+    query_set, model = ask(12), str(tiny_static(tmp_path / "tiny"))
+    weights = tmp_path / "zero.csv"
+    rows = "".join(f"d{i}-{place},0\n" for i in range(12) for place in (1, 2))
+    weights.write_text(f"query_id,weight\n{rows}", encoding="utf-8")
+    settings = ("--retriever", model, "--set", "batch_size=1000", "--set", "epochs=2", "--set", "learning_rate=1e-3")
+    plain = train(query_set, *settings)
+    zero = train(query_set, *settings, "--weighting", "column", "--set", f"weights={weights}")
+    for result in (plain, zero):
+        assert (result["state"], result["steps"], result["batch_size"]) == ("finished", 2, 24)
+        assert "The batch is larger than the data: each step sees all 24 pairs." in result["notes"]
+    assert "Every weight is zero, so all pairs count the same." in zero["notes"]
+    assert zero["model_hash"] == plain["model_hash"]  # zero weights count equally: the very same training
+
+
+@pytest.mark.slow
+def test_a_document_longer_than_the_models_length_is_cut_counted_and_told(ask: Ask, tmp_path: Path) -> None:
+    model = str(tiny_retriever(tmp_path / "tiny"))
+    result = train(ask(12), "--retriever", model, "--set", "batch_size=8", "--set", "learning_rate=1e-3")
+    assert result["state"] == "finished"
+    assert result["filled_the_limit"] == 1
+    assert "1 document fills the 128 tokens that the model takes: what lies beyond was cut off." in result["notes"]
+
+
+@pytest.mark.slow
+def test_a_model_of_nan_fails_with_a_reason_and_huge_gradients_are_clipped(ask: Ask, tmp_path: Path) -> None:
+    folder, query_set = tiny_static(tmp_path / "tiny"), ask(12)
+    settings = ("--retriever", str(folder), "--set", "batch_size=8", "--set", "learning_rate=1e-3")
+    clipped = train(query_set, *settings, "--set", "clip_norm=1e-6")
+    assert (clipped["state"], clipped["clipped"]) == ("finished", clipped["steps"])
+    model = SentenceTransformer(str(folder), device="cpu")
+    with torch.no_grad():
+        model[0].embedding.weight.fill_(float("nan"))
+    model.save(str(folder), create_model_card=False)
+    done = run("train", query_set, "--wait", *settings, code=1)
+    assert "The model gives a loss that is no finite number before any training." in done.stdout
+    assert "Are its weights whole?" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+
+
+@pytest.mark.slow
+def test_fp16_on_a_cpu_is_refused_and_bf16_with_checkpointing_trains(ask: Ask, tmp_path: Path) -> None:
+    model, query_set = str(tiny_retriever(tmp_path / "tiny")), ask(12)
+    settings = ("--retriever", model, "--set", "batch_size=8", "--set", "learning_rate=1e-3")
+    done = run("train", query_set, "--wait", "--set", "gpus=0", *settings, "--set", "precision=fp16", code=1)
+    assert "'precision' fp16 needs a GPU." in done.stdout
+    more = ("--set", "precision=bf16", "--set", "gradient_checkpointing=yes")
+    result = train(query_set, *settings, *more)
+    assert (result["state"], result["precision"]) == ("finished", "bf16")
+
+
+@pytest.mark.slow
+def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
+    settings = ("--retriever", str(tiny_static(tmp_path / "tiny")), "--set", "batch_size=8", "--set", "epochs=3")
+    options = (ask(12), *settings, "--per-doc", "2", "--pairs", "20", "--set", "learning_rate=1e-3", "--set", "gpus=0")
+    planned = answer("train", *options, "--plan")
+    assert not list(workspace.jobs.glob("*"))
+    assert planned["fits"] is True
+    assert planned["seconds"] > 0
+    assert set(planned["plan"]["licences"]) == {"model", "documents", "queries"}
+    assert planned["command"].startswith("python -m cdp train for-12-")
+    result = answer("train", *options, "--wait")
+    for key, value in (("pairs", 20), ("documents", 10), ("steps", 6), ("left_out_per_epoch", 4), ("batch_size", 8)):
+        assert planned["plan"][key] == result[key] == value
+
+
+@pytest.mark.slow
+def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
+    ask: Ask, tmp_path: Path, workspace: Workspace
+) -> None:
+    benchmark = workspace.benchmark("judged")
+    (benchmark / "qrels").mkdir(parents=True)
+    for name, lines in (
+        ("corpus", [{"_id": f"d{i}", "title": "", "text": f"all about the {t}"} for i, t in enumerate(TOPICS)]),
+        ("queries", [{"_id": f"q{i}", "text": f"tell me of a {t}"} for i, t in enumerate(TOPICS)]),
+    ):
+        (benchmark / f"{name}.jsonl").write_text("".join(json.dumps(v) + "\n" for v in lines), encoding="utf-8")
+    for split, numbers in (("test", range(6)), ("dev", range(6, 12))):
+        judged = "".join(f"q{i}\td{i}\t1\n" for i in numbers)
+        (benchmark / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}", encoding="utf-8")
+    model = str(tiny_static(tmp_path / "tiny"))
+    found = answer(
+        "sweep", "run", ask(12), "--retriever", model, "--benchmark", "judged", "--learning-rates", "0.05,1e-9",
+        "--name", "rates", "--set", "batch_size=8", "--set", "epochs=6", "--set", "eval_steps=6", "--wait",
+    )  # fmt: skip
+    assert found["benchmark"] == "judged/dev"
+    assert [run["learning_rate"] for run in found["runs"]] == [1e-9, 0.05]
+    assert [[step for step, _ in run["evaluations"]] for run in found["runs"]] == [[6, 12, 18]] * 2
+    best = max(found["runs"], key=lambda one: (one["best"], -one["learning_rate"]))["learning_rate"]
+    edge = "highest" if best == 0.05 else "lowest"
+    assert (found["done"], found["chosen"], found["edge"]) == (True, best, edge)
+    for one in found["runs"]:
+        spec = read_json(workspace.job(one["job_id"]) / "spec.json")
+        assert spec["inputs"]["sweep"] == {"id": found["id"], "name": "rates"}
+        result = read_json(workspace.job(one["job_id"]) / "results" / "training.json")
+        assert (one["best"], one["best_step"]) == (result["best_ndcg@10"], result["best_step"])
+    assert found["published"]
+
+    text = run("sweep", "report", "rates").stdout
+    assert ("| 5e-2 ● |" if best == 0.05 else "| 1e-9 ● |") in text
+    assert f"It is the {edge} rate of the grid" in text
+    listed = answer("sweep", "list")
+    assert [(s["id"], s["trainings"], s["finished"]) for s in listed] == [(found["id"], 2, 2)]
+    out = tmp_path / "report.md"
+    run("sweep", "report", found["id"], "--out", str(out))
+    assert out.read_text(encoding="utf-8").strip() == text.strip()
