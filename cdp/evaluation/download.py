@@ -158,18 +158,18 @@ def _notes(entry: Entry, counts: Counts) -> list[str]:
     """What a reader should know of the conversion: everything that was left out, and sizes that are not as stated."""
     notes = [entry.note] if entry.note else []
     said = (
-        (counts.repeated_documents, "documents had the id of an earlier one and were left out"),
-        (counts.conflicting_documents, "of these had another text; the first one stands"),
-        (counts.repeated_judgments, "judgments came again; the highest grade stands"),
-        (counts.unjudged_queries, "queries have no judgment in this split and were left out"),
-        (counts.unknown_documents, "judged documents are not in the corpus and count as never retrieved"),
-        (counts.unknown_queries, "judged queries have no text and are left out"),
+        (counts.repeated_documents, "Documents with the id of an earlier one, left out"),
+        (counts.conflicting_documents, "of these with another text; the first one stands"),
+        (counts.repeated_judgments, "Judgments that came again; the highest grade stands"),
+        (counts.unjudged_queries, "Queries without a judgment in this split, left out"),
+        (counts.unknown_documents, "Judged documents that the corpus lacks; they count as never retrieved"),
+        (counts.unknown_queries, "Judged queries without a text, left out"),
     )
-    notes += [f"{n:,} {what}." for n, what in said if n]
+    notes += [f"{what}: {n:,}." for n, what in said if n]
     for what, stated, found in (
-        ("documents", entry.documents, counts.documents),
-        ("queries", entry.queries, counts.queries),
+        ("Documents", entry.documents, counts.documents),
+        ("Queries", entry.queries, counts.queries),
     ):
         if stated is not None and stated != found:
-            notes.append(f"{entry.figures} states {stated:,} {what}; here are {found:,}.")
+            notes.append(f"{what} here: {found:,}; stated by {entry.figures}: {stated:,}.")
     return notes

@@ -27,8 +27,9 @@ class Entry:
     """A benchmark that can be downloaded, or one that is the mean of its ``parts`` (then ``schema`` is empty).
 
     ``documents``, ``queries`` and ``cw`` (mean content words of a query) are None where nobody states them; ``figures``
-    says who does. ``self_match`` is None where the rule for all benchmarks holds: equal ids are left out unless one of
-    them is an answer. ``relevant_from`` is the lowest grade that the binary measures count as relevant.
+    says who does, ``paper`` what the paper calls it (empty if it is not there). ``self_match`` is None where the rule
+    for all benchmarks holds: equal ids are left out unless one of them is an answer. ``relevant_from`` is the lowest
+    grade that the binary measures count as relevant.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Entry:
     doc_chars: int | None
     cw: float | None
     figures: str
+    paper: str
     self_match: bool | None
     titles: bool
     relevant_from: int
@@ -118,6 +120,7 @@ def _entry(row: Mapping[str, str]) -> Entry:
         doc_chars=whole("doc_chars", "doc_len_chars"),
         cw=float(printed["cw"]) if printed else None,
         figures="the paper" if printed else source,
+        paper=printed.get("dataset", ""),
         self_match={"yes": True, "no": False}.get(row["self_match"]),
         titles=row["titles"] == "yes",
         relevant_from=int(row["relevant_from"]),

@@ -25,6 +25,9 @@ from cdp.evaluation.manifests import Manifest, Subset
 from cdp.records import Document
 from cdp.workspace import Workspace, checked_name, folder_size, new_id, now
 
+SUBSET = "-subset-"
+"""What stands between the whole benchmark's name and the subset's size, unless another name is given."""
+
 QUERIES, DOCUMENTS = 50, 2000
 """How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents."""
 
@@ -82,7 +85,7 @@ def sample(
 
 
 def _name(name: str, queries: int, documents: int, seed: int) -> str:
-    return f"{name}-subset-{queries}q-{documents}d" + (f"-s{seed}" if seed else "")
+    return f"{name}{SUBSET}{queries}q-{documents}d" + (f"-s{seed}" if seed else "")
 
 
 def _order(seed: int, what: str, identifier: str) -> bytes:

@@ -19,7 +19,7 @@ from cdp.workspace import Workspace
 
 WORKER = "cdp.evaluation.download_worker"
 KIND = "download"
-NOT_STATED = "not stated"
+GROUPS = registry.GROUPS
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from typing import Any
 
 from cdp import catalog, jobs
 from cdp.errors import CdpError
+from cdp.evaluation import registry
+from cdp.evaluation.subsets import SUBSET
 from cdp.principle import (
     ALL,
     COMPARISONS,
@@ -212,7 +214,14 @@ def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], Ow
 
 
 def is_dataset(benchmark: str, dataset: str) -> bool:
-    """Whether a benchmark's name begins with a dataset's of the paper, whatever the case and punctuation."""
+    """Whether a benchmark is a dataset of the paper.
+
+    The registry says so of those it knows; of others, the name begins like the dataset's. One forum is not
+    CQADupStack, and a subset drawn here is not the whole.
+    """
+    entry = registry.find(benchmark)
+    if entry is not None or SUBSET in benchmark:
+        return entry is not None and entry.paper == dataset
     ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
     return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())
 

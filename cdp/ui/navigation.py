@@ -55,6 +55,15 @@ PAGES: dict[str, PageInfo] = {
             ("corpus", "document"),
         ),
         PageInfo(
+            "benchmarks",
+            "pages/data/benchmarks.py",
+            "Benchmarks",
+            "inventory_2",
+            "What can retrievers be judged on, and what is here?",
+            "Data",
+            ("group", "entry"),
+        ),
+        PageInfo(
             "quality_diversity",
             "pages/analyse/quality_diversity.py",
             "Quality and diversity",

@@ -38,7 +38,7 @@ def test_beir_from_json_lines_and_from_parquet(workspace: Workspace, tmp_path: P
     assert found.qrels == {"q1": {"d1": 2}, "q2": {"d3": 1, "d2": 0}}
     manifest = manifests.read(found.folder)
     assert manifest.counts["unjudged_queries"] == 1
-    assert any("states 5,183 documents; here are 3" in note for note in manifest.notes)
+    assert any("Documents here: 3; stated by the paper: 5,183" in note for note in manifest.notes)
     assert found.licence.startswith("cc-by-sa-4.0 (hub card of BEIR")
 
 
@@ -186,7 +186,7 @@ def test_judgments_of_documents_that_the_corpus_lacks_are_kept_and_told(workspac
     found = load_benchmark(stored(workspace, "scifact", folder))
     assert found.qrels["q1"] == {"d1": 2, "gone": 1}
     assert any("'gone'" in warning for warning in found.warnings)
-    assert any("1 judged documents are not in the corpus" in note for note in manifests.read(found.folder).notes)
+    assert any("Judged documents that the corpus lacks; they count as never retrieved: 1" in note for note in manifests.read(found.folder).notes)
 
 
 def test_the_manifest_holds_the_hash_of_every_file(workspace: Workspace, tmp_path: Path) -> None:

@@ -121,3 +121,10 @@ def test_without_scores_there_is_no_mean() -> None:
     assert (found.value, found.coverage) == (None, "0/12")
     with pytest.raises(NotFoundError, match="group of benchmarks"):
         group_mean("scifact", {})
+
+
+def test_it_knows_what_the_paper_calls_a_benchmark() -> None:
+    called = {entry.name: entry.paper for entry in entries()}
+    assert called["bright-biology"] == "biology"
+    assert called["scifact"] == "scifact"
+    assert called["cqadupstack-unix"] == called["nanonq"] == called["miracl-ko"] == ""

@@ -81,9 +81,10 @@ def evaluated(
     *,
     name: str = "",
     benchmark: str = "demo",
+    split: str = "test",
 ) -> None:
     """A finished evaluation with NDCG@10 per query (in [0, 1]) for the queries q001, q002 …"""
-    config = {"retriever": retriever, "benchmark": benchmark, "split": "test", "protocol": "published"}
+    config = {"retriever": retriever, "benchmark": benchmark, "split": split, "protocol": "published"}
     folder = ended_job(workspace, job_id, "evaluation", config, name=f"{name or retriever} on {benchmark}")
     values = list(scores)
     mean = sum(values) / len(values)
@@ -97,7 +98,7 @@ def evaluated(
             "benchmark": {
                 "name": benchmark,
                 "folder": str(workspace.benchmarks / benchmark),
-                "split": "test",
+                "split": split,
                 "hash": f"hash-{benchmark}",
                 "n_queries": len(values),
                 "n_documents": 96,

@@ -1,0 +1,117 @@
+"""The page of benchmarks: size and licence stand before a download, what is here is told, means say their coverage."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.evaluation import add_benchmark, library
+from cdp.evaluation.download import bring
+from cdp.evaluation.registry import find
+from cdp.services import jobs
+from cdp.workspace import Workspace
+from tests.evaluation import published
+from tests.evaluation.folders import write_benchmark
+from tests.evaluation.published import put
+from tests.pages.conftest import Open
+from tests.pages.support import evaluated
+from tests.pages.test_every_page_in_every_state import words
+
+
+def stored(workspace: Workspace, name: str, folder: Path) -> None:
+    entry = find(name)
+    assert entry is not None
+    bring(entry, workspace, folder=folder)
+
+
+def test_a_link_opens_a_benchmark_with_its_size_and_licence(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("benchmarks", group="beir", entry="nq")
+    assert len(at.dataframe[0].value) == 14
+    said = words(at).replace("\\", "")
+    assert "Natural Questions" in said
+    assert "cc-by-sa-4.0 (hub card of BEIR; of the data itself MTEB says: cc-by-nc-sa-3.0)" in said
+    assert {m.label: m.value for m in at.metric}["Documents"] == "2,681,468"
+    assert at.button(key="download_nq_start").label == "Download"
+
+
+def test_a_download_becomes_a_job(open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    at = open_page("benchmarks", entry="scifact")
+    at.button(key="download_scifact_start").click().run()
+    assert not at.exception
+    (job,) = jobs.every(workspace)
+    assert (job.kind, job.config["benchmark"]) == ("download", "scifact")
+    assert at.title[0].value == "Jobs"
+    assert jobs.wait(workspace, job.id).failure["kind"] == "network"  # type: ignore[index]
+
+
+def test_a_whole_group_is_brought_by_one_press(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    at = open_page("benchmarks", group="miracl")
+    assert at.button(key="group_download").label == "Download the 6 that are missing"
+    at.button(key="group_download").click().run()
+    (job,) = jobs.every(workspace)
+    assert job.config["benchmark"] == "miracl"
+    jobs.wait(workspace, job.id)
+
+
+def test_a_folder_that_is_not_the_benchmark_gives_one_box(
+    open_page: Open, workspace: Workspace, tmp_path: Path
+) -> None:
+    at = open_page("benchmarks", entry="musique")
+    at.segmented_control(key="download_musique_way").set_value("A folder on this server").run()
+    assert at.button(key="download_musique_start").disabled
+    at.text_input(key="download_musique_folder").set_value(str(tmp_path)).run()
+    at.button(key="download_musique_start").click().run()
+    assert "is not MuSiQue as it is published" in at.error[0].proto.title.replace("\\", "")
+    assert jobs.every(workspace) == []
+
+
+def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+    stored(workspace, "bright-biology", put(tmp_path, published.bright()))
+    at = open_page("benchmarks", group="bright", entry="bright-biology")
+    assert "1 of 12 known benchmarks is in the workspace" in words(at)
+    at.number_input(key="subset_bright-biology_queries").set_value(1).run()
+    at.number_input(key="subset_bright-biology_documents").set_value(3).run()
+    at.button(key="subset_bright-biology_draw").click().run()
+    assert not at.exception
+    assert "bright-biology-subset-1q-3d" in library.names(workspace)
+    assert "higher than on the whole" in at.success[0].value.replace("\\", "")
+
+
+def test_a_group_s_means_say_what_they_cover(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+    stored(workspace, "musique", put(tmp_path / "m", published.musique()))
+    stored(workspace, "2wikimultihopqa", put(tmp_path / "w", published.two_wiki(as_text=True)))
+    for number, name in enumerate(("musique", "2wikimultihopqa")):
+        evaluated(workspace, f"evaluation-{number}", "static-minilm", [0.2, 0.4 + number], benchmark=name, split="dev")
+    at = open_page("benchmarks", group="multi-hop")
+    (means,) = [d.value for d in at.dataframe if "Covers" in d.value]
+    assert means["Covers"].tolist() == ["2/4"]
+    assert means["NDCG@10 (%)"].tolist() == pytest.approx([(30.0 + 80.0) / 2])
+    assert means["Missing"].tolist() == ["hotpotqa, novelhopqa"]
+
+
+def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+    from cdp.evaluation.subsets import sample
+
+    stored(workspace, "musique", put(tmp_path / "m", published.musique()))
+    drawn, _ = sample("musique", workspace, queries=1, documents=2)
+    evaluated(workspace, "evaluation-1", "static-minilm", [0.9], benchmark=drawn.name, split="dev")
+    at = open_page("benchmarks", group="multi-hop")
+    assert not [d for d in at.dataframe if "Covers" in d.value]
+
+
+def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+    add_benchmark(write_benchmark(tmp_path / "mine"), workspace)
+    at = open_page("benchmarks")
+    at.button(key="own_benchmark_remove").click().run()
+    assert library.names(workspace) == []
+    at = open_page("benchmarks")
+    at.segmented_control(key="benchmark_own_source_way").set_value("Path on this server").run()
+    at.text_input(key="benchmark_own_source_path").set_value(str(tmp_path / "mine")).run()
+    at.button(key="benchmark_own_add").click().run()
+    assert library.names(workspace) == ["mine"]
+    assert "The benchmark mine is added" in at.success[0].proto.title.replace("\\", "")

@@ -1,0 +1,31 @@
+"""Which benchmark is which dataset of the paper: the registry decides, and parts and subsets are none."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdp.services.published import is_dataset
+from cdp.services.result_means import OWN, group_of
+
+
+@pytest.mark.parametrize(
+    ("benchmark", "dataset", "same"),
+    [
+        ("scifact", "scifact", True),
+        ("bright-biology", "biology", True),
+        ("hotpotqa_sample", "hotpotqa", True),
+        ("cqadupstack", "cqadupstack", True),
+        ("cqadupstack-android", "cqadupstack", False),
+        ("scifact-subset-50q-500d", "scifact", False),
+        ("nanoscifact", "scifact", False),
+        ("fever", "climate-fever", False),
+    ],
+)
+def test_a_name_is_a_dataset_s_or_not(benchmark: str, dataset: str, same: bool) -> None:
+    assert is_dataset(benchmark, dataset) is same
+
+
+def test_groups_follow() -> None:
+    assert group_of("bright-biology") == "BRIGHT"
+    assert group_of("cqadupstack-android") == OWN
+    assert group_of("scifact-subset-50q-500d") == OWN
