@@ -8,6 +8,7 @@ attempt in the same folder continues from the last checkpoint.
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from typing import Any
 
 from cdp.config import TrainingConfig
@@ -19,6 +20,10 @@ from cdp.training.plan import Plan, plan_of
 from cdp.training.retrievers import load, model_hash
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
+
+TOGETHER = timedelta(days=1)
+"""How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
+libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher."""
 
 LOADING_S = 300.0
 """A model may take this long to load (a download on first use) without a heartbeat."""
@@ -64,7 +69,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     from cdp.training.tokens import tokenise
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
-    state = PartialState(cpu=config.gpus == 0)
+    state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
     if state.device.type == "cpu":
         keep_freed_memory()
     torch.manual_seed(config.seed)

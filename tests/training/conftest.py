@@ -55,6 +55,21 @@ def write_queries(workspace: Workspace, query_set_id: str, corpus_id: str, queri
     (folder / "queries.jsonl").write_text("".join(lines), encoding="utf-8")
 
 
+def write_benchmark(workspace: Workspace, name: str, **splits: range) -> Path:
+    """A benchmark over the twelve topics, in BEIR layout; each split judges the queries of these numbers."""
+    folder = workspace.benchmark(name)
+    (folder / "qrels").mkdir(parents=True)
+    for file, lines in (
+        ("corpus", [{"_id": f"d{i}", "title": "", "text": f"all about the {t}"} for i, t in enumerate(TOPICS)]),
+        ("queries", [{"_id": f"q{i}", "text": f"tell me of a {t}"} for i, t in enumerate(TOPICS)]),
+    ):
+        (folder / f"{file}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    for split, numbers in splits.items():
+        judged = "".join(f"q{i}\td{i}\t1\n" for i in numbers)
+        (folder / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}", encoding="utf-8")
+    return folder
+
+
 def write_job(workspace: Workspace, job_id: str, **config: Any) -> Path:
     """A job folder as a submitter leaves it."""
     folder = workspace.job(job_id)

@@ -16,7 +16,7 @@ from cdp.synthesis.query_sets import QuerySet, create, import_queries
 from cdp.workspace import Workspace, read_json
 from tests.cli.support import answer, refusal, run
 from tests.support_models import tiny_retriever, tiny_static
-from tests.training.conftest import TOPICS
+from tests.training.conftest import TOPICS, write_benchmark
 
 Ask = Callable[..., str]
 
@@ -137,16 +137,7 @@ def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, works
 def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
     ask: Ask, tmp_path: Path, workspace: Workspace
 ) -> None:
-    benchmark = workspace.benchmark("judged")
-    (benchmark / "qrels").mkdir(parents=True)
-    for name, lines in (
-        ("corpus", [{"_id": f"d{i}", "title": "", "text": f"all about the {t}"} for i, t in enumerate(TOPICS)]),
-        ("queries", [{"_id": f"q{i}", "text": f"tell me of a {t}"} for i, t in enumerate(TOPICS)]),
-    ):
-        (benchmark / f"{name}.jsonl").write_text("".join(json.dumps(v) + "\n" for v in lines), encoding="utf-8")
-    for split, numbers in (("test", range(6)), ("dev", range(6, 12))):
-        judged = "".join(f"q{i}\td{i}\t1\n" for i in numbers)
-        (benchmark / "qrels" / f"{split}.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}", encoding="utf-8")
+    write_benchmark(workspace, "judged", test=range(6), dev=range(6, 12))
     model = str(tiny_static(tmp_path / "tiny"))
     found = answer(
         "sweep", "run", ask(12), "--retriever", model, "--benchmark", "judged", "--learning-rates", "0.05,1e-9",

@@ -13,7 +13,7 @@ from sentence_transformers import SentenceTransformer
 
 from cdp.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from tests.support_models import tiny_retriever, tiny_static
-from tests.training.conftest import write_job
+from tests.training.conftest import write_benchmark, write_job
 
 pytestmark = pytest.mark.slow
 
@@ -23,9 +23,10 @@ def test_two_processes_train_the_model_that_one_trains(
     workspace: Workspace, query_set: str, tmp_path: Path, kind: str
 ) -> None:
     folder = tiny_static(tmp_path / "tiny") if kind == "static" else tiny_retriever(tmp_path / "tiny")
+    write_benchmark(workspace, "judged", dev=range(12))
     settings = {
         "query_set": query_set, "retriever": str(folder), "batch_size": 8, "learning_rate": 1e-3, "epochs": 4,
-        "weighting": "cw", "gpus": 0,
+        "weighting": "cw", "gpus": 0, "benchmark": "judged", "eval_steps": 6,
     }  # fmt: skip
     launchers = {
         "one": [sys.executable, "-m", "cdp.training.worker"],
@@ -45,8 +46,13 @@ def test_two_processes_train_the_model_that_one_trains(
         results[name] = read_json(job / "results" / "training.json")
         models.append(SentenceTransformer(str(job / "model"), device="cpu"))
         lines[name] = list(read_jsonl(job / "metrics.jsonl"))
-        assert [line["step"] for line in lines[name]] == list(range(1, 17))  # one process writes, once per step
+        losses = [line for line in lines[name] if "loss" in line]
+        assert [line["step"] for line in losses] == list(range(1, 17))  # one process writes, once per step
+        lines[name] = losses
     assert (results["one"]["processes"], results["two"]["processes"]) == (1, 2)
+    assert [e["step"] for e in results["two"]["evaluations"]] == [6, 12, 16]
+    assert results["two"]["best_step"] == results["one"]["best_step"]
+    assert results["two"]["best_ndcg@10"] == pytest.approx(results["one"]["best_ndcg@10"], abs=1e-6)
     for key in ("steps", "batch_size", "masked", "pairs", "left_out_per_epoch"):
         assert results["one"][key] == results["two"][key], key
     for first, second in zip(lines["one"], lines["two"], strict=True):

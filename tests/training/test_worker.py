@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -17,7 +16,7 @@ from cdp.evaluation import evaluate_model, load_benchmark
 from cdp.training import model_hash, resolve
 from cdp.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from tests.support_models import tiny_retriever, tiny_static
-from tests.training.conftest import TOPICS, write_job, write_queries
+from tests.training.conftest import TOPICS, write_benchmark, write_job, write_queries
 
 pytestmark = pytest.mark.slow
 TIMEOUT_S = 240
@@ -87,17 +86,7 @@ def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
     corpus = read_json(workspace.query_set(query_set) / "manifest.json")["corpus_id"]
     thought = {f"d{i}": [f"{topic} {topic[::-1]} thought {n}" for n in range(3)] for i, topic in enumerate(TOPICS[:9])}
     write_queries(workspace, "thought", corpus, thought)
-    benchmark = workspace.benchmark("dev-set")
-    (benchmark / "qrels").mkdir(parents=True)
-    rows = [(f"q{i}", f"d{i}", topic) for i, topic in enumerate(TOPICS)]
-    for name, lines in (
-        ("corpus.jsonl", [{"_id": d, "title": "", "text": f"all about the {t}"} for _, d, t in rows]),
-        ("queries.jsonl", [{"_id": q, "text": f"tell me of a {t}"} for q, _, t in rows]),
-    ):
-        (benchmark / name).write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    judged = "".join(f"{q}\t{d}\t1\n" for q, d, _ in rows)
-    (benchmark / "qrels" / "dev.tsv").write_text("query-id\tcorpus-id\tscore\n" + judged, encoding="utf-8")
-
+    benchmark = write_benchmark(workspace, "dev-set", dev=range(12))
     folder = write_job(
         workspace, "ri", query_set=query_set, retriever=str(tiny_retriever(tmp_path / "tiny")), epochs=4, batch_size=8,
         weighting="ri-cw", reasoning="thought", lora_rank=2, learning_rate=0.02, benchmark="dev-set", eval_steps=4,
