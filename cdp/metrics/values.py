@@ -19,7 +19,8 @@ class MetricValue:
     """One measure of one query set.
 
     ``value`` is None where the measure is not defined, and ``reason`` says why. ``interval`` is the 95% bootstrap
-    interval over documents (corpus scope: over the groups or pairs drawn). ``per_doc`` is M: the first M queries of
+    interval over documents (corpus scope: over the groups or pairs drawn); None for a single one, which tells nothing
+    about others. ``per_doc`` is M: the first M queries of
     each document. ``sampled_from`` is the number of documents of the whole set where only a sample was measured.
     """
 
@@ -54,7 +55,7 @@ def aggregate(name: str, per_document: NDArray[np.float64], *, reason: str, seed
     defined = per_document[~np.isnan(per_document)]
     if len(defined) == 0:
         return MetricValue(name, None, None, n_documents=0, reason=reason, **facts)
-    interval = bootstrap_interval(defined, seed=seed)
+    interval = bootstrap_interval(defined, seed=seed) if len(defined) > 1 else None
     return MetricValue(name, float(defined.mean()), interval, n_documents=len(defined), **facts)
 
 
@@ -69,5 +70,7 @@ def mean_over_queries(
     if n == 0:
         return MetricValue(name, None, None, n_documents=0, reason=reason, **facts)
     mean = float(sums.sum() / n)
+    if len(sizes) == 1:
+        return MetricValue(name, mean, None, n_documents=1, **facts)
     low, high = bootstrap_interval((sums - mean * sizes) / sizes.mean(), seed=seed)
     return MetricValue(name, mean, (mean + low, mean + high), n_documents=len(sizes), **facts)

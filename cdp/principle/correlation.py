@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import permutations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,8 @@ from cdp.errors import InputError
 from cdp.principle.differences import Difference, differences
 
 BOOTSTRAP_SAMPLES = 2000
+EXACT_UP_TO = 8
+"""With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four."""
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
@@ -25,6 +28,8 @@ Range = tuple[float, float]
 @dataclass(frozen=True, slots=True)
 class Correlation:
     """Pearson's r and Spearman's ρ between CW and the difference, over the datasets of one condition; p two-sided.
+
+    ``rho_p`` is exact for up to 8 datasets: the share of all orders with a ρ at least as far from zero.
 
     ``interval`` is Pearson's 95% bootstrap interval over the datasets, from resamples with at least three different
     ones, and ``without_one`` the range of r when each dataset in turn is left out. Both are None with three datasets:
@@ -106,6 +111,8 @@ def correlation_table(data: Sequence[Difference] | None = None, *, seed: int = 0
             continue
         r, p = pearsonr(cw, gain)
         rho, rho_p = spearmanr(cw, gain)
+        if len(points) <= EXACT_UP_TO:
+            rho_p = _exact_p(cw, gain)
         n = len(points)
         interval = left = None
         if n > 3:
@@ -221,6 +228,16 @@ def by_condition(data: Sequence[Difference] | None) -> dict[tuple[str, str, int]
     for d in differences() if data is None else data:
         grouped[d.retriever, d.comparison, d.per_doc].append(d)
     return dict(grouped)
+
+
+def _exact_p(x: Floats, y: Floats) -> float:
+    """Spearman's two-sided p by permutation: the share of all orders of y whose |ρ| is at least as large."""
+    from scipy.stats import rankdata
+
+    ranks, others = rankdata(x), rankdata(y)
+    orders = np.array(list(permutations(others)))
+    found = np.abs(_pearson(np.broadcast_to(ranks, orders.shape), orders))
+    return float((found >= abs(found[0]) - 1e-9).mean())
 
 
 def _pearson(x: Floats, y: Floats) -> Floats:

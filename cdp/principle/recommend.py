@@ -48,7 +48,8 @@ class Recommendation:
     ``certain`` is whether that is only one. ``expected`` are the published gains at this CW, ``splits`` what the same
     number of queries is worth on fewer documents, ``suggestion`` the Q/Doc that follows, ``weighting`` whether to
     weight the loss by CW. ``plan`` is the ready-made study that would settle it on the user's own data, empty where the
-    answer is not to try. ``summary`` says all of it in three sentences that can be read aloud.
+    answer is not to try. One query leaves every level possible: its interval has no width. ``summary`` says all of it
+    in three sentences that can be read aloud.
     """
 
     level: str
@@ -75,6 +76,8 @@ class Recommendation:
         sure = (
             f"The mean of {self.mean_cw:.1f} content words is clear of the published lines at {LOW} and {HIGH}."
             if self.certain
+            else "One query cannot tell what the mean CW is."
+            if self.n_queries == 1
             else f"The mean CW lies between {self.interval[0]:.1f} and {self.interval[1]:.1f}, so the answer could "
             f"also be {' or '.join(level for level in self.possible if level != self.level)}."
         )
@@ -116,7 +119,7 @@ def recommend(
     mean = float(cw.mean())
     low, high = cw_interval(cw, seed=seed)
     level = level_of(mean)
-    possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1]
+    possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
     return Recommendation(
         level=level,
         advice=ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level],
@@ -140,13 +143,14 @@ def recommend(
 
 def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], language: str, domain: str) -> list[str]:
     found = []
-    if len(possible) > 1:
+    if len(possible) > 1 and cw.size > 1:
         found.append(
             f"The interval of the mean reaches into {' and '.join(possible)}: more target queries would narrow it."
         )
     if cw.size < FEW_QUERIES:
         found.append(
-            f"Only {cw.size} target {'query' if cw.size == 1 else 'queries'}; {FEW_QUERIES} or more are wanted."
+            f"Only {cw.size} target {'query, which cannot stand for others' if cw.size == 1 else 'queries'}; "
+            f"{FEW_QUERIES} or more are wanted."
         )
     low, high = evidence_range()
     if not low <= mean <= high:

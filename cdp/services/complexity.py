@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +15,11 @@ from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.errors import InputError
 from cdp.principle import Recommendation
 from cdp.services import corpora, kept, published
+from cdp.services.target_queries import read_queries
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
+
+__all__ = ["read_queries"]
 
 TRAINING_CAVEAT = (
     "These are synthetic training queries. The rule is about the queries of your task: give some of those for an "
@@ -67,11 +68,22 @@ class Profiled:
     def recommend(
         self, *, domain: str = "ood", budget: int | None = None, n_documents: int | None = None
     ) -> Recommendation:
-        """What to do for these as target queries; with a budget of queries also on how many documents."""
+        """What to do for these as target queries; with a budget of queries also on how many documents.
+
+        InputError where no query has a content word: there is nothing to go by. Where many have none, that stands
+        first among the caveats.
+        """
+        if not self.cw.any():
+            name = room.language_of(self.language).name
+            raise InputError(
+                f"No query here has a content word when counted as {name}, so nothing follows from them.",
+                hint="Check that they are queries, and name their language if it is another one.",
+            )
         found = principle.recommend(
             self.cw, language=self.language, domain=domain, budget=budget, n_documents=n_documents
         )
-        return replace(found, caveats=(TRAINING_CAVEAT, *found.caveats)) if self.for_training else found
+        first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
+        return replace(found, caveats=(*first, *found.caveats))
 
 
 def languages() -> dict[str, Language]:
@@ -135,6 +147,8 @@ def profile_query_set(
 
     def measure() -> Profiled:
         texts = [query for line in query_sets.iter_lines(workspace, found.id) for query in line["queries"]]
+        if not texts:
+            raise InputError(f"The query set {found.id} has no queries yet.", hint="Generate or import some first.")
         profiled = profile_texts(texts, language=code, name=found.name, stopwords=stopwords)
         return replace(profiled, for_training=found.kind == "synthetic")
 
@@ -165,30 +179,6 @@ def guess_language(texts: Sequence[str]) -> str:
     """The language that most of the queries seem to be in, English where it cannot be told."""
     guessed = corpus_room.guess_language("\n".join(texts[:GUESSED_FROM]))
     return "en" if guessed == "unknown" else guessed
-
-
-def read_queries(path: str | Path) -> list[str]:
-    """Queries from a file: one per line, or JSON objects with a ``text`` or ``query`` field."""
-    source = Path(path).expanduser()
-    try:
-        lines = source.read_text(encoding="utf-8-sig").splitlines()
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {source}.") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"cannot be read: {error}.", file=source, hint="Save it as UTF-8 text.") from error
-    return [_query_of(line, source, number) for number, line in enumerate(lines, 1) if line.strip()]
-
-
-def _query_of(line: str, source: Path, number: int) -> str:
-    if not line.lstrip().startswith("{"):
-        return line.strip()
-    try:
-        record = json.loads(line)
-        return str(record.get("text") or record["query"])
-    except (ValueError, KeyError) as error:
-        raise InputError(
-            "not a JSON object with a text or query field.", file=source, line=number, hint="Or give plain lines."
-        ) from error
 
 
 def _language_of(workspace: Workspace, corpus_id: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +21,10 @@ from cdp.workspace import Workspace, new_id
 
 @dataclass(frozen=True)
 class AddedCorpus:
-    """What came of adding documents: the corpus, and the query set if the rows carried queries."""
+    """What came of adding documents: the corpus, and the query set if the rows carried queries.
+
+    ``corpus`` names the notes and rejected rows of this reading, also where the same content was stored before.
+    """
 
     corpus: CorpusManifest
     existed: bool
@@ -38,8 +42,15 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
     with room.read_documents(source, options=options or ReadOptions()) as result:
         manifest = room.store(result, name or _name_of(source), workspace, source=source.name)
         existed = manifest.id in known
+        if existed:
+            manifest = dataclasses.replace(
+                manifest,
+                notes=tuple(result.notes),
+                rejected=tuple(result.rejected),
+                rejected_counts=dict(result.rejected_counts),
+            )
         query_set = None
-        if manifest.n_queries and not existed:
+        if result.queries.n_queries:  # the same queries for the same corpus are stored once
             query_set = query_sets.import_queries(
                 result.queries, workspace, manifest.id, name=f"{manifest.name} queries"
             ).query_set.id

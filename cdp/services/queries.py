@@ -13,7 +13,7 @@ from cdp import corpus as corpus_room
 from cdp import jobs
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
-from cdp.errors import CdpError
+from cdp.errors import CdpError, ConfigError
 from cdp.metrics import self_bleu
 from cdp.services import access, corpora, devices, metrics, synthesis
 from cdp.synthesis import preview as room
@@ -92,6 +92,8 @@ def preview(
     ``settings`` are further fields of SynthesisConfig (model, base_url, temperature …). What needs torch runs in a
     process of its own, whose model is loaded for this call and gone after it.
     """
+    if not methods:
+        raise ConfigError("No method is named.", hint=f"There is: {', '.join(METHODS)}.")
     manifest = corpus_room.resolve_corpus(workspace, corpus)
     config = SynthesisConfig.from_dict(
         {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
@@ -178,9 +180,12 @@ def import_file(
 
 
 def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
-    """All query sets, newest first; only those of one corpus if it is named."""
+    """All query sets, newest first; only those of one corpus if it is named, by its id, name or unique beginning."""
     found = query_sets.list_query_sets(workspace)
-    return [q for q in found if not corpus or q.corpus_id == corpus]
+    if not corpus or any(q.corpus_id == corpus for q in found):
+        return [q for q in found if corpus in ("", q.corpus_id)]
+    only = corpus_room.resolve_corpus(workspace, corpus).id
+    return [q for q in found if q.corpus_id == only]
 
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:

@@ -17,7 +17,7 @@ from cdp.config import SynthesisConfig
 from cdp.corpus import load_manifest
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
-from cdp.errors import ConfigError, InputError
+from cdp.errors import ConfigError, InputError, WorkspaceError
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Usage
 from cdp.synthesis.generators.openai_chat import parameters, request_body
@@ -77,7 +77,10 @@ def write_batch(
     They lie in ``folder``, each within the Batch API's limits. Documents with equal content share one request.
     InputError where such a file is there already.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise WorkspaceError(f"{folder} cannot be written: {error.strerror or error}.") from error
     if list(folder.glob(f"{name}-[0-9]*.jsonl")):
         raise InputError(f"There are {name}-….jsonl files in {folder} already.", hint="Choose another folder or name.")
     paths: list[Path] = []

@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.corpus import get_documents, iter_documents
-from cdp.errors import InputError, NotFoundError
+from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.records import Document
 from cdp.synthesis.ordered import scan
 from cdp.synthesis.query_sets import iter_lines, load
@@ -125,22 +125,36 @@ SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".
 def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, per_doc: int | None = None) -> int:
     """Write a query set to ``target`` in one of ``FORMATS``; returns the number of queries written.
 
-    InputError where ``target`` is there already: nothing is overwritten.
+    InputError where ``target`` is there already: nothing is overwritten. ``per_doc`` keeps the first so many queries of
+    each document; ConfigError below 1.
     """
+    if per_doc is not None and per_doc < 1:
+        raise ConfigError(f"At least 1 query per document must be exported, not {per_doc}.")
     if form not in FORMATS:
         raise NotFoundError("export format", form, known=list(FORMATS))
     if target.exists():
         raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")
     query_set = load(workspace, query_set_id)
     rankings = workspace.query_set(query_set_id) / RANKINGS
-    target.parent.mkdir(parents=True, exist_ok=True)
-    staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise _unwritable(target, error) from error
     try:
         if form == "flagembedding" and rankings.exists():
             n = ranked_to_flagembedding(workspace, query_set.corpus_id, rankings, staging / target.name)
         else:
             n = FORMATS[form](pairs(workspace, query_set_id, per_doc), staging / target.name)
         os.replace(staging / target.name, target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return n
+
+
+def _unwritable(target: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        f"{target} cannot be written: {error.strerror or error}.", hint="Choose another place, or make room there."
+    )

@@ -15,7 +15,7 @@ from typing import Any
 
 from cdp.config import SynthesisConfig
 from cdp.corpus import load_manifest
-from cdp.errors import ConfigError, ProviderError
+from cdp.errors import CdpError, ConfigError, InputError, ProviderError
 from cdp.records import Document
 from cdp.synthesis import query_sets
 from cdp.synthesis.cache import AnswerCache
@@ -36,9 +36,12 @@ FLUSH_EVERY_S = 1.0
 """Answers that cost nothing are written in blocks; those of an LLM at once."""
 
 FAILURES_IN_A_ROW = 20
-"""So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on."""
+"""So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
+So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for."""
 
 METRIC_EVERY_S = 5.0
+SHOWN_ANSWER = 200
+LOOK = "Try one document in the preview, and change the model, the prompt or max_output_tokens."
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Run:
         self._began = time.monotonic()
         self._buffer: list[dict[str, Any]] = []
         self._flushed = self._measured = self._began
-        self._failing = self._done = 0
+        self._failing = self._unread = self._paid_unread = self._done = 0
         self._any_success = False
         self._first_failure = ""
 
@@ -115,7 +118,7 @@ class Run:
                 hint="Start a new job with a larger budget: what was paid for is not paid for again.",
             )
         if self.n_failures and not self._any_success:
-            raise ProviderError(f"No document got a query. {self._first_failure}")
+            raise self._none()
         return result
 
     def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[Outcome, None, None]:
@@ -195,7 +198,11 @@ class Run:
         self.usage += generation.usage
         self.spent += generation.usage
         if not generation.queries:
-            self._fail(outcome, "No query could be read from the answer.", usage=generation.usage.to_dict())
+            self._fail(outcome, self._nothing(generation), usage=generation.usage.to_dict())
+            self._unread += 1
+            self._paid_unread += generation.usage.requests > 0
+            if not self._any_success and self._paid_unread >= FAILURES_IN_A_ROW:
+                raise ConfigError(f"The first {self._unread} answers held no query. {self._first_failure}", hint=LOOK)
             return False
         if "too_few" in generation.problems:
             self.n_incomplete += 1
@@ -206,6 +213,21 @@ class Run:
         if self.source.is_llm or len(self._buffer) >= FLUSH_LINES or waited >= FLUSH_EVERY_S:
             self._flush()
         return True
+
+    def _nothing(self, generation: Generation) -> str:
+        """Why a document has no query, in a sentence."""
+        if not self.source.is_llm:
+            return "The document holds no words to build a query from."
+        said = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
+        return f"No query could be read from the answer: {said[:SHOWN_ANSWER]}" if said else "The answer was empty."
+
+    def _none(self) -> CdpError:
+        """Why the whole run gave nothing: the endpoint failed, its answers could not be read, or there are no words."""
+        if not self._unread:
+            return ProviderError(f"No document got a query. {self._first_failure}")
+        if self.source.is_llm:
+            return ConfigError(f"No document got a query. {self._first_failure}", hint=LOOK)
+        return InputError(f"No document got a query. {self._first_failure}", hint="Check what the corpus holds.")
 
     def _fail(self, outcome: Outcome, reason: str, *, lost: bool = True, **more: object) -> None:
         self.n_failures += lost

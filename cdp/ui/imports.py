@@ -93,7 +93,9 @@ def add_corpus(workspace: Workspace) -> None:
             done = "was here already" if added.existed else "is stored"
             notes = list(added.notes)
             if added.corpus.n_rejected:
-                notes.append(f"{count(added.corpus.n_rejected, 'row')} could not be taken; they are listed below.")
+                kinds = ", ".join(f"{n:,} {kind}" for kind, n in added.corpus.rejected_counts.items())
+                where = kinds if added.existed else "they are listed below"
+                notes.append(f"{count(added.corpus.n_rejected, 'row')} could not be taken: {where}.")
             if added.query_set:
                 notes.append("The queries that came with the rows are stored as a query set.")
                 state.keep("query_set", added.query_set)

@@ -102,7 +102,7 @@ def test_a_benchmark_whose_judgments_name_unknown_ids(workspace: Workspace, tmp_
 
 
 def test_queries_of_cw_that_are_none(workspace: Workspace, tmp_path: Path) -> None:
-    assert "no queries" in refusal("cw", "recommend", "--file", write(tmp_path / "none.txt", "", "  "))
+    assert "It holds no query" in refusal("cw", "recommend", "--file", write(tmp_path / "none.txt", "", "  "))
     assert "Name one of" in refusal("cw", "recommend")
 
 

@@ -51,7 +51,9 @@ def test_cw_of(
     assert found["stopwords"] == "standard"
     if mean is not None:
         assert found["mean"] == mean
-    assert main(["cw", "recommend", "--file", str(file)]) == 0
+    answered = main(["cw", "recommend", "--file", str(file)])
+    assert answered == (2 if mean == 0 else 0)
+    assert ("has a content word" in capsys.readouterr().err) is (mean == 0)
 
 
 def test_queries_counted_in_another_language_are_doubted(

@@ -68,6 +68,15 @@ def test_human_queries_give_len_sim() -> None:
     assert "human queries" in nobody.reason
 
 
+def test_one_document_has_values_and_no_interval() -> None:
+    """It tells nothing about other documents; an interval of no width would claim certainty."""
+    found = measure_query_set([("d1", ["what makes iron rust", "why do ships rust at sea"])]).values
+    for name in ("self_bleu", "cw"):
+        one = value(found, name, 2)
+        assert one.value is not None
+        assert one.interval is None
+
+
 def test_one_query_per_document_is_answered_by_the_corpus_scope() -> None:
     documents = [(f"d{i}", [f"what is topic {i % 7} about now"]) for i in range(40)]
     result = measure_query_set(documents)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 
+import numpy as np
 import pytest
+import scipy.stats
 
 from cdp.errors import ConfigError, InputError
 from cdp.principle import (
@@ -159,3 +161,27 @@ def test_equal_differences_have_no_threshold() -> None:
     assert correlation_table(flat) == []
     with pytest.raises(InputError, match="do not depend on CW"):
         threshold(flat)
+
+
+def test_spearmans_p_is_counted_over_all_orders() -> None:
+    """With four datasets no rank correlation can be significant: a perfect one has p = 2/24."""
+    expected = {1.0: 2 / 24, 0.8: 8 / 24}
+    table = correlation_table()
+    assert {round(c.rho, 6) for c in table} == set(expected)
+    for c in table:
+        assert c.rho_p == pytest.approx(expected[round(c.rho, 6)])
+
+
+def test_the_exact_p_is_that_of_scipys_permutation_test() -> None:
+    rng = np.random.default_rng(3)
+    cw, gain = rng.normal(size=6), np.round(rng.normal(size=6))
+    data = [Difference("R", "qdoc_minus_one", 2, f"d{i}", float(cw[i]), float(gain[i])) for i in range(6)]
+    found = correlation_table(data)[0]
+    wanted = scipy.stats.permutation_test(
+        (gain,),
+        lambda y: abs(scipy.stats.spearmanr(cw, y)[0]),
+        permutation_type="pairings",
+        n_resamples=np.inf,
+        alternative="greater",
+    )
+    assert found.rho_p == pytest.approx(wanted.pvalue)

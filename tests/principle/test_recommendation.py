@@ -141,3 +141,12 @@ def test_the_summary_says_what_to_do_and_how_sure_it_is() -> None:
     assert "four published datasets" in clear
     cw = np.random.default_rng(1).poisson(7.0, size=60)
     assert "the answer could also be avoid" in recommend(cw).summary or "also be test" in recommend(cw).summary
+
+
+def test_one_query_leaves_every_answer_open() -> None:
+    found = recommend([3])
+    assert found.level == "avoid"
+    assert found.possible == ("avoid", "test", "recommend")
+    assert not found.certain
+    assert "One query cannot tell" in found.summary
+    assert any("cannot stand for others" in caveat for caveat in found.caveats)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import NotFoundError, ProviderError
+from cdp.errors import ConfigError, InputError, NotFoundError, ProviderError
 from cdp.synthesis import query_sets
 from cdp.synthesis.manifests import query_set_id
 from cdp.synthesis.run import Run
@@ -222,6 +222,34 @@ def test_an_endpoint_that_goes_down_stops_the_run(
     result = Run(job, api_key=KEY).execute()
     assert (result["n_documents"], result["failures"]) == (100, 0)
     assert set(server.answered.values()) == {1}
+
+
+@pytest.mark.parametrize(("said", "shown"), [("I'm sorry, but I cannot do that.", "I'm sorry"), ("", "was empty")])
+def test_a_model_that_answers_no_query_is_not_paid_for_every_document(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, said: str, shown: str
+) -> None:
+    server.answer = lambda prompt, m: said
+    job = make_job(**settings(server, make_corpus(100).id))
+    with pytest.raises(ConfigError, match=f"The first 20 answers held no query.*{shown}"):
+        Run(job, api_key=KEY).execute()
+    assert len(server.bodies) <= 2 * 30
+    asked = len(server.bodies)
+    server.answer = numbered
+    result = Run(job, api_key=KEY).execute()
+    assert result["n_documents"] + result["failures"] == 100
+    assert len(server.bodies) == asked + result["n_documents"]
+
+
+def test_documents_without_words_are_the_reason_not_the_network(make_corpus: CorpusMaker, make_job: JobMaker) -> None:
+    job = make_job(
+        corpus=make_corpus(rows=[("a", "", "😀😃 🚀"), ("b", "", "🌊 🏖️")]).id,
+        method="diverse",
+        per_doc=4,
+        generator="template",
+    )
+    with pytest.raises(InputError, match="holds no words to build a query from") as caught:
+        Run(job).execute()
+    assert caught.value.kind == "data"
 
 
 def test_a_corpus_without_recordings_fails_with_the_reason(make_corpus: CorpusMaker, make_job: JobMaker) -> None:

@@ -1,0 +1,63 @@
+"""Documents that are stored already: what this reading left out, and the queries that came with it, are not lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.services import corpora, queries, synthesis
+from cdp.workspace import Workspace
+
+DOCUMENT = {"_id": "1", "text": "Salt keeps food."}
+
+
+def written(folder: Path, name: str, *rows: object) -> Path:
+    path = folder / name
+    path.write_text("".join(f"{row if isinstance(row, str) else json.dumps(row)}\n" for row in rows), encoding="utf-8")
+    return path
+
+
+def test_rejected_rows_are_reported_again(workspace: Workspace, tmp_path: Path) -> None:
+    corpora.add(workspace, written(tmp_path, "first.jsonl", DOCUMENT))
+    added = corpora.add(workspace, written(tmp_path, "second.jsonl", DOCUMENT, '{"_id": ', DOCUMENT))
+    assert added.existed
+    assert [(row.file, row.line) for row in added.corpus.rejected] == [("second.jsonl", 2), ("second.jsonl", 3)]
+    assert added.corpus.n_rejected == 2
+    assert corpora.show(workspace, added.corpus.id).n_rejected == 0
+
+
+def test_queries_of_a_corpus_that_was_there_become_a_set_once(workspace: Workspace, tmp_path: Path) -> None:
+    assert corpora.add(workspace, written(tmp_path, "plain.jsonl", DOCUMENT)).query_set is None
+    file = written(tmp_path, "with queries.jsonl", {**DOCUMENT, "queries": ["Why salt?", "What keeps food?"]})
+    made = [corpora.add(workspace, file) for _ in range(2)]
+    assert made[0].query_set is not None
+    assert made[0].query_set == made[1].query_set
+    assert [q.n_queries for q in queries.every(workspace)] == [2]
+
+
+def test_query_sets_of_a_corpus_by_its_name(workspace: Workspace, tmp_path: Path) -> None:
+    for name in ("salt", "pepper"):
+        row = {"_id": "1", "text": f"About {name}.", "queries": [f"Why {name}?"]}
+        corpora.add(workspace, written(tmp_path, f"{name}.jsonl", row))
+    every = {q.corpus_id: q.id for q in queries.every(workspace)}
+    for corpus_id, query_set in every.items():
+        for name in (corpus_id, corpus_id.rpartition("-")[0], corpus_id[:3]):
+            assert [q.id for q in queries.every(workspace, corpus=name)] == [query_set], name
+    with pytest.raises(NotFoundError):
+        queries.every(workspace, corpus="sugar")
+
+
+def test_a_place_that_cannot_be_written_and_no_queries_are_said(workspace: Workspace, tmp_path: Path) -> None:
+    row = {**DOCUMENT, "queries": ["Why salt?"]}
+    query_set = corpora.add(workspace, written(tmp_path, "salt.jsonl", row)).query_set
+    assert query_set is not None
+    blocked = written(tmp_path, "a file", "x") / "below"
+    with pytest.raises(WorkspaceError, match="cannot be written"):
+        synthesis.export(workspace, query_set, "beir", blocked)
+    with pytest.raises(ConfigError, match="At least 1 query"):
+        synthesis.export(workspace, query_set, "beir", tmp_path / "none", per_doc=0)
+    with pytest.raises(ConfigError, match="No method is named"):
+        queries.preview(workspace, "salt", "1", methods=[])
