@@ -66,7 +66,8 @@ class Benchmark:
         """Per query the positions of the documents that it must not retrieve; None if there are none at all."""
         if not self.excluded:
             return None
-        numbers = {document: i for i, document in enumerate(self.document_ids)}
+        named = {document for documents in self.excluded.values() for document in documents}
+        numbers = {document: i for i, document in enumerate(self.document_ids) if document in named}
         return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
 
 
@@ -208,8 +209,11 @@ def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool =
 
 def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchmark:
     """One split of a benchmark that was read. Raises as ``load_benchmark`` does."""
-    manifest, known = parts.manifest, set(parts.document_ids)
-    judged = judged_split(parts.queries, parts.qrels[split], known, manifest, allow_unknown=allow_unknown)
+    manifest, judgments = parts.manifest, read_qrels(parts.qrels[split])
+    named = {document for line in parts.queries.values() for document in line.excluded}
+    named |= judgments.document_lines.keys() | parts.queries.keys()
+    known = {document for document in parts.document_ids if document in named}
+    judged = judged_split(parts.queries, judgments, known, manifest, allow_unknown=allow_unknown)
     excluded, notes = exclusions(judged.query_ids, parts.queries, judged.qrels, known, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
@@ -240,14 +244,13 @@ class Judged:
 
 def judged_split(
     queries: Mapping[str, QueryLine],
-    file: Path,
+    judgments: Judgments,
     known: Container[str],
     manifest: Manifest,
     *,
     allow_unknown: bool = False,
 ) -> Judged:
-    """Read one split's judgments and check them against the queries and the ``known`` documents' ids."""
-    judgments = read_qrels(file)
+    """Check one split's judgments against the queries, and against the ``known`` ones of the documents they name."""
     allowed = allow_unknown or manifest.allow_unknown
     warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
     warnings += _check_known("document", judgments, judgments.document_lines, known, allowed)

@@ -102,7 +102,8 @@ def survey(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
     """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it."""
     files, manifest = qrels_files(folder), manifests.read(folder)
     queries = read_queries(part(folder, "queries"))
-    wanted = {document for path in files.values() for document in read_qrels(path).document_lines}
+    judgments = {split: read_qrels(path) for split, path in files.items()}
+    wanted = {document for found in judgments.values() for document in found.document_lines}
     known: set[str] = set()
     content, warnings = ContentHash(), list[str]()
     n = characters = 0
@@ -113,8 +114,8 @@ def survey(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
         if document.id in wanted:
             known.add(document.id)
     judged, relevant = {}, {}
-    for split, path in files.items():
-        found = judged_split(queries, path, known, manifest, allow_unknown=allow_unknown)
+    for split in files:
+        found = judged_split(queries, judgments[split], known, manifest, allow_unknown=allow_unknown)
         judged[split] = len(found.query_ids)
         relevant[split] = sum(grade > 0 for grades in found.qrels.values() for grade in grades.values())
         notes = exclusions(found.query_ids, queries, found.qrels, known, manifest.self_match)[1]

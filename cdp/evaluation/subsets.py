@@ -11,7 +11,7 @@ import heapq
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,6 @@ from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.evaluation.benchmarks import judged_split, part, qrels_files
 from cdp.evaluation.library import BenchmarkInfo
 from cdp.evaluation.manifests import Manifest, Subset
-from cdp.records import Document
 from cdp.workspace import Workspace, checked_name, folder_size, new_id, now
 
 SUBSET = "-subset-"
@@ -98,8 +97,10 @@ def _queries(
 ) -> tuple[Qrels, set[str], dict[str, dict[str, Any]]]:
     """(judgments of the chosen queries in the order of their file, documents relevant for them, their lines)."""
     queries = read_queries(part(source, "queries"))
-    known = {document.id for document in _judged_documents(source, split)}
-    judged = judged_split(queries, qrels_files(source)[split], known, manifest, allow_unknown=True)
+    judgments = read_qrels(qrels_files(source)[split])
+    named = judgments.document_lines
+    known = {document.id for document in iter_corpus(part(source, "corpus")) if document.id in named}
+    judged = judged_split(queries, judgments, known, manifest, allow_unknown=True)
     answered = [
         query for query in judged.query_ids if any(d in known and g > 0 for d, g in judged.qrels[query].items())
     ]
@@ -114,12 +115,6 @@ def _queries(
         if queries[query].excluded:
             lines[query]["excluded_ids"] = list(queries[query].excluded)
     return chosen, relevant, lines
-
-
-def _judged_documents(source: Path, split: str) -> Iterator[Document]:
-    """The documents that the split's judgments name, as far as the corpus has them."""
-    wanted = read_qrels(qrels_files(source)[split]).document_lines
-    return (document for document in iter_corpus(part(source, "corpus")) if document.id in wanted)
 
 
 def _documents(source: Path, relevant: set[str], n: int, seed: int) -> set[str]:

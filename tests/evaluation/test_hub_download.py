@@ -206,3 +206,9 @@ def test_a_plain_address_that_cannot_be_reached(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(hub.DownloadError, match="cannot be reached"):
         hub.fetch_address("https://example.org/a.txt", tmp_path)
     assert list(tmp_path.glob("a.txt")) == []
+
+
+def test_offline_mode_is_named(fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(hub.DownloadError, match="HF_HUB_OFFLINE is set"):
+        fetch("scifact")

@@ -15,6 +15,7 @@ from cdp.workspace import Workspace
 from tests.evaluation import published
 from tests.evaluation.folders import write_benchmark
 from tests.evaluation.published import put
+from tests.support import shared
 
 
 def stored(workspace: Workspace, name: str, folder: Path) -> Path:
@@ -186,7 +187,8 @@ def test_judgments_of_documents_that_the_corpus_lacks_are_kept_and_told(workspac
     found = load_benchmark(stored(workspace, "scifact", folder))
     assert found.qrels["q1"] == {"d1": 2, "gone": 1}
     assert any("'gone'" in warning for warning in found.warnings)
-    assert any("Judged documents that the corpus lacks; they count as never retrieved: 1" in note for note in manifests.read(found.folder).notes)
+    notes = manifests.read(found.folder).notes
+    assert "Judged documents that the corpus lacks; they count as never retrieved: 1." in notes
 
 
 def test_the_manifest_holds_the_hash_of_every_file(workspace: Workspace, tmp_path: Path) -> None:
@@ -206,3 +208,12 @@ def test_a_name_that_is_taken_is_refused(workspace: Workspace, tmp_path: Path) -
     with pytest.raises(ConfigError, match="under the name 'nanoscifact' already"):
         bring(entry, workspace, folder=folder)
     assert not bring(entry, workspace, folder=folder, name="other").existed
+
+
+@pytest.mark.slow
+def test_the_whole_scifact_has_the_paper_s_sizes(workspace: Workspace) -> None:
+    folder = shared("data/scifact")
+    found = load_benchmark(stored(workspace, "scifact", folder))
+    assert (found.n_documents, found.n_queries) == (5183, 300)
+    assert found.documents_hash == load_benchmark(folder).documents_hash
+    assert manifests.read(found.folder).notes == ("Queries without a judgment in this split, left out: 809.",)
