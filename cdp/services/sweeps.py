@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -29,6 +30,7 @@ __all__ = [
     "read_rates",
     "report",
     "start",
+    "steps_between",
     "to_markdown",
 ]
 
@@ -74,12 +76,18 @@ def start(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
     checked = evaluation.checked(workspace, config.retriever, config.benchmark, split)
     whole = dataclasses.replace(config, benchmark=checked.benchmark, split=checked.split)
     plan = training.plan(workspace, whole)
+    whole = dataclasses.replace(whole, eval_steps=steps_between(whole.eval_steps, plan.steps))
     name = config.name or f"{training.label(workspace, whole)}, learning rates"
     sweep = {"id": new_id("sweep", name), "name": name}
     for value in sorted(set(rates)):
         one = dataclasses.replace(whole, learning_rate=value, name=f"{name}, {rate(value)}")
         training.submit(workspace, TrainingConfig.from_dict(one.to_dict()), plan.query_set, {LINK: sweep})
     return find(workspace, sweep["id"])
+
+
+def steps_between(eval_steps: int, steps: int) -> int:
+    """Steps between the evaluations of a sweep's trainings: as set, or a third of a run that is shorter than that."""
+    return eval_steps if eval_steps <= steps else max(1, math.ceil(steps / 3))
 
 
 def _dev_split(workspace: Workspace, benchmark: str) -> str:

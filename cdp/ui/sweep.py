@@ -65,11 +65,8 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         st.markdown("#### What will happen")
         plan = training.plan(workspace, config)
         training_preview.figures(plan, trainings=len(rates))
-        if plan.settings.eval_steps > plan.steps:
-            st.caption(
-                f":material/info: Evaluated once, at the end: an evaluation comes every {plan.settings.eval_steps:,} "
-                "steps, a setting among More settings."
-            )
+        every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
+        st.caption(f":material/info: Each is evaluated every {count(every, 'step')}, and at its end.")
         with frame.guarded():
             training_preview.measured(workspace, config, trainings=len(rates))
         training_preview.licences(plan)
@@ -110,8 +107,9 @@ def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
                 st.markdown(f"**{sweeps.rate(picked.learning_rate)}**", width="content")
                 navigation.link("jobs", "Open its training", icon=":material/progress_activity:", job=picked.job_id)
                 navigation.link(
-                    "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE
-                )
+                    "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE,
+                    query_set=report.query_set, retriever=report.retriever,
+                )  # fmt: skip
         _published(report)
         _export(report)
 

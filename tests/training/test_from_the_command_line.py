@@ -141,7 +141,7 @@ def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
     model = str(tiny_static(tmp_path / "tiny"))
     found = answer(
         "sweep", "run", ask(12), "--retriever", model, "--benchmark", "judged", "--learning-rates", "0.05,1e-9",
-        "--name", "rates", "--set", "batch_size=8", "--set", "epochs=6", "--set", "eval_steps=6", "--wait",
+        "--name", "rates", "--set", "batch_size=8", "--set", "epochs=6", "--wait",
     )  # fmt: skip
     assert found["benchmark"] == "judged/dev"
     assert [run["learning_rate"] for run in found["runs"]] == [1e-9, 0.05]

@@ -81,6 +81,12 @@ def test_rates_are_read_sorted_and_printed_as_the_paper_prints_them() -> None:
             read_rates(wrong)
 
 
+def test_a_run_shorter_than_the_steps_between_evaluations_is_evaluated_three_times() -> None:
+    from cdp.services.sweeps import steps_between
+
+    assert [steps_between(500, steps) for steps in (5000, 500, 499, 18, 3, 2, 1)] == [500, 500, 167, 6, 1, 1, 1]
+
+
 def test_the_grid_is_the_papers_where_it_holds_the_retrievers_rate() -> None:
     assert grid(2e-6) == grid(5e-6) == RATES
     assert grid(5e-3) == tuple(pytest.approx(5e-3 * factor) for factor in AROUND)
