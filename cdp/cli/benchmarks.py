@@ -172,10 +172,10 @@ def evaluate(workspace: Workspace, a: argparse.Namespace, config: EvaluationConf
     from cdp.services import benchmarks
 
     begun = benchmarks.evaluate(workspace, config)
-    left_out = f"; not in the workspace: {', '.join(begun.missing)}" if begun.missing else ""
+    left_out = f"; missing: {', '.join(begun.missing)}" if begun.missing else ""
     print(
         f"{begun.name}: {len(begun.jobs)} evaluations started, {len(begun.reused)} were there already, "
-        f"{begun.coverage} benchmarks{left_out}",
+        f"{begun.coverage} of the group is here{left_out}",
         file=sys.stderr,
     )
     code = DONE

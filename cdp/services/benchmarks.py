@@ -235,8 +235,8 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
     in the workspace.
     """
     leaves, places = registry.leaves(config.benchmark), _places(workspace)
-    missing = tuple(leaf.name for leaf in leaves if leaf.name not in places)
-    if len(missing) == len(leaves):
+    present = {leaf.name: 0.0 for leaf in leaves if leaf.name in places}
+    if not present:
         raise ConfigError(
             f"Nothing of {config.benchmark} is in the workspace.",
             hint=f"Bring it in first: benchmarks download {config.benchmark}.",
@@ -255,8 +255,15 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
             started.append(evaluation.start(workspace, one))
         else:
             reused.append(there)
-    n = len(leaves) - len(missing)
-    return GroupStart(config.benchmark, tuple(started), tuple(reused), missing, f"{n}/{len(leaves)}")
+    covered = _mean(config.benchmark, present)
+    return GroupStart(config.benchmark, tuple(started), tuple(reused), covered.missing, covered.coverage)
+
+
+def _mean(name: str, values: Mapping[str, float]) -> Mean:
+    """The mean over a group, or over the parts of a benchmark."""
+    return (
+        registry.mean_of_parts(name, values) if registry.find(name) is not None else registry.group_mean(name, values)
+    )
 
 
 def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupScore]:
@@ -277,7 +284,6 @@ def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupSc
         key = (row["retriever_id"], row["protocol"])
         names.setdefault(key, row["retriever_name"])
         found.setdefault(key, {}).setdefault(entry, 100.0 * row["ndcg@10"])
-    several = registry.mean_of_parts if registry.find(name) is not None else registry.group_mean
-    means = [GroupScore(key[0], names[key], key[1], several(name, values)) for key, values in found.items()]
+    means = [GroupScore(key[0], names[key], key[1], _mean(name, values)) for key, values in found.items()]
     there = [score for score in means if score.mean.covered]
     return sorted(there, key=lambda s: (-s.mean.covered, -(s.mean.value or 0.0), s.retriever))
