@@ -15,19 +15,26 @@ LAST_BAR = 30
 
 
 def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str = "words") -> go.Figure:
-    """Documents by length. ``edges`` has one value more than ``counts``."""
+    """Documents by length. ``edges`` has one value more than ``counts``; a bar ends below its right edge."""
     chart = figure(x=f"length of a document ({unit})", y="documents", height=260, legend=False)
     widths = np.diff(np.asarray(edges, dtype=float))
     middles = np.asarray(edges[:-1], dtype=float) + widths / 2
-    spans = [f"{edges[i]:.0f} to {edges[i + 1]:.0f}" for i in range(len(counts))]
+    spans = [_span(low, high, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
     chart.add_bar(
         x=middles,
         y=list(counts),
         width=widths,
         customdata=spans,
-        hovertemplate=f"%{{customdata}} {unit}: %{{y}} documents<extra></extra>",
+        hovertemplate="%{customdata}<extra></extra>",
     )
     return chart
+
+
+def _span(low: float, high: float, n: int, unit: str) -> str:
+    """``3 to 5 words: 12 documents``; edges that are no whole numbers, of a corpus from before, are rounded."""
+    last = high - 1 if float(low).is_integer() and float(high).is_integer() else high
+    lengths = f"{low:,.0f}" if last <= low else f"{low:,.0f} to {last:,.0f}"
+    return f"{lengths} {unit}: {n:,} {'document' if n == 1 else 'documents'}"
 
 
 def cw_histogram(histograms: Mapping[str, Sequence[int]], *, last: int = LAST_BAR) -> go.Figure:

@@ -27,7 +27,11 @@ def count_words(text: str) -> int:
 
 @dataclass(frozen=True)
 class Distribution:
-    """Lengths of n documents. ``edges`` (n_bins + 1) go up to the 99th percentile, ``above`` counts those beyond."""
+    """Lengths of n documents.
+
+    ``edges`` (n_bins + 1) are whole numbers up to the 99th percentile: bin i counts the lengths from ``edges[i]`` to
+    below ``edges[i + 1]``, and ``above`` those beyond the last edge.
+    """
 
     n: int
     total: int
@@ -48,9 +52,10 @@ class Distribution:
         values = np.frombuffer(lengths, dtype=np.uint32)
         q1, median, q3, p95, p99 = (float(q) for q in np.percentile(values, [25, 50, 75, 95, 99]))
         low = int(values.min())
-        high = max(int(np.ceil(p99)), low + 1)
-        n_bins = min(N_BINS, high - low)
-        counts, edges = np.histogram(values[values <= high], bins=n_bins, range=(low, high))
+        span = int(np.ceil(p99)) - low + 1
+        width = -(-span // N_BINS)
+        edges = low + width * np.arange(-(-span // width) + 1)
+        counts, _ = np.histogram(values[values < edges[-1]], bins=edges)
         return cls(
             n=len(values),
             total=int(values.sum(dtype=np.int64)),
@@ -61,9 +66,9 @@ class Distribution:
             p95=p95,
             max=int(values.max()),
             mean=float(values.mean()),
-            edges=tuple(round(float(edge), 2) for edge in edges),
+            edges=tuple(int(edge) for edge in edges),
             counts=tuple(int(count) for count in counts),
-            above=int((values > high).sum()),
+            above=int((values >= edges[-1]).sum()),
         )
 
     @classmethod

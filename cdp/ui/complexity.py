@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import streamlit as st
 
 from cdp.charts.evidence import difference_against_cw
@@ -9,7 +11,7 @@ from cdp.services import commands, evaluation, published, queries
 from cdp.services import complexity as service
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui import charts, command, frame, navigation, state, tables
-from cdp.ui.text import md, number, points
+from cdp.ui.text import count, md, number, points
 from cdp.workspace import Workspace
 
 OWN = "own"
@@ -29,8 +31,18 @@ LEVELS = {
 }
 
 
-def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
-    """Ask for the target queries, their language and their relation to the training queries."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The target queries, what they are to the training queries, and how many may be written for how many documents."""
+
+    found: Profiled
+    domain: str
+    budget: int | None
+    n_documents: int | None
+
+
+def choose_source(workspace: Workspace) -> Asked | None:
+    """Ask for the target queries, their language, their relation to the training queries, and the budget."""
     benchmarks = {b.name: b.name for b in evaluation.benchmarks(workspace)}
     sets = {q.id: q.name for q in queries.every(workspace) if q.n_queries}
     options = [PASTE, *([BENCHMARK] if benchmarks else []), *([QUERY_SET] if sets else [])]
@@ -65,6 +77,7 @@ def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
             wrap=True,
             help="The principle is about queries of another task or style than those the retriever is trained on.",
         )
+        budget, n_documents = _budget()
     words: str | list[str] = stopwords
     if stopwords == OWN:
         words = st.text_area(
@@ -79,7 +92,25 @@ def choose_source(workspace: Workspace) -> tuple[Profiled, str] | None:
         return None
     if found.doubt:
         st.warning(md(found.doubt), icon=":material/translate:")
-    return found, domain or "ood"
+    return Asked(found, domain or "ood", budget, n_documents)
+
+
+def _budget() -> tuple[int | None, int | None]:
+    """How many queries may be written in all, and how many documents there are; None where that is not said."""
+    queries_in_all = st.session_state.get("target_budget")
+    label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
+    with st.popover(label, icon=":material/savings:", type="tertiary", help="Where the number of queries is limited."):
+        return (
+            st.number_input(
+                "Queries that may be written in all", min_value=1, value=None, step=1000, key="target_budget",
+                persist_state="session", placeholder="no limit",
+                help="With a limit, more queries per document means fewer documents.",
+            ),
+            st.number_input(
+                "Documents that there are", min_value=1, value=None, step=1000, key="target_documents",
+                persist_state="session", placeholder="more than the budget covers",
+            ),
+        )  # fmt: skip
 
 
 def _language() -> str:
@@ -136,7 +167,7 @@ def _profiled(
     return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
 
 
-def answer(found: Recommendation, profiled: Profiled) -> None:
+def answer(found: Recommendation, asked: Asked) -> None:
     """The recommendation in words, with the figures it rests on, why, and its limits."""
     title, icon, colour = LEVELS[found.level]
     low, high = found.interval
@@ -151,16 +182,19 @@ def answer(found: Recommendation, profiled: Profiled) -> None:
         st.markdown(f"**Do this:** {md(found.suggestion.text)}")
         st.markdown(f"**CW weighting:** {md(found.weighting.text)}")
         st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
-    own = profiled.stopwords not in STOPWORDS
-    pasted = profiled.name == "pasted queries"
+    own = asked.found.stopwords not in STOPWORDS
+    pasted = asked.found.name == "pasted queries"
     command.show(
         commands.line(
             "cw",
             "recommend",
-            *(() if pasted else (profiled.name,)),
+            *(() if pasted else (asked.found.name,)),
             file="queries.txt" if pasted else None,
-            language=None if profiled.language == "en" else profiled.language,
-            stopwords="my-list.txt" if own else None if profiled.stopwords == "standard" else profiled.stopwords,
+            domain=None if asked.domain == "ood" else asked.domain,
+            budget=asked.budget,
+            documents=asked.n_documents,
+            language=None if asked.found.language == "en" else asked.found.language,
+            stopwords="my-list.txt" if own else None if asked.found.stopwords == "standard" else asked.found.stopwords,
         )
     )
 
@@ -233,6 +267,7 @@ def splits(found: Recommendation) -> None:
         tables.show(
             {
                 "Q/Doc": [s.per_doc for s in found.splits],
+                **({} if found.splits[0].documents is None else {"Documents": [s.documents for s in found.splits]}),
                 "Share of the documents": [f"{s.documents_share:.0%}" for s in found.splits],
                 "LLM requests": [f"{s.llm_cost:.0%}" for s in found.splits],
                 "Points": [points(s.points) for s in found.splits],

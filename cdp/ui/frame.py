@@ -57,10 +57,6 @@ DEFINITIONS = {
     "q_doc": "Q/Doc, or M: how many queries are written for each document.",
     "self_bleu": "Self-BLEU: how much a document's queries repeat each other's words, from 0 to 1. Each query is "
     "compared with the others of its document. Lower means more diverse.",
-    "len_sim": "Len-Sim: how close the lengths of the synthetic queries are to those of human queries for the same "
-    "documents, from 0 to 1. Higher is closer.",
-    "dist_sim": "Dist-Sim: how close the synthetic queries lie to the human ones in an encoder's embedding space. "
-    "Higher is closer.",
     "paraphrase_ratio": "Paraphrase ratio: the share of a document's query pairs that a model takes for "
     "paraphrases of each other, from 0 to 1. Lower means more diverse.",
     "ndcg": "NDCG@10 in percent: how well the first ten documents of each query are chosen and ordered; 100 is "
@@ -80,8 +76,5 @@ DEFINITIONS = {
     "retriever": "Dense retriever: a model that turns queries and documents into vectors; the nearest documents are "
     "the answer.",
     "benchmark": "Benchmark: documents, queries, and judgments (qrels) that say which documents answer which query.",
-    "protocol": "Protocol: published evaluates a model as its authors do; paper takes cosine similarity throughout.",
-    "diverse": "Diverse: one request asks for M queries that differ in wording, length and what they ask.",
-    "paraphrase": "Paraphrase: one query, and M − 1 rewordings of it.",
 }
 """The paper's terms, in one sentence or two."""

@@ -104,7 +104,7 @@ def trade_off_chart(
     ys = [name for name in (*QUALITY, "self_bleu") if name in known]
     if not xs or not ys or (xs == ys == ["self_bleu"]):
         return
-    st.subheader("Quality against diversity", anchor=False)
+    st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         x = _axis("Across", xs, "trade_x")
         y = _axis("Up", [name for name in ys if name != x], "trade_y")

@@ -15,7 +15,7 @@ from cdp.services import metrics
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.ui import charts, frame, measuring, state, tables
-from cdp.ui.text import md
+from cdp.ui.text import count, md
 from cdp.workspace import Workspace, slug
 
 Value = dict[str, Any]
@@ -189,7 +189,7 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
     parts = ["In brackets: 95% intervals over documents. ↓ lower is more diverse, ↑ higher is closer to human."]
     if tokenizer:
         parts.append(f"Self-BLEU: {tokenizer}{', smoothing ' + smoothing if smoothing else ''}.")
-    parts += [f"{q.name}: {m.n_empty:,} documents without queries left out." for q, m in rows if m.n_empty]
+    parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     counted = {(m.language, v["tokenizer"], v.get("stopwords", "")) for _, m in rows if (v := value_of(m, "cw"))}
     parts += [f"CW ({language}): {how}; stopwords {stopwords}." for language, how, stopwords in sorted(counted)]
     st.caption(md(" ".join(parts)))

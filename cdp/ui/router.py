@@ -34,6 +34,7 @@ def main() -> None:
         for page in navigation.PAGES.values()
     ]
     current = st.navigation(pages, position="hidden")
+    st.html(ASSETS / "focus.css")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
         navigation.sidebar()

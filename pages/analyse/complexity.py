@@ -9,11 +9,11 @@ workspace = Workspace.default()
 frame.head("complexity")
 
 with frame.guarded():
-    chosen = complexity.choose_source(workspace)
-    if chosen is not None:
-        found, domain = chosen
-        answer = found.recommend(domain=domain)
-        complexity.answer(answer, found)
+    asked = complexity.choose_source(workspace)
+    if asked is not None:
+        found = asked.found
+        answer = found.recommend(domain=asked.domain, budget=asked.budget, n_documents=asked.n_documents)
+        complexity.answer(answer, asked)
         cw_distribution.heading()
         others = cw_distribution.compared(workspace, found)
         cw_distribution.distribution(found, others)

@@ -32,7 +32,11 @@ def test_words(text: str, n: int) -> None:
 def test_the_histogram_counts_every_document_once(lengths: list[int]) -> None:
     distribution = Distribution.of(array("I", lengths))
     assert sum(distribution.counts) + distribution.above == distribution.n == len(lengths)
-    assert len(distribution.edges) == len(distribution.counts) + 1
+    edges = distribution.edges
+    assert len(edges) == len(distribution.counts) + 1
+    assert all(isinstance(edge, int) for edge in edges)
+    for low, high, n in zip(edges, edges[1:], distribution.counts, strict=False):
+        assert n == sum(low <= length < high for length in lengths)
     assert distribution.median == np.median(lengths)
     assert distribution.min <= distribution.q1 <= distribution.q3 <= distribution.p95 <= distribution.max
     assert distribution.total == sum(lengths)

@@ -68,7 +68,6 @@ def test_both_pages_are_drawn_for(name: str, open_page: Open, filled: Workspace)
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("🙂🙂\n🌊", "no content word when counted as English"),
         (LONG, "Recommended: diverse queries"),
         ("ما سبب المد والجزر في البحار؟\nلماذا يرتفع مستوى البحر كل يوم؟", "Arabic"),
         ("rust\nrust\nrust", "Avoid diversity"),
@@ -82,6 +81,14 @@ def test_pasted_queries_get_an_answer(text: str, said: str, open_page: Open, wor
     assert not at.error
     languages = [str(v) for d in at.dataframe if "Language" in d.value.columns for v in d.value["Language"]]
     assert said in words(at).replace("\\", "") + " ".join(languages)
+
+
+def test_queries_without_a_content_word_lead_to_no_advice(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("complexity")
+    at.text_area(key="target_text").set_value("🙂🙂\n🌊").run(timeout=60)
+    assert not at.exception
+    assert "No query here has a content word when counted as English" in at.error[0].proto.title
+    assert "Why:" not in words(at)
 
 
 def test_an_own_stopword_list_changes_the_count(open_page: Open, workspace: Workspace) -> None:

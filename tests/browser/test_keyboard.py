@@ -1,0 +1,129 @@
+"""The main path by keyboard alone: the focus is always to be seen, nothing traps it, and the menu can be skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from cdp.services import corpora, jobs
+from tests.browser.conftest import Looker, Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+MOST_STOPS = 120
+CONTROLS = ("A", "BUTTON", "DIV", "INPUT", "SUMMARY", "TEXTAREA")
+
+FOCUSED = """
+() => {
+  const here = document.activeElement;
+  if (!here || here === document.body) return null;
+  let ring = false, border = '';
+  for (let node = here, i = 0; node && i < 4; node = node.parentElement, i++) {
+    const style = getComputedStyle(node);
+    ring ||= style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) > 0;
+    ring ||= style.boxShadow !== 'none';
+    if (!border && parseFloat(style.borderTopWidth) > 0) border = style.borderTopColor;
+  }
+  return {
+    tag: here.tagName,
+    name: here.getAttribute('aria-label') || here.innerText || '',
+    test: here.dataset.testid || '',
+    ring, border,
+  };
+}
+"""
+
+
+def focused(tab: Looker) -> dict[str, Any] | None:
+    """What has the focus: its tag, name, test id, whether a ring marks it, and the colour of its frame."""
+    found: dict[str, Any] | None = tab.page.evaluate(FOCUSED)
+    return found
+
+
+def reach(tab: Looker, name: str, tag: str = "") -> Looker:
+    """Press Tab until the focus is on what is called so."""
+    for _ in range(MOST_STOPS):
+        tab.page.keyboard.press("Tab")
+        here = focused(tab)
+        if here is not None and name in here["name"] and here["tag"] in ((tag,) if tag else CONTROLS):
+            return tab
+    raise AssertionError(f"{name} is not reached by Tab")
+
+
+def on(tab: Looker, title: str) -> Looker:
+    """Wait until the page with this heading is drawn."""
+    tab.page.get_by_role("heading", level=1, name=title).wait_for(timeout=30_000)
+    return tab.idle()
+
+
+def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    server = serve()
+    tab = look(server).open().see("Add your documents")
+    key = tab.page.keyboard.press
+    reach(tab, "Add your documents", "BUTTON")
+    key("Enter")
+    on(tab, "Corpus")
+    reach(tab, "Load the demo collection", "BUTTON")
+    key("Space")
+    tab.see("The demo collection is loaded", seconds=60)
+    assert corpora.every(server.workspace)
+
+    tab.open("queries").see("repeat each other less")
+    reach(tab, "One document")
+    key("ArrowRight")
+    key("Enter")
+    tab.see("Start writing")
+
+    reach(tab.open("complexity").see("Why:"), "Pasted queries", "BUTTON")
+    key("Space")
+    tab.see("No target queries yet")
+    reach(tab, "One query per line", "TEXTAREA")
+    tab.page.keyboard.type("which treaty ended the war that began the year the bridge opened")
+    key("Control+Enter")
+    tab.see("Why:")
+    reach(tab, "Set up a training", "BUTTON")
+    key("Enter")
+    on(tab, "Launch").see("What will happen")
+
+    reach(tab, "Start training", "BUTTON")
+    key("Enter")
+    on(tab, "Jobs").see("loss (InfoNCE)", seconds=120)
+    assert [view.kind for view in jobs.every(server.workspace)].count("training") == 1
+
+
+@pytest.mark.parametrize("path", ["", "queries", "complexity", "launch"])
+def test_the_focus_is_seen_and_never_trapped(
+    path: str, serve: Callable[..., Server], look: Callable[..., Looker]
+) -> None:
+    tab = look(serve(with_demo=True)).open(path)
+    tab.page.get_by_test_id("stMain").locator("button, input").first.wait_for()
+    unseen, stops = [], 0
+    resting = tab.page.evaluate(
+        "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).getPropertyValue('border-top-color')"
+    )
+    for _ in range(MOST_STOPS):
+        tab.page.keyboard.press("Tab")
+        here = focused(tab)
+        if here is None:
+            break
+        stops += 1
+        drawn = here["ring"] or (here["tag"] in ("INPUT", "TEXTAREA") and here["border"] not in ("", resting))
+        # The main part takes the focus so that the arrow keys scroll it; a table draws its own focus on its canvas.
+        if not drawn and here["tag"] not in ("MAIN", "CANVAS"):
+            unseen.append(here)
+    assert here is None, "Tab never leaves the page"
+    assert stops > 10
+    assert unseen == []
+
+
+def test_the_menu_can_be_skipped(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    tab = look(serve(with_demo=True)).open("corpus").see("Median length")
+    tab.page.keyboard.press("Tab")
+    here = focused(tab)
+    assert here is not None
+    assert here["name"] == "Skip to main content"
+    tab.page.keyboard.press("Enter")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.querySelector('[data-testid=stMain]').contains(document.activeElement)")
