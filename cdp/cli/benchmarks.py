@@ -137,11 +137,20 @@ def download(workspace: Workspace, a: argparse.Namespace) -> int:
     config = DownloadConfig.from_dict(
         {"benchmark": a.name, "revision": a.revision, "folder": a.folder, "name": a.called}
     )
-    job_id = benchmarks.start_download(workspace, config)
     found = benchmarks.show(workspace, a.name)
+    print("\n".join(_before(found)), file=sys.stderr)
+    return started(workspace, a, benchmarks.start_download(workspace, config))
+
+
+def _before(found: Any) -> list[str]:
+    """What a download comes to, said before it starts: size, licence and CW of one benchmark, or of each in a group."""
     if found.entry is not None:
-        print("\n".join(_entry_lines(found.entry)), file=sys.stderr)
-    return started(workspace, a, job_id)
+        return _entry_lines(found.entry)
+    missing = [member.entry for member in found.members if not member.here]
+    total = sum(entry.text_bytes or 0 for entry in missing)
+    rows = [_row(member) for member in found.members if not member.here]
+    listed = show_text.table(rows, ["name", "documents", "queries", "cw", "licence"], "nothing is missing")
+    return [f"{found.group.title}: {len(missing)} to bring in, about {job_words.size(total)} of text", listed]
 
 
 def sample(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -174,8 +183,8 @@ def evaluate(workspace: Workspace, a: argparse.Namespace, config: EvaluationConf
     begun = benchmarks.evaluate(workspace, config)
     left_out = f"; missing: {', '.join(begun.missing)}" if begun.missing else ""
     print(
-        f"{begun.name}: {len(begun.jobs)} evaluations started, {len(begun.reused)} were there already, "
-        f"{begun.coverage} of the group is here{left_out}",
+        f"{begun.name}: started {len(begun.jobs)}, done before {len(begun.reused)}, "
+        f"in the workspace {begun.coverage}{left_out}",
         file=sys.stderr,
     )
     code = DONE

@@ -202,6 +202,8 @@ def _stored(workspace: Workspace, shown: Shown) -> None:
     st.markdown(f":material/check_circle: In the workspace as **{md(info.name)}**")
     judged = ", ".join(f"{split}: {n:,}" for split, n in info.judged.items())
     st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
+    split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
+    frame.navigation.link("launch", "Judge a training by it", benchmarks=[f"{info.name}/{split}"])
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
     for note in manifest.notes:

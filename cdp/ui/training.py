@@ -202,6 +202,7 @@ def _split_label(key: str, found: Sequence[evaluation.BenchmarkInfo]) -> str:
 
 def _add_benchmark(workspace: Workspace) -> None:
     with st.expander("Add a benchmark", icon=":material/add:", type="compact", key="add_benchmark"):
+        frame.navigation.link("benchmarks", "By name: BEIR, BRIGHT, MIRACL and others")
         path = st.text_input(
             "Folder or zip in BEIR layout, on this server",
             key="benchmark_path",
