@@ -18,6 +18,7 @@ from tests.cli.support import answer, refusal, run
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_benchmark
 
+pytestmark = pytest.mark.slow
 Ask = Callable[..., str]
 
 
@@ -66,7 +67,6 @@ def train(query_set: str, *words: str, code: int = 0) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.slow
 def test_a_batch_larger_than_the_data_and_weights_that_are_all_zero(ask: Ask, tmp_path: Path) -> None:
     query_set, model = ask(12), str(tiny_static(tmp_path / "tiny"))
     weights = tmp_path / "zero.csv"
@@ -82,7 +82,6 @@ def test_a_batch_larger_than_the_data_and_weights_that_are_all_zero(ask: Ask, tm
     assert zero["model_hash"] == plain["model_hash"]  # zero weights count equally: the very same training
 
 
-@pytest.mark.slow
 def test_a_document_longer_than_the_models_length_is_cut_counted_and_told(ask: Ask, tmp_path: Path) -> None:
     model = str(tiny_retriever(tmp_path / "tiny"))
     result = train(ask(12), "--retriever", model, "--set", "batch_size=8", "--set", "learning_rate=1e-3")
@@ -91,7 +90,6 @@ def test_a_document_longer_than_the_models_length_is_cut_counted_and_told(ask: A
     assert "1 document fills the 128 tokens that the model takes: what lies beyond was cut off." in result["notes"]
 
 
-@pytest.mark.slow
 def test_a_model_of_nan_fails_with_a_reason_and_huge_gradients_are_clipped(ask: Ask, tmp_path: Path) -> None:
     folder, query_set = tiny_static(tmp_path / "tiny"), ask(12)
     settings = ("--retriever", str(folder), "--set", "batch_size=8", "--set", "learning_rate=1e-3")
@@ -107,7 +105,6 @@ def test_a_model_of_nan_fails_with_a_reason_and_huge_gradients_are_clipped(ask: 
     assert "Traceback" not in done.stdout + done.stderr
 
 
-@pytest.mark.slow
 def test_fp16_on_a_cpu_is_refused_and_bf16_with_checkpointing_trains(ask: Ask, tmp_path: Path) -> None:
     model, query_set = str(tiny_retriever(tmp_path / "tiny")), ask(12)
     settings = ("--retriever", model, "--set", "batch_size=8", "--set", "learning_rate=1e-3")
@@ -118,7 +115,6 @@ def test_fp16_on_a_cpu_is_refused_and_bf16_with_checkpointing_trains(ask: Ask, t
     assert (result["state"], result["precision"]) == ("finished", "bf16")
 
 
-@pytest.mark.slow
 def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
     settings = ("--retriever", str(tiny_static(tmp_path / "tiny")), "--set", "batch_size=8", "--set", "epochs=3")
     options = (ask(12), *settings, "--per-doc", "2", "--pairs", "20", "--set", "learning_rate=1e-3", "--set", "gpus=0")
@@ -133,7 +129,6 @@ def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, works
         assert planned["plan"][key] == result[key] == value
 
 
-@pytest.mark.slow
 def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
     ask: Ask, tmp_path: Path, workspace: Workspace
 ) -> None:
