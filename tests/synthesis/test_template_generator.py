@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import re
 
+import numpy as np
 import pytest
 
+from cdp.metrics import self_bleu
 from cdp.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.phrases import clauses, is_english, key_phrases, sentences
 from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.generators.template_english import Material
 from cdp.synthesis.parsing import comparison_key
+from tests.support import REPOSITORY
 
 HONEY = Document(
     "honey",
@@ -68,6 +73,44 @@ def test_diverse_queries_draw_on_most_sentences() -> None:
         ("spoil", "acidic"), ("cooled",), ("egyptian", "tomb"),
     ))  # fmt: skip
     assert touched >= 4
+
+
+def test_even_one_sentence_gives_diverse_queries_that_repeat_less_than_its_paraphrases() -> None:
+    """On the demo's documents cut to their first sentence: on average by far, and for nearly each of them."""
+    documents = [json.loads(line) for line in (REPOSITORY / "data/demo/corpus.jsonl").read_text("utf-8").splitlines()]
+    found = []
+    for row in documents:
+        short = Document(row["_id"], sentences(row["text"])[0], row["title"])
+        made = [queries(short, method, 5) for method in ("diverse", "paraphrase")]
+        found.append([self_bleu(one) for one in made])
+    diverse, paraphrase = np.array(found).T
+    assert diverse.mean() < paraphrase.mean() / 2
+    assert (diverse < paraphrase).mean() >= 0.95
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase", "named"),
+    [
+        ("Thin sheets float. Flat plastic copies bend light.", "Flat plastic copies", "flat plastic copies"),
+        ("It was the most famous ancient example of all.", "famous ancient example", "the famous ancient example"),
+        ("A lighthouse is an old tower.", "lighthouse", "a lighthouse"),
+        ("A lighthouse is an old tower.", "tower", "tower"),
+        ("China's Grand Canal is long.", "China's Grand Canal", "China's Grand Canal"),
+    ],
+)
+def test_a_phrase_is_named_as_within_a_sentence(text: str, phrase: str, named: str) -> None:
+    assert Material.of(Document("x", text)).named(phrase) == named
+
+
+def test_nobody_is_asked_how_something_has_or_what_it_gives() -> None:
+    """Verbs that tell a state get no how and no when, and those that mean little alone no what."""
+    text = (
+        "The castle has a moat. Coal fires gave way to oil lamps in the 1780s. The king built a wall by hiring masons."
+    )
+    made = queries(Document("x", text, "Castle"), "diverse", 20)
+    assert not any(re.match(r"(How|When) does the castle have|What did coal fires give", query) for query in made)
+    assert any(query.startswith("When did coal fires give way") for query in made)
+    assert any(query.startswith("How did the king build a wall") for query in made)
 
 
 def test_paraphrases_ask_about_one_thing() -> None:

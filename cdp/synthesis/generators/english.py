@@ -40,14 +40,14 @@ FUNCTION_WORDS = (
 
 _REGULAR = _words(
     "absorb accept add affect allow appear apply arrive ask attract become-became begin-began believe "
-    "belong block boil break-broke bring-brought build-built burn call carry cause change collect combine "
-    "come-came concern connect consist contain control convert cool cost-cost cover create cross "
+    "belong bend-bent block boil break-broke bring-brought build-built burn call carry cause change climb collect "
+    "combine come-came concern connect consist contain control convert cool cost-cost cover create cross "
     "crystallise decide decline decrease define deliver demand depend describe destroy determine develop "
     "die differ discover divide draw-drew drive-drove dry eat-ate employ enable end enter escape "
     "evaporate evolve exist expand explain expose face fail fall-fell fan feed-fed fill find-found fit "
-    "flow fly-flew follow force form freeze-froze gain get-got give-gave go-went grow-grew happen "
-    "hear-heard heat help hold-held improve include increase inspire introduce invent involve join "
-    "keep-kept kill know-knew lack land lead-led learn leave-left lie-lay lift limit live look "
+    "flash float flood flow fly-flew follow force form freeze-froze gain get-got give-gave go-went grow-grew guide "
+    "happen hear-heard heat help hold-held improve include increase inspire introduce invent involve join "
+    "keep-kept kill know-knew lack land lead-led learn leave-left let-let lie-lay lift limit live look "
     "loosen lose-lost make-made mark match mean-meant measure meet-met melt migrate mix move need "
     "obtain occur open operate order own pass pay-paid perform permit place play preserve press prevent "
     "produce promise protect provide publish pull pump push raise reach receive recognize recommend "
@@ -79,3 +79,18 @@ BASE_FORM = {form: forms[0] for entry in _REGULAR for forms in [_forms(entry)] f
     "had": "have",
 }
 """Every known finite form of a verb that is not an auxiliary, with its base form."""
+
+STATES = frozenset(
+    _words(
+        "have contain consist belong lack mean include cost need know exist seem remain own depend differ match fit "
+        "lie stand live concern involve represent resemble appear require deserve stay keep hold"
+    )
+)
+"""Base forms of verbs that say how something is: "how does honey contain water" is no question anybody asks."""
+
+WEAK_VERBS = frozenset(
+    _words(
+        "have give take become begin get go come seem remain stay appear fall stand turn keep hold lie run live lead"
+    )
+)
+"""Base forms that mean little without what follows: no "what did fires give" from "fires gave way"."""

@@ -35,6 +35,13 @@ _TRAILING = re.compile(
     r"|\s(?:which|who|whose|but|while|whereas|although|though|so that|and then|and so|even though)\s"
 )
 
+_SINGULAR = frozenset(
+    {"lens", "series", "species", "news", "gas", "canvas", "atlas", "mars", "athens", "paris", "texas"}
+)
+_PLURAL = frozenset(
+    {"people", "children", "men", "women", "teeth", "feet", "mice", "geese", "bacteria", "data", "fungi"}
+)
+
 SHORTEST_SENTENCE = 12
 """Characters; shorter ones are headings or debris."""
 
@@ -78,6 +85,8 @@ def key_phrases(text: str, *, longest: int = 3) -> list[str]:
                 content = len(bare) > 1 and bare.lower() not in FUNCTION_WORDS and bare.lower() not in BASE_FORM
                 if content and not run and bare.lower().endswith(("ing", "ed")):
                     continue
+                if bare.lower() in ADVERBS or (run and bare.lower().endswith("ed")):
+                    content = False
                 if content and not bare.isdigit() and not bare.lower().endswith("ly"):
                     run.append(bare)
                 elif run:
@@ -208,5 +217,7 @@ def shorten(text: str, longest: int = 14) -> str:
 
 
 def is_plural(phrase: str) -> bool:
+    """Whether an English noun phrase takes are and do, by its last word's ending."""
     last = phrase.split()[-1].lower() if phrase.split() else ""
-    return (last.endswith("s") and not last.endswith(("ss", "us", "is"))) or " and " in phrase
+    ending = last.endswith("s") and not last.endswith(("ss", "us", "is", "ics")) and last not in _SINGULAR
+    return ending or last in _PLURAL or " and " in phrase

@@ -7,18 +7,27 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 
 from cdp.records import Document
-from cdp.synthesis.generators.english import FUNCTION_WORDS, PREPOSITIONS
+from cdp.synthesis.generators.english import BASE_FORM, FUNCTION_WORDS, PREPOSITIONS, STATES, WEAK_VERBS
 from cdp.synthesis.generators.phrases import Clause, clauses, is_plural, key_phrases, sentences, shorten, words
+from cdp.synthesis.generators.template_frames import ABOUT, DEFINITION, PHRASES, REASONS, WAYS
 
 FORMATS = ("what", "how", "why", "when", "keyword", "statement", "verify", "comparison")
 MOST = 40
 """Candidates of one format that are considered."""
+REPEATED = 5.0
+"""What it costs a candidate if all its word pairs stand in earlier queries, in points of score."""
+SAME_SOURCE = 2.0
+_ARTICLE = re.compile(r"^(?:an?|the)\s", re.IGNORECASE)
 
 _REASON = re.compile(r"\s(?:because|since|due to|thanks to|in order to|so that|to prevent|to avoid)\s", re.IGNORECASE)
-_CONDITION = re.compile(r"\s(?:when|if|until|once|whenever|after|before|during|in \d{4})(?=\s|$)", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\s(?:when|if|until|once|whenever|after|before|during|(?:in|since|until) (?:the )?\d{3,4}s?)(?=\s|$)",
+    re.IGNORECASE,
+)
 _MEANS = re.compile(r"\s(?:by \w+ing|through|using|with the help of|by means of)\s", re.IGNORECASE)
 _NOUN_START = re.compile(r"^(?:an?|the|one of)\s", re.IGNORECASE)
 _PASSIVE = re.compile(r"^(?:\w+ly\s)?(?:\w+ed|made|built|found|known|held|grown|kept|written|given|taken|set|sold)\b")
@@ -48,6 +57,24 @@ class Material:
         topic = _topic(document, phrases)
         return cls(topic, clauses(document.text, topic), phrases, sentences(document.text))
 
+    @property
+    def about(self) -> str:
+        """The topic as it stands in a sentence, with the article that the text gives it."""
+        return self.named(self.topic)
+
+    def named(self, phrase: str) -> str:
+        """The phrase as it stands within a sentence: with the article of its first use, and with a small letter where
+        only a sentence's beginning gave it a capital one."""
+        first, *rest = phrase.split() or [""]
+        if first.istitle() and rest and all(word.islower() for word in rest):
+            phrase = f"{first.lower()} {' '.join(rest)}"
+        for sentence in self.sentences if first else ():
+            found = re.search(rf"(?:\b(an?|the)\s+(?:\w+\s+)??)?\b{re.escape(phrase)}\b", sentence, re.I)
+            if found:
+                direct = found[1] and (found[1].lower() == "the" or found[0].lower() == f"{found[1]} {phrase}".lower())
+                return f"{found[1].lower()} {phrase}" if direct else phrase
+        return phrase
+
     def where(self, phrase: str) -> int:
         """The first sentence that holds the phrase."""
         lowered = phrase.lower()
@@ -55,7 +82,7 @@ class Material:
 
 
 def diverse(document: Document, rng: random.Random) -> list[str]:
-    """Queries in the eight formats by turns, each after the sentence that is least used so far."""
+    """Queries in the eight formats by turns, each on a sentence little used so far, in words little used so far."""
     material = Material.of(document)
     pools = {
         name: sorted(build(material), key=lambda candidate: -candidate.score)[:MOST]
@@ -64,15 +91,27 @@ def diverse(document: Document, rng: random.Random) -> list[str]:
     order = ["what", *rng.sample(FORMATS[1:], len(FORMATS) - 1)]
     used: Counter[int] = Counter()
     taken: set[str] = set()
+    seen: set[tuple[str, str]] = set()
     queries: list[str] = []
-    while any(pools.values()):
+
+    @cache
+    def pairs_of(text: str) -> list[tuple[str, str]]:
+        return _pairs(text)
+
+    def worth(candidate: Candidate) -> float:
+        pairs = pairs_of(candidate.text)
+        repeated = sum(pair in seen for pair in pairs) / max(1, len(pairs))
+        return candidate.score - SAME_SOURCE * used[candidate.source] - REPEATED * repeated
+
+    while any(pools.values()) and len(queries) < MOST:
         for name in order:
             pool = [candidate for candidate in pools[name] if candidate.text.lower() not in taken]
             pools[name] = pool
             if pool:
-                best = max(pool, key=lambda candidate: candidate.score - 2 * used[candidate.source])
+                best = max(pool, key=worth)
                 used[best.source] += 1
                 taken.add(best.text.lower())
+                seen.update(pairs_of(best.text))
                 queries.append(_sentence_case(best.text) if name != "keyword" else best.text)
     return queries
 
@@ -83,7 +122,7 @@ def _topic(document: Document, phrases: list[str]) -> str:
     first = title.split()[0].lower() if title else ""
     if title and len(title.split()) <= 6 and first not in {"how", "why", "what", "when", "where", "who", "which", "is"}:
         lower = title[0].lower() + title[1:]
-        return lower if lower.split()[0] in document.text.split() else title
+        return lower if lower.split()[0] in words(document.text) else title
     return phrases[0] if phrases else title
 
 
@@ -93,25 +132,23 @@ def _what(material: Material) -> Iterator[Candidate]:
         if clause.auxiliary and clause.verb in ("is", "are", "was", "were"):
             if _is_definition(clause):
                 yield Candidate(f"What {head}?", clause.index, 4)
-        elif not clause.auxiliary and rest.split()[0].lower() not in FUNCTION_WORDS - {"a", "an", "the"}:
+        elif (
+            not clause.auxiliary
+            and BASE_FORM[clause.verb] not in WEAK_VERBS
+            and rest.split()[0].lower() not in FUNCTION_WORDS - {"a", "an", "the"}
+        ):
             yield Candidate(f"What {head}?", clause.index, 3)
-    for rank, phrase in enumerate(material.phrases[:12]):
-        if phrase.lower() not in material.topic.lower() and material.topic.lower() not in phrase.lower():
-            text = f"What {_be(phrase)} {phrase} in the context of {material.topic}?"
-            yield Candidate(text, material.where(phrase), 1 - rank / 20)
+    yield from _on_phrases(material, "what", 1.0)
 
 
 def _how(material: Material) -> Iterator[Candidate]:
     for clause in material.clauses:
         head, rest = clause.inverted
-        if clause.auxiliary and clause.verb in ("is", "are", "was", "were") and not _PASSIVE.match(rest):
+        if _is_state(clause):
             continue
         means = _MEANS.search(f" {rest} ")
         yield Candidate(f"How {head} {_before(clause, means)}?", clause.index, 4 if means else 2)
-    for rank, phrase in enumerate(material.phrases[:12]):
-        if phrase.lower() not in material.topic.lower():
-            text = f"How {_be(phrase)} {phrase} connected with {material.topic}?"
-            yield Candidate(text, material.where(phrase), 0.8 - rank / 20)
+    yield from _on_phrases(material, "how", 0.8)
 
 
 def _why(material: Material) -> Iterator[Candidate]:
@@ -122,31 +159,22 @@ def _why(material: Material) -> Iterator[Candidate]:
         reason = _REASON.search(f" {rest} ") or None
         score = 4 if reason else 3 if _REASON.search(clause.sentence) else 1.5
         yield Candidate(f"Why {head} {_before(clause, reason)}?", clause.index, score)
-    for rank, phrase in enumerate(material.phrases[:12]):
-        if phrase.lower() not in material.topic.lower():
-            verb = "do" if is_plural(phrase) else "does"
-            text = f"Why {verb} {phrase} matter for {material.topic}?"
-            yield Candidate(text, material.where(phrase), 0.7 - rank / 20)
+    yield from _on_phrases(material, "why", 0.7)
 
 
 def _when(material: Material) -> Iterator[Candidate]:
     for clause in material.clauses:
-        if _is_definition(clause):
-            continue
         head, rest = clause.inverted
         condition = _CONDITION.search(f" {rest} ")
-        score = 4 if condition else 2.5 if _CONDITION.search(clause.sentence) else 0.9
+        if _is_definition(clause) or (_is_state(clause) and not condition):
+            continue
+        score = 4 if condition else 2.5 if _CONDITION.search(clause.sentence) else 0.3
         yield Candidate(f"When {head} {_before(clause, condition)}?", clause.index, score)
     for index, sentence in enumerate(material.sentences):
         opening = re.match(r"(If|When|Once|After|Before)\s([^,]{8,80}),\s", sentence)
         if opening:
             yield Candidate(f"What happens {opening[1].lower()} {opening[2]}?", index, 5)
-    for rank, phrase in enumerate(material.phrases[:12]):
-        if phrase.lower() not in material.topic.lower():
-            verb = "do" if is_plural(phrase) else "does"
-            yield Candidate(
-                f"When {verb} {phrase} play a part in {material.topic}?", material.where(phrase), 0.5 - rank / 20
-            )
+    yield from _on_phrases(material, "when", 0.5)
 
 
 def _keyword(material: Material) -> Iterator[Candidate]:
@@ -172,10 +200,7 @@ def _statement(material: Material) -> Iterator[Candidate]:
 def _verify(material: Material) -> Iterator[Candidate]:
     for clause in material.clauses:
         yield Candidate(f"Is it true that {clause.declarative}?", clause.index, 2)
-    for rank, phrase in enumerate(material.phrases[:12]):
-        if phrase.lower() not in material.topic.lower():
-            text = f"Which facts connect {phrase} with {material.topic}?"
-            yield Candidate(text, material.where(phrase), 0.5 - rank / 20)
+    yield from _on_phrases(material, "verify", 0.5)
 
 
 def _comparison(material: Material) -> Iterator[Candidate]:
@@ -186,8 +211,25 @@ def _comparison(material: Material) -> Iterator[Candidate]:
             yield Candidate(f"How {verb} {one} differ from {two}?", index, 2)
     for rank, (first, second) in enumerate(pairwise(material.phrases[:15])):
         if not _overlap(first, second):
-            text = f"{first} compared with {second}"
-            yield Candidate(text, material.where(second), 1 - rank / 20)
+            for place, frame in enumerate(PHRASES["comparison"]):
+                text = frame.format(p=material.named(first), q=material.named(second))
+                yield Candidate(text, material.where(second), 1 - rank / 20 - place / 100)
+
+
+def _on_phrases(material: Material, name: str, score: float) -> Iterator[Candidate]:
+    """Questions of one format about each key phrase that is not the topic itself, best phrases and wordings first."""
+    topic, about = material.topic.lower(), material.about
+    for rank, phrase in enumerate(material.phrases[:12]):
+        if phrase.lower() in topic or topic in phrase.lower():
+            continue
+        many = is_plural(phrase)
+        values = {
+            "p": material.named(phrase), "t": about, "be": "are" if many else "is", "do": "do" if many else "does",
+            "Do": "Do" if is_plural(about) else "Does",
+        }  # fmt: skip
+        proper = any(word[:1].isupper() for word in phrase.split())  # a name: who or what it is cannot be told
+        for place, frame in enumerate(PHRASES[name][1 if name == "what" and proper else 0 :]):
+            yield Candidate(frame.format(**values), material.where(phrase), score - rank / 20 - place / 100)
 
 
 _BUILDERS = {
@@ -221,8 +263,16 @@ def _before(clause: Clause, match: re.Match[str] | None) -> str:
     return clause.rest if clause.auxiliary and not kept else kept
 
 
-def _be(phrase: str) -> str:
-    return "are" if is_plural(phrase) else "is"
+def _is_state(clause: Clause) -> bool:
+    """Whether the clause tells how something is and not what happens, so that nobody asks how or when."""
+    if clause.auxiliary:
+        return clause.verb in ("is", "are", "was", "were") and not _PASSIVE.match(clause.rest)
+    return BASE_FORM[clause.verb] in STATES
+
+
+def _pairs(text: str) -> list[tuple[str, str]]:
+    """The neighbouring words of a query."""
+    return list(pairwise(word.lower() for word in words(text)))
 
 
 def _overlap(one: str, two: str) -> bool:
@@ -234,40 +284,6 @@ def _sentence_case(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-_DEFINITION = (
-    "What {be} {x}?", "How would you define {x}?", "{x}: meaning and definition", "Can you explain what {x} {be}?",
-    "Give a short description of {x}", "What is meant by {x}?", "In simple words, what {be} {x}?",
-    "Which description fits {x}?", "Tell me what {x} {be}", "What exactly {be} {x}?", "definition of {x}",
-    "How can {x} be described?", "I would like to know what {x} {be}", "What should one understand by {x}?",
-    "Explain {x}", "What do people mean when they talk about {x}?", "What kind of thing {be} {x}?",
-    "{x} explained", "Could you say what {x} {be}?", "What does the term {x} stand for?",
-)  # fmt: skip
-_REASONS = (
-    "Why {inv}?", "What is the reason that {dec}?", "How come {dec}?", "For what reason {inv}?",
-    "Explain why {dec}", "What causes it that {dec}?", "Can you tell me why {dec}?", "reason why {dec}",
-    "What is behind the fact that {dec}?", "What explains that {dec}?", "Why is it that {dec}?",
-    "What makes it so that {dec}?", "I want to understand why {dec}", "What brings it about that {dec}?",
-    "On what grounds {inv}?", "Give the cause: {dec}", "What leads to the fact that {dec}?",
-    "To what is it due that {dec}?", "Do you know why {dec}?", "What accounts for the fact that {dec}?",
-)  # fmt: skip
-_WAYS = (
-    "How {inv}?", "In what way {inv}?", "Can you explain how {dec}?", "By what means {inv}?",
-    "Describe how {dec}", "What is the way in which {dec}?", "Tell me how it comes that {dec}",
-    "How exactly {inv}?", "explanation of how {dec}", "How is it that {dec}?", "In which manner {inv}?",
-    "What is known about how {dec}?", "I would like to know how {dec}", "How does it work that {dec}?",
-    "Could you describe the way {dec}?", "Through what process {inv}?", "Show how {dec}",
-    "What do we know about the way {dec}?", "Do you know how {dec}?", "What mechanism is at work when {dec}?",
-)  # fmt: skip
-_ABOUT = (
-    "What is known about {x}?", "Tell me about {x}", "What should I know about {x}?", "facts about {x}",
-    "Give me information on {x}", "What can be said about {x}?", "{x}: the essentials",
-    "Explain what matters about {x}", "What are the main points about {x}?", "I am looking for details on {x}",
-    "What is there to learn about {x}?", "Summarise {x}", "Which facts describe {x}?", "overview of {x}",
-    "Could you inform me about {x}?", "What is important to know about {x}?", "Describe {x}",
-    "What is the story of {x}?", "background on {x}", "In short, what about {x}?",
-)  # fmt: skip
-
-
 def paraphrases(document: Document, rng: random.Random) -> list[str]:
     """The document's main question in up to 20 wordings: what the topic is, why or how its first clause holds."""
     material = Material.of(document)
@@ -275,23 +291,25 @@ def paraphrases(document: Document, rng: random.Random) -> list[str]:
     if not topic and not found:
         return []
     main = _main_clause(found, topic)
-    if main is None:
-        frames, values = _ABOUT, {"x": topic}
+    if main is None or (_is_state(main) and not main.auxiliary):
+        frames, values = ABOUT, {"x": material.about if topic else main.subject if main else ""}
     elif _is_definition(main):
-        frames, values = _DEFINITION, {"x": main.subject, "be": main.verb}
+        frames, values = DEFINITION, {"x": main.subject, "be": main.verb}
     else:
         why = _REASON.search(main.sentence) or (main.auxiliary and not _PASSIVE.match(main.rest))
         rest = _before(main, (_REASON if why else _MEANS).search(f" {main.rest} "))
         head = main.inverted[0]
-        declared = f"{main.subject} {main.verb} {rest}"
-        frames, values = (_REASONS if why else _WAYS), {"inv": f"{head} {rest}", "dec": declared}
+        declared = " ".join(part for part in (main.subject, main.adverb, main.verb, rest) if part)
+        frames, values = (REASONS if why else WAYS), {"inv": f"{head} {rest}", "dec": declared}
+    values["n"] = _ARTICLE.sub("", values.get("x", ""))
     rest_of_frames = rng.sample(frames[1:], len(frames) - 1)
     return [_sentence_case(_insert(frame, values)) for frame in (frames[0], *rest_of_frames)]
 
 
 def _main_clause(found: list[Clause], topic: str) -> Clause | None:
-    """The first clause about the topic, else the first of all."""
-    return next((clause for clause in found if _overlap(clause.subject, topic)), found[0] if found else None)
+    """The first clause about the topic; without a topic the first of all."""
+    about = (clause for clause in found if not topic or _overlap(clause.subject, topic))
+    return next(about, None)
 
 
 def _insert(frame: str, values: dict[str, str]) -> str:
