@@ -110,6 +110,17 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
         server.stop()
 
 
+DRAWN = """
+() => document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'
+  && !document.querySelector('[data-testid=stSkeleton]')
+  && [...document.querySelectorAll('[data-testid=stPlotlyChart]')].every(
+    chart => chart.querySelector('.main-svg') || !chart.checkVisibility())
+"""
+"""Whether the script has run and every chart that is to be seen is drawn."""
+
+TWO_FRAMES = "() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
+
+
 class Looker:
     """One browser tab, with waits that know Streamlit."""
 
@@ -130,6 +141,20 @@ class Looker:
             timeout=60_000,
         )
         return self
+
+    def drawn(self) -> Looker:
+        """Wait until what the script sent is on screen."""
+        self.page.wait_for_function(DRAWN, timeout=60_000)
+        self.page.evaluate(TWO_FRAMES)
+        return self
+
+    def upload(self, path: Path) -> Looker:
+        """Choose a file, and wait until the server has all of it."""
+        box = self.page.get_by_test_id("stMain").get_by_test_id("stFileUploader").locator("input[type=file]")
+        with self.page.expect_response(lambda answer: "/upload_file/" in answer.url):
+            box.set_input_files(path)
+        self.see(path.name)
+        return self.idle()
 
     def see(self, text: str, *, seconds: float = 30) -> Looker:
         """Wait until ``text`` is visible in the page's main part."""
@@ -164,12 +189,12 @@ class Looker:
     def shot(self, name: str) -> Looker:
         """Keep a picture of the whole page, charts drawn."""
         SCREENSHOTS.mkdir(exist_ok=True)
-        self.page.wait_for_timeout(800)
+        self.drawn()
         width = (self.page.viewport_size or {"width": 1280})["width"]
         height = (self.page.viewport_size or {"height": 900})["height"]
         whole = int(self.page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
         self.page.set_viewport_size({"width": width, "height": max(height, min(whole + 20, 4000))})
-        self.page.wait_for_timeout(400)
+        self.drawn()
         self.page.screenshot(path=str(SCREENSHOTS / f"{name}.png"))
         self.page.set_viewport_size({"width": width, "height": height})
         return self

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from cdp.services import corpora, jobs, queries, results
 from cdp.workspace import SHIPPED_DATA
@@ -22,15 +23,14 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.shot("1-overview-empty")
 
     tab.press("Add your documents").see("No documents yet")
-    tab.page.get_by_test_id("stFileUploader").locator("input[type=file]").set_input_files(DEMO / "corpus.jsonl")
-    tab.see("corpus.jsonl").idle().press("Read the documents").see("is stored")
+    tab.upload(DEMO / "corpus.jsonl").press("Read the documents").see("is stored")
     (corpus,) = corpora.every(workspace)
     assert corpus.n_documents == 96
     assert f"corpus={corpus.id}" in tab.page.url
     tab.shot("2-corpus")
 
     tab.press("See queries for these documents").see("repeat each other less")
-    assert tab.page.get_by_test_id("stMain").locator("ol").count() == 2
+    expect(tab.page.get_by_test_id("stMain").locator("ol")).to_have_count(2)
     tab.shot("3-preview")
 
     tab.page.get_by_role("tab", name="Whole corpus").click()
@@ -65,7 +65,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 2
     with tab.page.expect_download() as download:
-        tab.page.get_by_test_id("stDownloadButton").get_by_role("button").click()
+        tab.page.get_by_role("button", name="CSV, every test").click()
     assert "difference" in download.value.path().read_text(encoding="utf-8").splitlines()[0]
     tab.shot("9-compare")
     assert "Traceback" not in server.console()

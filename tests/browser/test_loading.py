@@ -7,6 +7,7 @@ import shutil
 from collections.abc import Callable
 
 import pytest
+from playwright.sync_api import expect
 
 from cdp.services import corpora, jobs, queries
 from cdp.services.corpora import ReadOptions
@@ -43,5 +44,5 @@ def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
     assert tab.page.get_by_test_id("stMain").get_by_role("progressbar").count() >= 1
     tab.shot("quality_diversity-measuring")
     tab.see("Content words per query", seconds=90)
-    assert tab.page.get_by_test_id("stMain").get_by_text("being measured").count() == 0
+    expect(tab.page.get_by_test_id("stMain").get_by_text("being measured")).to_have_count(0)
     assert len(jobs.every(workspace, kinds=["measures"])) == 1
