@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from cdp.records import Document
 from cdp.synthesis.generators import template_english as english
@@ -50,7 +50,7 @@ class TemplateGenerator:
             return Answer(queries=(elaborated(query, document),), model=self.model)
         room = english if is_english(document.content) else other
         build = room.paraphrases if method.name == "paraphrase" else room.diverse
-        return Answer(queries=tuple(distinct(build(document, rng))[:m]), model=self.model)
+        return Answer(queries=tuple(distinct(build(document, rng), m)), model=self.model)
 
 
 def elaborated(query: str, document: Document) -> str:
@@ -60,9 +60,12 @@ def elaborated(query: str, document: Document) -> str:
     return f"{query.rstrip()} ({', '.join(phrases)})" if phrases else query
 
 
-def distinct(queries: Sequence[str]) -> list[str]:
-    """The queries without later ones that differ from an earlier one only in case, spacing or punctuation."""
+def distinct(queries: Iterable[str], m: int) -> list[str]:
+    """The first ``m`` queries, without those that differ from an earlier one only in case, spacing or punctuation."""
     by_key: dict[str, str] = {}
     for query in queries:
-        by_key.setdefault(comparison_key(query), query)
-    return [query for key, query in by_key.items() if key]
+        if key := comparison_key(query):
+            by_key.setdefault(key, query)
+        if len(by_key) == m:
+            break
+    return list(by_key.values())

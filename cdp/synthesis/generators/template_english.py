@@ -6,7 +6,7 @@ import random
 import re
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from itertools import pairwise
 
@@ -21,6 +21,7 @@ MOST = 40
 REPEATED = 5.0
 """What it costs a candidate if all its word pairs stand in earlier queries, in points of score."""
 SAME_SOURCE = 2.0
+ARTICLES = ("a", "an", "the")
 _ARTICLE = re.compile(r"^(?:an?|the)\s", re.IGNORECASE)
 
 _REASON = re.compile(r"\s(?:because|since|due to|thanks to|in order to|so that|to prevent|to avoid)\s", re.IGNORECASE)
@@ -50,6 +51,7 @@ class Material:
     clauses: list[Clause]
     phrases: list[str]
     sentences: list[str]
+    known: dict[str, tuple[str, int]] = field(default_factory=dict, compare=False, repr=False)
 
     @classmethod
     def of(cls, document: Document) -> Material:
@@ -65,23 +67,31 @@ class Material:
     def named(self, phrase: str) -> str:
         """The phrase as it stands within a sentence: with the article of its first use, and with a small letter where
         only a sentence's beginning gave it a capital one."""
-        first, *rest = phrase.split() or [""]
-        if first.istitle() and rest and all(word.islower() for word in rest):
-            phrase = f"{first.lower()} {' '.join(rest)}"
-        for sentence in self.sentences if first else ():
-            found = re.search(rf"(?:\b(an?|the)\s+(?:\w+\s+)??)?\b{re.escape(phrase)}\b", sentence, re.I)
-            if found:
-                direct = found[1] and (found[1].lower() == "the" or found[0].lower() == f"{found[1]} {phrase}".lower())
-                return f"{found[1].lower()} {phrase}" if direct else phrase
-        return phrase
+        return self._found(phrase)[0]
 
     def where(self, phrase: str) -> int:
         """The first sentence that holds the phrase."""
-        lowered = phrase.lower()
-        return next((i for i, sentence in enumerate(self.sentences) if lowered in sentence.lower()), 0)
+        return self._found(phrase)[1]
+
+    def _found(self, phrase: str) -> tuple[str, int]:
+        if phrase not in self.known:
+            lowered = phrase.lower()
+            at = next((i for i, sentence in enumerate(self.sentences) if lowered in sentence.lower()), None)
+            self.known[phrase] = (phrase, 0) if at is None or not phrase else (_named(phrase, self.sentences[at]), at)
+        return self.known[phrase]
 
 
-def diverse(document: Document, rng: random.Random) -> list[str]:
+def _named(phrase: str, sentence: str) -> str:
+    """``phrase`` with the article that it has in ``sentence``, and as it would stand after another word."""
+    first, *rest = phrase.split()
+    if first.istitle() and rest and all(word.islower() for word in rest):
+        phrase = f"{first.lower()} {' '.join(rest)}"
+    before = ["", "", *sentence[: sentence.lower().find(phrase.lower())].lower().split()][-2:]
+    article = before[1] if before[1] in ARTICLES else before[0] if before[0] == "the" and before[1].isalpha() else ""
+    return f"{article} {phrase}".lstrip()
+
+
+def diverse(document: Document, rng: random.Random) -> Iterator[str]:
     """Queries in the eight formats by turns, each on a sentence little used so far, in words little used so far."""
     material = Material.of(document)
     pools = {
@@ -92,7 +102,6 @@ def diverse(document: Document, rng: random.Random) -> list[str]:
     used: Counter[int] = Counter()
     taken: set[str] = set()
     seen: set[tuple[str, str]] = set()
-    queries: list[str] = []
 
     @cache
     def pairs_of(text: str) -> list[tuple[str, str]]:
@@ -103,7 +112,7 @@ def diverse(document: Document, rng: random.Random) -> list[str]:
         repeated = sum(pair in seen for pair in pairs) / max(1, len(pairs))
         return candidate.score - SAME_SOURCE * used[candidate.source] - REPEATED * repeated
 
-    while any(pools.values()) and len(queries) < MOST:
+    while any(pools.values()):
         for name in order:
             pool = [candidate for candidate in pools[name] if candidate.text.lower() not in taken]
             pools[name] = pool
@@ -112,8 +121,7 @@ def diverse(document: Document, rng: random.Random) -> list[str]:
                 used[best.source] += 1
                 taken.add(best.text.lower())
                 seen.update(pairs_of(best.text))
-                queries.append(_sentence_case(best.text) if name != "keyword" else best.text)
-    return queries
+                yield _sentence_case(best.text) if name != "keyword" else best.text
 
 
 def _topic(document: Document, phrases: list[str]) -> str:
