@@ -7,7 +7,6 @@ one JSON value on stdout and nothing else; progress goes to stderr.
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -188,7 +187,7 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {**facts, **show.plain(answer)}, show.recommendation(found.name, answer))
 
 
-# evaluate, results
+# evaluate
 
 
 def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -207,25 +206,6 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
     if benchmarks.is_several(workspace, config.benchmark):
         return evaluate_group(workspace, a, config)
     return started(workspace, a, evaluation.start(workspace, config))
-
-
-def results_list(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import results
-
-    found = results.every(workspace)
-    columns = ["id", "retriever", "benchmark", "split", "protocol", "ndcg@10", "n_queries", "created"]
-    return say(a, found, show.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
-
-
-def results_compare(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import results
-
-    comparison = results.compare(workspace, a.baseline, a.retriever or None)
-    if a.json or a.format == "json":
-        print(json.dumps(comparison, ensure_ascii=False, default=show.plain, indent=2))
-    else:
-        print(results.to_csv(comparison).rstrip() if a.format == "csv" else show.comparison(comparison))
-    return DONE
 
 
 # jobs

@@ -8,6 +8,7 @@ import importlib
 from typing import Any
 
 from cdp.cli import benchmark_options
+from cdp.cli.results_options import results_commands
 from cdp.cli.training_options import training_commands
 from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
@@ -261,16 +262,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 WAIT,
             ],
         ),
-        "results list": ("results_list", "every evaluation", []),
-        "results compare": (
-            "results_compare",
-            "differences from a baseline",
-            [
-                ("--baseline", {"required": True, "help": "a retriever: preset, training job, or model"}),
-                ("--retriever", {"action": "append", "default": [], "help": "compare only this one; repeatable"}),
-                ("--format", {"default": "table", "choices": ("table", "csv", "json")}),
-            ],
-        ),
+        **results_commands(),
         "principle correlation": ("principle.principle", "CW against the published gains, per condition", evidence),
         "principle rates": ("principle.principle", "on how many conditions each dataset gained", evidence),
         "principle threshold": ("principle.principle", "the CW at which the published gains cross zero", evidence),

@@ -193,30 +193,6 @@ def recommendation(name: str, r: Any) -> str:
     return "\n".join(lines)
 
 
-def comparison(found: Any) -> str:
-    """The compare table: one line per benchmark and retriever."""
-    rows = [
-        {
-            "benchmark": f"{row.benchmark} ({row.split})",
-            "retriever": row.retriever,
-            "NDCG@10": row.ndcg,
-            "difference": _difference(row, found.baseline_id),
-            "95% interval": "" if row.low is None else f"{row.low:+.2f} to {row.high:+.2f}",
-            "p": "" if row.p is None else "< 0.001" if row.p < 0.001 else f"{row.p:.3f}",
-            "queries": row.n_queries,
-        }
-        for row in found.rows
-    ]
-    columns = ["benchmark", "retriever", "NDCG@10", "difference", "95% interval", "p", "queries"]
-    return table(rows, columns, "no results to compare")
-
-
-def _difference(row: Any, baseline_id: str) -> str:
-    if row.retriever_id == baseline_id:
-        return "baseline"
-    return "–" if row.difference is None else f"{row.difference:+.2f}"
-
-
 def job(view: Any) -> str:
     """One job: its state and what that means, how far it is, and what went wrong with the end of its log."""
     kind = job_words.KINDS.get(view.kind, view.kind)

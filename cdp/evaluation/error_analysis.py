@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
+from cdp.complexity.intervals import bootstrap_interval
 from cdp.errors import InputError
 from cdp.evaluation.relevant_ranks import Qrels, Run, judged
 
@@ -84,12 +85,23 @@ def _kind(wrong: str, relevant: set[str], source_of: Callable[[str], str]) -> st
 
 @dataclass(frozen=True)
 class Bucket:
-    """The queries with ``low`` ≤ CW < ``high`` (``high`` None: no upper end) and their mean difference."""
+    """The queries with ``low`` ≤ CW < ``high`` (``high`` None: no upper end) and their mean difference.
+
+    ``interval`` is its 95% bootstrap interval over these queries; None, like the mean, where there is none of them.
+    """
 
     low: int
     high: int | None
     n: int
     mean: float | None
+    interval: tuple[float, float] | None
+
+    @property
+    def name(self) -> str:
+        """The range in words: ``4 to 6``, ``14 and more``."""
+        if self.high is None:
+            return f"{self.low} and more"
+        return f"{self.low} to {self.high - 1}" if self.high - 1 > self.low else str(self.low)
 
 
 def gains_by_complexity(
@@ -110,5 +122,7 @@ def gains_by_complexity(
     found = []
     for low, high in zip(edges, [*edges[1:], None], strict=True):
         inside = deltas[(words >= low) & (words < high if high is not None else True)]
-        found.append(Bucket(low, high, len(inside), float(inside.mean()) if len(inside) else None))
+        there = len(inside) > 0
+        mean = float(inside.mean()) if there else None
+        found.append(Bucket(low, high, len(inside), mean, bootstrap_interval(inside) if there else None))
     return found

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,7 +34,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Table:
-    """Headings and cells, ready to be written. ``rows`` holds (retriever, cells in the order of ``columns``)."""
+    """Headings and cells, ready to be written. ``rows`` holds (retriever, cells in the order of ``columns``).
+
+    The first of the ``notes`` says what the daggers mean; others are about the whole table.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[str, tuple[Cell, ...]], ...]
@@ -121,15 +125,24 @@ def _shown(cell: Cell, bold: str, underlined: str, dagger: str) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A GitHub-flavoured table; the second best is underlined with HTML's ``u``."""
+    """A GitHub-flavoured table; the second best is underlined with HTML's ``u``. Names and notes are shown as text."""
 
     def row(texts: Sequence[str]) -> str:
-        return "| " + " | ".join(text.replace("|", "\\|").replace("\n", " ") for text in texts) + " |"
+        return "| " + " | ".join(texts) + " |"
 
-    lines = [row([table.measure, *table.columns]), "|:--|" + "--:|" * len(table.columns)]
+    heads = [_markdown(text) for text in (table.measure, *table.columns)]
+    lines = [row(heads), "|:--|" + "--:|" * len(table.columns)]
     for name, cells in table.rows:
-        lines.append(row([name, *(_shown(cell, "**{}**", "<u>{}</u>", "†") for cell in cells)]))
-    return "\n".join([*lines, *(f"\n† {note}" for note in table.notes)]) + "\n"
+        lines.append(row([_markdown(name), *(_shown(cell, "**{}**", "<u>{}</u>", "†") for cell in cells)]))
+    marks = ["† ", *[""] * len(table.notes)]
+    notes = [f"\n{mark}{_markdown(note)}" for mark, note in zip(marks, table.notes, strict=False)]
+    return "\n".join([*lines, *notes]) + "\n"
+
+
+def _markdown(text: str) -> str:
+    """A text that Markdown and the HTML in it leave alone, on one line."""
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return re.sub(r"([\\`*_\[\]|~$#!])", r"\\\1", plain)
 
 
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
@@ -137,7 +150,8 @@ _LATEX |= {character: "\\" + character for character in "&%$#_{}"}
 
 
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(character, character) for character in text)
+    """A text that LaTeX prints as it is, on one line: a comment cannot end before it."""
+    return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
 def to_latex(table: Table) -> str:
@@ -151,8 +165,14 @@ def to_latex(table: Table) -> str:
     for name, cells in table.rows:
         shown = (_shown(cell, r"\textbf{{{}}}", r"\underline{{{}}}", r"$^\dagger$") for cell in cells)
         lines.append(" & ".join([_latex(name), *(text.replace("–", "--") for text in shown)]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}", *(rf"% $^\dagger$ {_latex(note)}" for note in table.notes)]
+    lines += [r"\bottomrule", r"\end{tabular}", *_latex_notes(table)]
     return "\n".join(lines) + "\n"
+
+
+def _latex_notes(table: Table) -> list[str]:
+    """The notes as comments, to be taken into the caption."""
+    marks = [r"$^\dagger$ ", *[""] * len(table.notes)]
+    return [f"% {mark}{_latex(note)}" for mark, note in zip(marks, table.notes, strict=False)]
 
 
 def to_csv(table: Table) -> str:

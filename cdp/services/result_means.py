@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from cdp.principle.published import datasets
 from cdp.services.published import is_dataset
@@ -56,16 +56,32 @@ def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
     """The comparison on these benchmarks alone; without any, as it is."""
     if not benchmarks:
         return comparison
-    rows = [row for row in comparison.rows if row.benchmark in benchmarks]
-    places: dict[str, set[Place]] = defaultdict(set)
-    for row in rows:
-        places[row.retriever].add(_place(row))
-    return replace(
-        comparison,
-        rows=rows,
-        coverage={name: len(there) for name, there in places.items()},
-        n_benchmarks=len({place for there in places.values() for place in there}),
-    )
+    return comparison.narrowed([row for row in comparison.rows if row.benchmark in benchmarks])
+
+
+def shared(comparison: Comparison) -> Comparison:
+    """The comparison on the benchmarks that all of its retrievers have; as it is where they share none."""
+    having: dict[Place, set[str]] = defaultdict(set)
+    for row in comparison.rows:
+        having[_place(row)].add(row.retriever)
+    everyone = {row.retriever for row in comparison.rows}
+    rows = [row for row in comparison.rows if having[_place(row)] == everyone]
+    return comparison.narrowed(rows) if rows else comparison
+
+
+def group_members(benchmarks: Collection[str]) -> dict[str, list[str]]:
+    """The groups of these benchmarks, each with all that it has: those given, and the paper's others by their names.
+
+    One's own come last, in a group without others.
+    """
+    groups: dict[str, list[str]] = defaultdict(list)
+    for benchmark in sorted(benchmarks):
+        groups[group_of(benchmark)].append(benchmark)
+    for row in datasets():
+        here = groups.get(row["group"])
+        if here is not None and not any(is_dataset(one, row["dataset"]) for one in here):
+            here.append(row["dataset"])
+    return dict(sorted(groups.items(), key=lambda item: item[0] == OWN))
 
 
 def group_of(benchmark: str) -> str:

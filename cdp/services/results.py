@@ -2,35 +2,42 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
-from functools import lru_cache, partial
-from pathlib import Path
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from cdp import catalog, evaluation, jobs
-from cdp.complexity import bootstrap_interval
-from cdp.errors import CdpError, NotFoundError
-from cdp.evaluation.significance import holm
-from cdp.services import access, kept
+from cdp import catalog
+from cdp.errors import ConfigError, NotFoundError
+from cdp.evaluation.significance import PairedTest, holm, paired_test
+from cdp.services import access, evaluated, result_seeds
 from cdp.workspace import Workspace
 
 MEASURE = "ndcg@10"
+
+Scores = Mapping[str, Mapping[str, float]]
+"""{evaluation: {query: value in [0, 1]}}"""
+
+TESTS = {"t": "paired t-test", "randomisation": "paired randomisation test"}
+"""The tests of a difference by which a comparison marks it significant."""
+
+SIGNIFICANT = 0.05
 
 
 @dataclass(frozen=True)
 class Row:
     """One retriever on one benchmark. NDCG@10 and differences in percent (points).
 
-    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries), ``p`` is the paired t-test's,
-    two-sided, and ``p_holm`` the same corrected for all differences of the comparison (Holm); ``wins``, ``losses``
-    and ``ties`` count queries. All of these are None for the baseline itself and where the baseline was not evaluated
-    on the same judgments.
+    ``low`` and ``high`` bound the mean difference (95% bootstrap over queries); ``p_t`` and ``p_random`` are two-sided,
+    of the paired t-test and the paired randomisation test; ``p_holm`` is the p of the comparison's test, corrected for
+    all of its differences (Holm). ``effect`` is Cohen's d for pairs, ``wins``, ``losses`` and ``ties`` count queries.
+    All of these are None for the baseline itself and where the baseline was not evaluated on the same judgments;
+    ``p_t`` is None for a single query, ``effect`` where every query differs by the same. Where ``seeds`` runs that
+    differ in the seed alone were averaged, ``seed_sd`` is the standard deviation of their NDCG@10 (n - 1), and
+    ``evaluation_id`` names them all, joined by ``+``.
     """
 
     benchmark: str
@@ -39,17 +46,33 @@ class Row:
     retriever: str
     retriever_id: str
     ndcg: float
-    difference: float | None
-    low: float | None
-    high: float | None
-    p: float | None
-    p_holm: float | None
-    wins: int | None
-    losses: int | None
-    ties: int | None
     n_queries: int
     evaluation_id: str
-    baseline_evaluation_id: str | None
+    baseline_evaluation_id: str | None = None
+    difference: float | None = None
+    low: float | None = None
+    high: float | None = None
+    p_t: float | None = None
+    p_random: float | None = None
+    p_holm: float | None = None
+    effect: float | None = None
+    wins: int | None = None
+    losses: int | None = None
+    ties: int | None = None
+    seeds: int = 1
+    seed_sd: float | None = None
+
+    @property
+    def place(self) -> str:
+        """The benchmark with what else tells its results apart: ``scifact``, ``mine dev (paper)``."""
+        split = "" if self.split in ("", "test") else f" {self.split}"
+        protocol = "" if self.protocol == "published" else f" ({self.protocol})"
+        return f"{self.benchmark}{split}{protocol}"
+
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is more than chance would give, corrected for all that are compared."""
+        return self.p_holm is not None and self.p_holm < SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -57,7 +80,9 @@ class Comparison:
     """The rows, the baseline's name, how many benchmarks each retriever covers, and the settings that differ.
 
     ``coverage`` maps a retriever to the number of benchmarks it was evaluated on; ``settings`` maps each setting in
-    which the compared retrievers' trainings differ to its value by retriever.
+    which the compared retrievers' trainings differ to its value by retriever. ``test`` is one of ``TESTS``;
+    ``families`` {retriever: seeds} names those with runs beside them that differ in the seed alone. ``scores``
+    {evaluation: {query: value in [0, 1]}} and the catalogue's ``evaluations`` are what the rows were worked out from.
     """
 
     baseline: str
@@ -66,6 +91,22 @@ class Comparison:
     coverage: dict[str, int]
     n_benchmarks: int
     settings: dict[str, dict[str, Any]]
+    test: str = "t"
+    families: dict[str, int] = field(default_factory=dict)
+    scores: Scores = field(default_factory=dict, repr=False)
+    evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
+
+    def narrowed(self, rows: list[Row]) -> Comparison:
+        """The comparison on some of its rows, counted anew; p-values stay corrected for all of them."""
+        places: dict[str, set[str]] = defaultdict(set)
+        for row in rows:
+            places[row.retriever].add(row.place)
+        return replace(
+            self,
+            rows=rows,
+            coverage={name: len(there) for name, there in places.items()},
+            n_benchmarks=len({place for there in places.values() for place in there}),
+        )
 
 
 @dataclass(frozen=True)
@@ -82,6 +123,11 @@ class QueryDifference:
         return self.other - self.baseline
 
 
+def read(workspace: Workspace) -> list[dict[str, Any]]:
+    """The catalogue's evaluations, the newest first: for several questions about one state of the workspace."""
+    return catalog.evaluations(workspace)
+
+
 def every(workspace: Workspace) -> list[dict[str, Any]]:
     """One row per evaluation, newest first; measures in percent."""
     same = ("id", "retriever_id", "benchmark", "split", "protocol", "n_queries", "n_documents", "seconds", "created",
@@ -93,58 +139,72 @@ def every(workspace: Workspace) -> list[dict[str, Any]]:
             MEASURE: 100 * row[MEASURE],
             "measures": {name: 100 * value for name, value in row["measures"].items()},
         }
-        for row in catalog.evaluations(workspace)
+        for row in read(workspace)
     ]
 
 
-def compare(workspace: Workspace, baseline: str, retrievers: Sequence[str] | None = None) -> Comparison:
+def compare(
+    workspace: Workspace,
+    baseline: str,
+    retrievers: Sequence[str] | None = None,
+    *,
+    test: str = "t",
+    over_seeds: bool = False,
+    evaluations: Sequence[dict[str, Any]] | None = None,
+) -> Comparison:
     """Every evaluation beside the baseline's on the same benchmark, split, protocol and judgments.
 
     ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
+    ``test`` marks significance and is corrected with Holm. ``over_seeds`` averages runs whose settings differ in the
+    seed alone, query by query. ``evaluations`` is what ``read`` gave, read now if left out.
     """
-    latest = _latest(catalog.evaluations(workspace))
+    if test not in TESTS:
+        raise ConfigError(f"{test!r} is not a test.", hint=f"There is: {', '.join(TESTS)}.")
+    evaluations = read(workspace) if evaluations is None else evaluations
+    latest = _latest(evaluations)
     baseline_id = _retriever_id(latest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(latest, name) for name in retrievers)}
+    families = result_seeds.families(workspace, [row["retriever_id"] for row in latest])
+    if over_seeds and chosen is not None:
+        chosen |= {member for one in chosen for member in families.get(one, ())}
     kept = [row for row in latest if chosen is None or row["retriever_id"] in chosen]
+    scores: Scores = catalog.per_query(workspace, [row["id"] for row in kept], MEASURE) if kept else {}
+    if over_seeds:
+        kept, scores = result_seeds.averaged(kept, scores, families, MEASURE)
+        baseline_id = families.get(baseline_id, (baseline_id,))[0]
     reference = {_place(row): row for row in kept if row["retriever_id"] == baseline_id}
-    scores = catalog.per_query(workspace, [row["id"] for row in kept], MEASURE) if kept else {}
-    rows = [_row(row, reference.get(_place(row)), scores) for row in kept]
-    rows = _corrected(rows)
-    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.retriever_id != baseline_id, r.retriever))
     names = _names(kept)
-    coverage: dict[str, set[Any]] = defaultdict(set)
-    for row in kept:
-        coverage[names[row["retriever_id"]]].add(_place(row))
-    return Comparison(
+    rows = _corrected([_row(row, names, reference.get(_place(row)), scores) for row in kept], test)
+    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.retriever_id != baseline_id, r.retriever))
+    known = Comparison(
         baseline=names[baseline_id],
         baseline_id=baseline_id,
-        rows=[Row(**{**asdict(r), "retriever": names[r.retriever_id]}) for r in rows],
-        coverage={name: len(places) for name, places in coverage.items()},
-        n_benchmarks=len({_place(row) for row in kept}),
-        settings=_differing(workspace, names),
+        rows=[],
+        coverage={},
+        n_benchmarks=0,
+        settings=_differing(workspace, names, without={"name", "seed"} if over_seeds else {"name"}),
+        test=test,
+        families={names[key]: len(members) for key, members in families.items() if key in names},
+        scores=scores,
+        evaluations=evaluations,
     )
+    return known.narrowed(rows)
 
 
-def per_query(workspace: Workspace, baseline_evaluation: str, other_evaluation: str) -> list[QueryDifference]:
-    """Both scores of each query that the two evaluations share, the largest loss first."""
-    scores = catalog.per_query(workspace, [baseline_evaluation, other_evaluation], MEASURE)
-    first, second = scores[baseline_evaluation], scores[other_evaluation]
-    texts = _query_texts(workspace, baseline_evaluation)
-    found = [
+def per_query(workspace: Workspace, found: Comparison, row: Row) -> list[QueryDifference]:
+    """Both scores of each query that a row and the baseline share, the largest loss first."""
+    if row.baseline_evaluation_id is None:
+        return []
+    first, second = found.scores[row.baseline_evaluation_id], found.scores[row.evaluation_id]
+    texts = evaluated.texts(
+        workspace, evaluated.find(workspace, row.evaluation_id.partition("+")[0], found.evaluations)
+    )
+    differences = [
         QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
         for query in first
         if query in second
     ]
-    return sorted(found, key=lambda q: (q.difference, q.query_id))
-
-
-def to_csv(comparison: Comparison) -> str:
-    """The rows of a comparison as CSV with a header; numbers in full."""
-    out = io.StringIO()
-    writer = csv.DictWriter(out, [f.name for f in fields(Row)], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(asdict(row) for row in comparison.rows)
-    return out.getvalue()
+    return sorted(differences, key=lambda q: (q.difference, q.query_id))
 
 
 @access.writes
@@ -158,11 +218,11 @@ def query(workspace: Workspace, sql: str) -> catalog.QueryResult:
     return catalog.query(workspace, sql)
 
 
-def _place(row: dict[str, Any]) -> tuple[str, str, str, str]:
+def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
 
 
-def _latest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """Of several evaluations of one retriever at one place the newest (``rows`` come newest first)."""
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
     for row in rows:
@@ -188,93 +248,56 @@ def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
     return {key: name if counts[name] == 1 else f"{name} ({key[:24]})" for key, name in by_id.items()}
 
 
-def _row(row: dict[str, Any], reference: dict[str, Any] | None, scores: dict[str, dict[str, float]]) -> Row:
-    difference = low = high = p = wins = losses = ties = None
-    if reference is not None and reference is not row:
-        first, second = scores[reference["id"]], scores[row["id"]]
-        deltas = np.array([100 * (second[query] - first[query]) for query in first if query in second])
-        if deltas.size:
-            difference = float(deltas.mean())
-            low, high, p = _certainty(deltas.tobytes())
-            wins, losses = int((deltas > 0).sum()), int((deltas < 0).sum())
-            ties = int(deltas.size) - wins - losses
-    return Row(
+def _row(
+    row: dict[str, Any],
+    names: Mapping[str, str],
+    reference: dict[str, Any] | None,
+    scores: Scores,
+) -> Row:
+    base = Row(
         benchmark=row["benchmark"],
         split=row["split"],
         protocol=row["protocol"],
-        retriever=row["retriever_name"],
+        retriever=names[row["retriever_id"]],
         retriever_id=row["retriever_id"],
         ndcg=100 * row[MEASURE],
-        difference=difference,
-        low=low,
-        high=high,
-        p=p,
-        p_holm=p,
-        wins=wins,
-        losses=losses,
-        ties=ties,
         n_queries=row["n_queries"],
         evaluation_id=row["id"],
-        baseline_evaluation_id=None if reference is None or reference is row else reference["id"],
+        seeds=row.get("seeds", 1),
+        seed_sd=row.get("seed_sd"),
     )
+    if reference is None or reference is row:
+        return base
+    base = replace(base, baseline_evaluation_id=reference["id"])
+    first, second = scores[reference["id"]], scores[row["id"]]
+    deltas = np.array([100 * (second[query] - first[query]) for query in first if query in second])
+    if not deltas.size:
+        return base
+    found = _tested(deltas.tobytes())
+    same = ("low", "high", "p_t", "p_random", "effect", "wins", "losses", "ties")
+    return replace(base, difference=found.mean, **{name: getattr(found, name) for name in same})
 
 
-def _corrected(rows: list[Row]) -> list[Row]:
+def _corrected(rows: list[Row], test: str) -> list[Row]:
     """The rows with p-values corrected for being several."""
-    tested = [row.p for row in rows if row.p is not None]
-    corrected = iter(holm(tested))
-    return [row if row.p is None else replace(row, p_holm=next(corrected)) for row in rows]
+    found = [row.p_t if test == "t" else row.p_random for row in rows]
+    corrected = iter(holm([p for p in found if p is not None]))
+    return [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, found, strict=True)]
 
 
-@lru_cache(maxsize=4096)
-def _certainty(deltas: bytes) -> tuple[float, float, float]:
-    """The interval of the mean difference and the paired t-test's two-sided p. Kept: a page asks at every change."""
-    values = np.frombuffer(deltas)
-    low, high = bootstrap_interval(values)
-    return low, high, _paired_p(values)
+@lru_cache(maxsize=16384)
+def _tested(deltas: bytes) -> PairedTest:
+    """The tests of one difference. Kept: a page asks at every change."""
+    return paired_test(np.frombuffer(deltas))
 
 
-def _paired_p(deltas: np.ndarray) -> float:
-    """The paired t-test's two-sided p; 1 where no query differs."""
-    from scipy.special import stdtr  # scipy.stats would take seconds to load
-
-    if deltas.size < 2 or not deltas.any():
-        return 1.0
-    spread = float(deltas.std(ddof=1))
-    if spread == 0.0:
-        return 0.0
-    t = float(deltas.mean()) / (spread / deltas.size**0.5)
-    return float(2 * stdtr(deltas.size - 1, -abs(t)))
-
-
-def _differing(workspace: Workspace, names: dict[str, str]) -> dict[str, dict[str, Any]]:
+def _differing(workspace: Workspace, names: dict[str, str], without: set[str]) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
-    trained = {}
-    for retriever_id, name in names.items():
-        if (workspace.jobs / retriever_id / "spec.json").exists():
-            trained[name] = jobs.load_spec(workspace, retriever_id).config
+    found = {name: result_seeds.settings_of(workspace, retriever_id) for retriever_id, name in names.items()}
+    trained = {name: config for name, config in found.items() if config is not None}
     settings: dict[str, dict[str, Any]] = {}
-    for field in dict.fromkeys(key for config in trained.values() for key in config):
-        values = {name: config.get(field) for name, config in trained.items()}
-        if field != "name" and len({str(value) for value in values.values()}) > 1:
-            settings[field] = values
+    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):
+        values = {name: config.get(setting) for name, config in trained.items()}
+        if len({str(value) for value in values.values()}) > 1:
+            settings[setting] = values
     return settings
-
-
-def _query_texts(workspace: Workspace, evaluation_id: str) -> dict[str, str]:
-    """The texts of an evaluation's queries; empty if its benchmark is no longer there."""
-    row = next(row for row in catalog.evaluations(workspace) if row["id"] == evaluation_id)
-    for name in (row["benchmark"], row["folder"]):
-        try:
-            folder = evaluation.resolve_benchmark(name, workspace)
-            return kept.of_file(
-                folder / "queries.jsonl", ("texts", row["split"]), partial(_texts, folder, row["split"])
-            )
-        except CdpError:
-            continue
-    return {}
-
-
-def _texts(folder: Path, split: str) -> dict[str, str]:
-    found = evaluation.load_benchmark(folder, split)
-    return dict(zip(found.query_ids, found.queries, strict=True))

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import streamlit as st
 
 from cdp.charts.style import METHOD_COLOURS, colours
-from cdp.services import commands, results
+from cdp.services import commands, result_means, result_tables, results
 from cdp.services.results import Comparison, Row
 from cdp.ui import command, state
 from cdp.ui.text import cut, md, p_value, points
 
-SIGNIFICANT = 0.05
-
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
-    """The pinned baseline and the retrievers beside it, both in the address."""
-    names = {str(row["retriever_id"]): str(row["retriever"]) for row in rows}
-    jobs = {str(row["retriever_id"]): bool(str(row["retriever_id"]).startswith("training-")) for row in rows}
-    ordered = dict(sorted(names.items(), key=lambda item: jobs[item[0]]))
+    """The pinned baseline and the retrievers beside it, both in the address.
+
+    Without a choice the baseline is the untrained retriever with results on the most benchmarks, and beside it stand
+    the newest of those that share a benchmark with it.
+    """
+    names: dict[str, str] = {}
+    places: dict[str, set[tuple[str, ...]]] = {}
+    for row in rows:
+        key = str(row["retriever_id"])
+        names.setdefault(key, str(row["retriever_name"]))
+        places.setdefault(key, set()).add((row["benchmark"], row["split"], row["protocol"]))
+    trained = {str(row["retriever_id"]) for row in rows if row["retriever_kind"] == "job"}
+    ordered = {key: names[key] for key in sorted(names, key=lambda key: (key in trained, -len(places[key])))}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=320):
             baseline = state.choose(
@@ -30,9 +38,10 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
                 what="retriever",
                 help="Every difference is taken from this retriever, over the same queries.",
             )
-        rest = {key: name for key, name in ordered.items() if key != baseline}
+        rest = {key: name for key, name in names.items() if key != baseline}  # rows come newest first
+        near = [key for key in rest if baseline and places[key] & places[baseline]]
         with st.container():
-            others = state.choose_many("Compared with it", rest, "retrievers", default=list(rest)[:6], most=12)
+            others = state.choose_many("Compared with it", rest, "retrievers", default=near[:6], most=12)
     if not rest:
         st.caption("Only one retriever has results so far; train or evaluate another to compare.")
         return baseline, [baseline] if baseline else []
@@ -47,11 +56,38 @@ def filter_benchmarks(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -
     return state.choose_many("Benchmarks", {name: name for name in names}, "benchmark", placeholder="all of them")
 
 
-def place(row: Row) -> str:
-    """A benchmark with what else tells its results apart."""
-    split = "" if row.split in ("", "test") else f" {row.split}"
-    protocol = "" if row.protocol == "published" else f" ({row.protocol})"
-    return f"{row.benchmark}{split}{protocol}"
+def how() -> tuple[str, bool]:
+    """(the test by which significance is marked, whether runs that differ in the seed alone are averaged)."""
+    with st.popover("Test and seeds", icon=":material/tune:", type="tertiary"):
+        test = state.choose(
+            "Significance by",
+            {name: f"{title[:1].upper()}{title[1:]}" for name, title in results.TESTS.items()},
+            "test",
+            help="Both are paired over the queries and two-sided. The randomisation test assumes nothing about how the "
+            "differences are distributed; with many queries the two agree.",
+        )
+        together = state.choose(
+            "Runs that differ in the seed alone",
+            {"each": "stand each for itself", "mean": "are averaged, query by query"},
+            "seeds",
+            help="Trainings whose settings are equal but for the seed. Averaged, each stands with its standard "
+            "deviation over the seeds.",
+        )
+    return test or "t", together == "mean"
+
+
+def covered(found: Comparison) -> Comparison:
+    """The comparison on the benchmarks that all shown retrievers have, unless all are asked for."""
+    common = result_means.shared(found)
+    if common.n_benchmarks == found.n_benchmarks:
+        return found
+    kinds = {
+        "shared": f"the {common.n_benchmarks} that all of these retrievers have",
+        "all": f"all {found.n_benchmarks}, with gaps",
+    }
+    with st.container(width=360):
+        shown = state.choose("Benchmarks shown", kinds, "coverage")
+    return found if shown == "all" else common
 
 
 def compared(found: Comparison) -> list[Row]:
@@ -68,12 +104,12 @@ def answer(found: Comparison) -> None:
         return
     best = max(rows, key=lambda row: row.difference or 0.0)
     difference = best.difference or 0.0
-    sure = significant(best)
+    sure = best.significant
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
     size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
     judgement = "more than chance would give" if sure else "which chance alone could give"
     st.markdown(
-        f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(place(best))}\n"
+        f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
         f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
         f"{' (Holm)' if len(rows) > 1 else ''}: {judgement}. "
         f"{tally(rows)}"
@@ -84,8 +120,8 @@ def tally(rows: Sequence[Row]) -> str:
     """In how many of the comparisons there is a significant gain or loss."""
     if len(rows) < 2:
         return ""
-    up = sum((row.difference or 0) > 0 and significant(row) for row in rows)
-    down = sum((row.difference or 0) < 0 and significant(row) for row in rows)
+    up = sum((row.difference or 0) > 0 and row.significant for row in rows)
+    down = sum((row.difference or 0) < 0 and row.significant for row in rows)
     return f"Of {len(rows)} comparisons, {up} gain and {down} lose significantly."
 
 
@@ -100,22 +136,19 @@ def palette(found: Comparison) -> dict[str, str]:
     return {found.baseline: METHOD_COLOURS["pretrained"], **colours(others)}
 
 
-def significant(row: Row) -> bool:
-    """Whether the difference is more than chance would give, corrected for all that are compared."""
-    return row.p_holm is not None and row.p_holm < SIGNIFICANT
-
-
 def mark(row: Row) -> str:
     """Significance in a form that does not rely on colour."""
-    if not significant(row):
+    if not row.significant:
         return ""
     return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
-MARKS = (
-    "\\* p below 0.05, ** below 0.01: paired t-test over the queries, two-sided, corrected for all comparisons (Holm)."
-)
-"""What the marks mean, in Markdown."""
+def marks(found: Comparison) -> str:
+    """What the marks mean, in Markdown."""
+    return (
+        f"\\* p below 0.05, ** below 0.01: {results.TESTS[found.test]} over the queries, two-sided, corrected for all "
+        "comparisons (Holm)."
+    )
 
 
 def names_of(found: Comparison) -> dict[str, str]:
@@ -124,15 +157,25 @@ def names_of(found: Comparison) -> dict[str, str]:
     return {row.retriever_id: row.retriever for row in rows}
 
 
+FORMS = {"csv": ("CSV, every test", "text/csv"), "markdown": ("Markdown table", "text/markdown"),
+         "latex": ("LaTeX table", "text/x-tex")}  # fmt: skip
+ENDINGS = {"csv": "csv", "markdown": "md", "latex": "tex"}
+
+
 def download(found: Comparison) -> None:
-    """The rows as CSV, and the command that gives the same."""
-    st.download_button(
-        "Download as CSV",
-        results.to_csv(found),
-        file_name="comparison.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="compare_csv",
-    )
-    command.show(commands.line("results", "compare", baseline=found.baseline_id, format="csv"))
+    """The comparison in the forms of papers and programs, and the command that gives the same."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for form, (label, mime) in FORMS.items():
+            st.download_button(
+                label,
+                partial(result_tables.write, found, form),
+                file_name=f"comparison.{ENDINGS[form]}",
+                mime=mime,
+                icon=":material/download:",
+                type="tertiary",
+                on_click="ignore",
+                key=f"compare_{form}",
+            )
+    averaged = any(row.seeds > 1 for row in found.rows)
+    options = {"baseline": found.baseline_id, "test": found.test, "over_seeds": averaged}
+    command.show(commands.line("results", "compare", **options, format="markdown"))

@@ -6,8 +6,8 @@ import streamlit as st
 
 from cdp.services import results
 from cdp.services.results import Comparison
-from cdp.ui import state, tables
-from cdp.ui.compare import compared, place
+from cdp.ui import compare_errors, state, tables
+from cdp.ui.compare import compared
 from cdp.ui.text import count, points
 from cdp.workspace import Workspace
 
@@ -22,14 +22,14 @@ def by_query(workspace: Workspace, found: Comparison) -> None:
     st.subheader("Query by query", anchor=False)
     picked = state.choose(
         "Retriever and benchmark",
-        {key: f"{row.retriever} on {place(row)}" for key, row in rows.items()},
+        {key: f"{row.retriever} on {row.place}" for key, row in rows.items()},
         "per_query",
         what="evaluation",
     )
     if picked is None:
         return
     row = rows[picked]
-    queries = results.per_query(workspace, row.baseline_evaluation_id or "", row.evaluation_id)
+    queries = results.per_query(workspace, found, row)
     lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
     left, right = st.columns(2, gap="medium")
@@ -58,3 +58,8 @@ def by_query(workspace: Workspace, found: Comparison) -> None:
         f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
         f"{row.ties or 0} the same."
     )
+    if "+" in row.evaluation_id or "+" in (row.baseline_evaluation_id or ""):
+        st.caption("Averaged over seeds: choose single runs to see what each put first.")
+        return
+    compare_errors.first_places(workspace, found, row)
+    compare_errors.files(workspace, found, row)

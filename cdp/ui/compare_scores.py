@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from cdp.charts.results import Gain, gains, ndcg_bars
 from cdp.services.result_means import ALL, OWN, means
-from cdp.services.results import Comparison
+from cdp.services.results import Comparison, Row
 from cdp.ui import charts, focus, frame, state, tables
-from cdp.ui.compare import MARKS, compared, interval, mark, names_of, palette, place, significant
+from cdp.ui.compare import compared, interval, mark, marks, names_of, palette
 from cdp.ui.text import cut, md, p_value, points
 
 
 def scores(found: Comparison, chosen: Sequence[str]) -> None:
     """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
     names = names_of(found)
-    places = list(dict.fromkeys(place(row) for row in found.rows))
+    having = Counter(row.place for row in found.rows)
+    places = sorted(having, key=lambda one: -having[one])  # those with gaps come last
     values: dict[str, dict[str, float]] = {name: {} for name in names.values()}
-    marks = {(row.retriever, place(row)): mark(row) for row in found.rows}
+    stars = {(row.retriever, row.place): mark(row) for row in found.rows}
     for row in found.rows:
-        values[row.retriever][place(row)] = row.ndcg
+        values[row.retriever][row.place] = row.ndcg
+    shown = {(row.retriever, row.place): _value(row) for row in found.rows}
     averages = means(found) if len(places) > 1 else []
     st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
     columns: dict[str, list[str]] = {
@@ -32,7 +35,7 @@ def scores(found: Comparison, chosen: Sequence[str]) -> None:
         columns[title] = [f"{mean.values[name]:.2f}" if mean.values else "–" for name in names.values()]
     for one in places:
         columns[one] = [
-            f"{values[name][one]:.2f}{marks[name, one]}" if one in values[name] else "–" for name in names.values()
+            f"{shown[name, one]}{stars[name, one]}" if one in values[name] else "–" for name in names.values()
         ]
     columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
     right = {title: st.column_config.TextColumn(alignment="right") for title in columns if title != "Retriever"}
@@ -42,12 +45,18 @@ def scores(found: Comparison, chosen: Sequence[str]) -> None:
         alt="NDCG@10 in percent of each retriever on each benchmark, with means over the benchmarks that all share",
         config=right | {"Coverage": st.column_config.TextColumn(help="Benchmarks with a result of it.")},
     )
-    said = ["NDCG@10 in percent.", MARKS]
+    said = ["NDCG@10 in percent.", marks(found)]
     if averages:
         said.append("A mean runs over the benchmarks that all shown retrievers have, and says how many these are.")
+    if any(row.seed_sd is not None for row in found.rows):
+        said.append("± is the standard deviation over the seeds that were averaged.")
+    elif found.families:
+        said.append(
+            f"{len(found.families)} of these differ from another run in the seed alone: Test and seeds averages them."
+        )
     st.caption(" ".join(said))
     charts.show(
-        ndcg_bars(values, palette=palette(found), marks=marks, focus=chosen),
+        ndcg_bars(values, palette=palette(found), marks=stars, focus=chosen),
         key="ndcg",
         turn=focus.turn(),
         alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
@@ -56,6 +65,11 @@ def scores(found: Comparison, chosen: Sequence[str]) -> None:
         else "",
         on_pick=lambda points: focus.toggle(names, points),
     )
+
+
+def _value(row: Row) -> str:
+    """``41.20``, or ``41.20 ± 0.35`` where seeds were averaged."""
+    return f"{row.ndcg:.2f}" if row.seed_sd is None else f"{row.ndcg:.2f} ± {row.seed_sd:.2f}"
 
 
 def _group(group: str) -> str:
@@ -76,7 +90,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         gains(
             [
                 Gain(
-                    place(r), r.retriever, r.difference or 0.0, r.low, r.high, significant(r),
+                    r.place, r.retriever, r.difference or 0.0, r.low, r.high, r.significant,
                     r.evaluation_id,
                 )
                 for r in rows
@@ -87,7 +101,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         ),
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
-        + "; ".join(f"{r.retriever} on {place(r)} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
+        + "; ".join(f"{r.retriever} on {r.place} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
         caption="Points of NDCG@10; the line is the 95% interval over queries, and one that crosses zero leaves it "
         "open. Filled: significant; open: not.",
         on_pick=_open_queries,
@@ -96,11 +110,13 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
     picked = tables.pick_row(
         {
             "Retriever": [r.retriever for r in shown],
-            "Benchmark": [place(r) for r in shown],
+            "Benchmark": [r.place for r in shown],
             "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
             "95% interval": [interval(r) for r in shown],
-            "p": [p_value(r.p) if r.p is not None else "–" for r in shown],
-            "p (Holm)": [p_value(r.p_holm) if r.p_holm is not None else "–" for r in shown],
+            "p (t)": [_p(r.p_t) for r in shown],
+            "p (randomisation)": [_p(r.p_random) for r in shown],
+            "p (Holm)": [_p(r.p_holm) for r in shown],
+            "Effect": ["–" if r.effect is None else points(r.effect) for r in shown],
             "Better": [r.wins for r in shown],
             "Worse": [r.losses for r in shown],
             "Same": [r.ties for r in shown],
@@ -109,7 +125,12 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
         key="differences_table",
         config={
-            "p": st.column_config.TextColumn(help=frame.definition("p")),
+            "p (t)": st.column_config.TextColumn(help=f"Paired t-test. {frame.definition('p')}"),
+            "p (randomisation)": st.column_config.TextColumn(help=f"Paired randomisation. {frame.definition('p')}"),
+            "Effect": st.column_config.TextColumn(
+                help="Cohen's d for pairs: the mean difference over the standard deviation of the differences. 0.2 is "
+                "called small, 0.5 medium, 0.8 large."
+            ),
             "p (Holm)": st.column_config.TextColumn(help=frame.definition("holm")),
             "Better": st.column_config.NumberColumn(help="Queries on which it is better than the baseline."),
         },
@@ -117,7 +138,11 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
     if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
         st.session_state["differences_opened"] = shown[picked].evaluation_id
         state.write("per_query", shown[picked].evaluation_id)
-    st.caption(f"{MARKS} Choose a row to see its queries below.")
+    st.caption(f"{marks(found)} Choose a row to see its queries below.")
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else p_value(value)
 
 
 def _open_queries(found: Sequence[Mapping[str, object]]) -> None:

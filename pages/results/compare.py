@@ -12,7 +12,7 @@ workspace = Workspace.default()
 frame.head("compare")
 
 with frame.guarded():
-    rows = results.every(workspace)
+    rows = results.read(workspace)
     if not rows:
         frame.empty(
             "No results yet",
@@ -23,7 +23,9 @@ with frame.guarded():
         baseline, others = compare.choose(rows)
         if baseline and others:
             wanted = compare.filter_benchmarks(rows, [baseline, *others])
-            found = result_means.only(results.compare(workspace, baseline, others), wanted)
+            test, over_seeds = compare.how()
+            found = results.compare(workspace, baseline, others, test=test, over_seeds=over_seeds, evaluations=rows)
+            found = compare.covered(result_means.only(found, wanted))
             chosen = focus.chosen(compare.names_of(found))
             compare.answer(found)
             compare_scores.scores(found, chosen)

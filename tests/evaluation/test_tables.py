@@ -61,8 +61,8 @@ def test_markdown(table: Table) -> None:
     lines = table.write("markdown").splitlines()
     assert lines[0] == "| NDCG@10 | hotpotqa | musique | 2wiki | Multi-hop mean | scifact |"
     assert lines[3] == "| trained | **52.2** | <u>34.9</u>† | **42.3** | **43.1** | **41.4** |"
-    assert lines[4] == "| part_of & it | <u>46.2</u> | **90.0** | – | 68.1 (2/3) | – |"
-    assert lines[-1] == "† p < 0.05 after Holm"
+    assert lines[4] == "| part\\_of &amp; it | <u>46.2</u> | **90.0** | – | 68.1 (2/3) | – |"
+    assert lines[-1] == "† p &lt; 0.05 after Holm"
 
 
 def test_latex(table: Table) -> None:

@@ -62,6 +62,6 @@ def test_p_values_are_corrected_for_all_differences_of_the_comparison(workspace:
     evaluation(workspace, "base", "one", before)
     for name, step in (("a", 0.02), ("b", 0.2), ("c", 0.001)):
         evaluation(workspace, name, "one", {q: v + step * (i % 3) for i, (q, v) in enumerate(before.items())})
-    rows = [row for row in results.compare(workspace, "base").rows if row.p is not None]
+    rows = [row for row in results.compare(workspace, "base").rows if row.p_t is not None]
     assert len(rows) == 3
-    assert [row.p_holm for row in rows] == pytest.approx(holm([row.p for row in rows if row.p is not None]))
+    assert [row.p_holm for row in rows] == pytest.approx(holm([row.p_t for row in rows if row.p_t is not None]))

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ttest_rel
 
 from cdp.errors import NotFoundError
-from cdp.services import results
+from cdp.services import result_tables, results
 from cdp.workspace import Workspace
 from tests.services.support import evaluation
 
@@ -28,7 +28,7 @@ def test_differences_are_over_the_same_queries(workspace: Workspace) -> None:
     assert other.low is not None
     assert other.low <= 17.5 <= other.high
     assert (other.wins, other.losses, other.ties) == (2, 1, 1)
-    assert other.p == pytest.approx(ttest_rel(list(AFTER.values()), list(BEFORE.values())).pvalue)
+    assert other.p_t == pytest.approx(ttest_rel(list(AFTER.values()), list(BEFORE.values())).pvalue)
 
 
 def test_other_judgments_are_not_compared(workspace: Workspace) -> None:
@@ -67,13 +67,16 @@ def test_no_difference_at_all_is_no_evidence(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE)
     evaluation(workspace, "same", "bench", BEFORE)
     same = results.compare(workspace, "base").rows[1]
-    assert (same.difference, same.p, same.ties) == (0.0, 1.0, 4)
+    assert (same.difference, same.p_t, same.ties) == (0.0, 1.0, 4)
 
 
 def test_query_by_query_starts_with_the_largest_loss(workspace: Workspace) -> None:
     first = evaluation(workspace, "base", "bench", BEFORE)
     second = evaluation(workspace, "better", "bench", AFTER)
-    rows = results.per_query(workspace, first, second)
+    found = results.compare(workspace, "base")
+    row = found.rows[1]
+    assert (row.baseline_evaluation_id, row.evaluation_id) == (first, second)
+    rows = results.per_query(workspace, found, row)
     assert [row.query_id for row in rows] == ["q3", "q2", "q1", "q4"]
     assert [row.difference for row in rows] == pytest.approx([-10, 0, 40, 40])
 
@@ -82,7 +85,7 @@ def test_csv_holds_every_row_in_full(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE)
     evaluation(workspace, "better", "bench", AFTER)
     comparison = results.compare(workspace, "base")
-    rows = list(csv.DictReader(io.StringIO(results.to_csv(comparison))))
+    rows = list(csv.DictReader(io.StringIO(result_tables.to_csv(comparison))))
     assert [float(row["ndcg"]) for row in rows] == [row.ndcg for row in comparison.rows]
     assert rows[0]["difference"] == ""
 

@@ -1,0 +1,152 @@
+"""Commands on results: the list, comparisons, error analysis, and files for other tools."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+from collections.abc import Collection
+from typing import Any
+
+from cdp.cli import text as show
+from cdp.cli.answers import DONE, say
+from cdp.workspace import Workspace
+
+
+def every(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``results list``."""
+    from cdp.services import results
+
+    found = results.every(workspace)
+    columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "n_queries", "created", "id"]
+    return say(a, found, show.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
+
+
+def compare(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``results compare``."""
+    from cdp.services import result_means, result_tables, results
+
+    found = results.compare(workspace, a.baseline, a.retriever or None, test=a.test, over_seeds=a.over_seeds)
+    found = result_means.only(found, a.benchmark)
+    if a.json or a.format == "json":
+        value = result_tables.to_dict(found)
+        print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2))
+    elif a.format == "table":
+        print(_comparison(found, result_tables.paper_table(found)))
+    else:
+        print(result_tables.write(found, a.format), end="")
+    return DONE
+
+
+def _comparison(found: Any, paper: Any) -> str:
+    """The table of a paper, then each difference with its tests."""
+    from cdp.services.result_tables import spread
+
+    scores = [
+        {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}
+        for name, cells in paper.rows
+    ]
+    rows = [
+        {
+            "benchmark": row.place,
+            "retriever": row.retriever,
+            "NDCG@10": spread(row) if row.seeds > 1 else row.ndcg,
+            "difference": f"{row.difference:+.2f}{'†' if row.significant else ''}",
+            "95% interval": f"{row.low:+.2f} to {row.high:+.2f}",
+            "p (t)": _p(row.p_t),
+            "p (random.)": _p(row.p_random),
+            "p (Holm)": _p(row.p_holm),
+            "effect": row.effect,
+            "queries": row.n_queries,
+        }
+        for row in found.rows
+        if row.difference is not None
+    ]
+    parts = [show.table(scores, ["NDCG@10", *paper.columns], "no results to compare")]
+    if rows:
+        parts.append(f"Differences from {found.baseline}:\n{show.table(rows, list(rows[0]), '')}")
+    parts += [f"{'† ' if i == 0 else ''}{note}" for i, note in enumerate(paper.notes)]
+    if found.families and not any(row.seeds > 1 for row in found.rows):
+        names = ", ".join(f"{name} ({n} seeds)" for name, n in found.families.items())
+        parts.append(f"Differ in nothing but the seed from another run: {names}. Average them with --over-seeds.")
+    return "\n\n".join(parts)
+
+
+def _score(cell: Any) -> str:
+    """``52.2†``, a partial mean with its coverage, the best between asterisks and the second between underscores."""
+    if cell.value is None:
+        return "–"
+    mark = {1: "*", 2: "_"}.get(cell.place, "")
+    covered = f" ({cell.coverage})" if cell.coverage else ""
+    return f"{mark}{cell.value:.1f}{mark}{'†' if cell.dagger else ''}{covered}"
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def errors(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``results errors``."""
+    from cdp.services import result_errors
+
+    ids = result_errors.pair(workspace, a.baseline, a.other, a.benchmark, a.split, a.protocol)
+    found = result_errors.analyse(workspace, *ids, source=a.source, language=a.language)
+    value = {**show.plain(found), "kinds": {"wins": found.kinds(found.wins), "losses": found.kinds(found.losses)}}
+    return say(a, value, _errors(found, max(0, a.show)))
+
+
+def _errors(found: Any, most: int) -> str:
+    lines = [
+        f"{found.place}: {found.n_queries:,} queries. Right at rank 1: both {found.both}, neither {found.neither}, "
+        f"only {found.other} {len(found.wins)}, only {found.baseline} {len(found.losses)}.",
+        found.rule,
+    ]
+    for title, cases, wrong in (
+        (f"Only {found.other} is right", found.wins, found.baseline),
+        (f"Only {found.baseline} is right", found.losses, found.other),
+    ):
+        kinds = ", ".join(f"{kind} {n}" for kind, n in found.kinds(cases).items())
+        lines += ["", f"{title}: {len(cases)} ({wrong} has first, of the right passage: {kinds})"]
+        for case in cases[:most]:
+            lines += ["", f"  {case.query_id}  {_marked(case.query, case.words)}", f"  {case.kind}"]
+            lines += [
+                f"    right  {_passage(case.right, case.words)}",
+                f"    wrong  {_passage(case.wrong, case.words)}",
+            ]
+    rows = [
+        {
+            "content words": bucket.name,
+            "queries": bucket.n,
+            "difference": None if bucket.mean is None else f"{bucket.mean:+.2f}",
+            "95% interval": "–" if bucket.interval is None else "{:+.2f} to {:+.2f}".format(*bucket.interval),
+        }
+        for bucket in found.gains
+    ]
+    return "\n".join([*lines, "", "NDCG@10 points by CW:", show.table(rows, list(rows[0]), "")])
+
+
+def _passage(passage: Any, words: Collection[str]) -> str:
+    if passage is None:
+        return "–"
+    text = " ".join(f"{passage.title} {passage.text}".split())
+    room = max(60, shutil.get_terminal_size().columns - 16 - len(passage.id))
+    return f"{passage.id}  {_marked(text if len(text) <= room else f'{text[: room - 1]}…', words)}"
+
+
+def _marked(text: str, words: Collection[str]) -> str:
+    """The text with its content words underlined, on a terminal; without control characters of its own."""
+    from cdp.services.result_errors import marked
+
+    plain = "".join(character if character.isprintable() else " " for character in text)
+    if not sys.stdout.isatty():
+        return plain
+    return "".join(f"\x1b[4m{piece}\x1b[24m" if underlined else piece for piece, underlined in marked(plain, words))
+
+
+def export(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``results export``."""
+    from cdp.services import result_files
+
+    path = result_files.save(workspace, a.evaluation, a.format, a.out)
+    return say(a, {"path": str(path), "format": a.format}, f"written: {path}")

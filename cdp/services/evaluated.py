@@ -1,0 +1,135 @@
+"""What an evaluation was of: what it retrieved, its queries, their judgments, and the documents that are looked at."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cdp import catalog, evaluation
+from cdp.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.evaluation import beir_files, manifests
+from cdp.evaluation.benchmarks import part, qrels_files
+from cdp.evaluation.runs import read_run
+from cdp.services import kept
+from cdp.workspace import Workspace, read_json_or_none
+
+Judgments = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True)
+class Passage:
+    """A document as it stands in the corpus file; ``fields`` holds every field of its line."""
+
+    id: str
+    title: str
+    text: str
+    fields: dict[str, Any]
+
+
+def find(workspace: Workspace, name: str, evaluations: Sequence[dict[str, Any]] | None = None) -> dict[str, Any]:
+    """The catalogue's row of an evaluation, by its id or the beginning of it. NotFoundError; ConfigError if many.
+
+    ``evaluations`` are the catalogue's rows, read now if left out.
+    """
+    rows = catalog.evaluations(workspace) if evaluations is None else evaluations
+    found = [row for row in rows if row["id"] == name] or [row for row in rows if name and row["id"].startswith(name)]
+    if len(found) > 1:
+        raise ConfigError(f"{name!r} is the beginning of {len(found)} evaluations.", hint="Write more of its id.")
+    if not found:
+        raise NotFoundError("evaluation", name, known=[row["id"] for row in rows], hint="See results list.")
+    return found[0]
+
+
+def record(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
+    """The evaluation's ``results/evaluation.json``. InputError if it has gone."""
+    value = read_json_or_none(workspace.job(row["job_id"]) / "results" / "evaluation.json")
+    if not isinstance(value, dict):
+        raise InputError(f"The result of {row['id']} is no longer there.", hint="Evaluate once more.")
+    return value
+
+
+def retrieved(workspace: Workspace, row: dict[str, Any]) -> dict[str, dict[str, float]]:
+    """{query: {document: score}} that the evaluation retrieved. InputError if it was not kept."""
+    path = run_file(workspace, row)
+    if not path.is_file():
+        raise InputError(f"What {row['id']} retrieved was not kept.", hint="Evaluate once more to have it.")
+    return kept.of_file(path, "run", partial(read_run, path))
+
+
+def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
+    """Where the evaluation's benchmark lies. NotFoundError if it is no longer there."""
+    for name in (row["benchmark"], row["folder"]):
+        try:
+            return evaluation.resolve_benchmark(name, workspace)
+        except CdpError:
+            continue
+    raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmark add FOLDER.")
+
+
+def run_file(workspace: Workspace, row: dict[str, Any]) -> Path:
+    """Where what an evaluation retrieved is kept."""
+    return workspace.job(row["job_id"]) / "results" / "run.parquet"
+
+
+def judgments(workspace: Workspace, row: dict[str, Any], queries: Collection[str]) -> Judgments:
+    """{query: {document: grade}} of the queries that were evaluated, as the file has them.
+
+    InputError if the benchmark was changed since, so that one of them is no longer judged.
+    """
+    where = folder(workspace, row)
+    file = qrels_files(where).get(row["split"])
+    if file is None:
+        raise InputError(f"{row['benchmark']} has no split {row['split']!r} any more.", hint="Evaluate once more.")
+    grades = kept.of_file(file, "grades", lambda: beir_files.read_qrels(file).grades)
+    gone = [query for query in queries if query not in grades]
+    if gone:
+        raise InputError(
+            f"{row['benchmark']} was changed: {len(gone):,} queries of {row['id']} are no longer judged "
+            f"(first: {gone[0]!r}).",
+            hint="Evaluate once more.",
+        )
+    return {query: grades[query] for query in queries}
+
+
+def relevant_from(workspace: Workspace, row: dict[str, Any]) -> int:
+    """The grade from which a document counts as relevant in this benchmark."""
+    return int(manifests.read(folder(workspace, row)).relevant_from)
+
+
+def texts(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
+    """``queries``; empty if the benchmark is no longer there or cannot be read."""
+    try:
+        return queries(workspace, row)
+    except CdpError:
+        return {}
+
+
+def queries(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
+    """{query: text} of the evaluation's benchmark, those of other splits among them."""
+    file = part(folder(workspace, row), "queries")
+    return kept.of_file(
+        file, "texts", lambda: {query: line.text for query, line in beir_files.read_queries(file).items()}
+    )
+
+
+def passages(workspace: Workspace, row: dict[str, Any], wanted: Collection[str]) -> dict[str, Passage]:
+    """The documents of these ids, in one pass over the corpus file; those that it lacks are left out."""
+    file = part(folder(workspace, row), "corpus")
+    asked = frozenset(wanted)
+    return kept.of_file(file, ("passages", asked), lambda: _passages(file, asked))
+
+
+def _passages(file: Path, wanted: frozenset[str]) -> dict[str, Passage]:
+    found: dict[str, Passage] = {}
+    for _, line in beir_files.lines_of(file):
+        fields = json.loads(line) if line else {}
+        identifier = str(fields.get("_id", fields.get("id", "")))
+        if identifier in wanted:
+            found[identifier] = Passage(identifier, str(fields.get("title") or ""), str(fields.get("text", "")), fields)
+            if len(found) == len(wanted):
+                break
+    return found

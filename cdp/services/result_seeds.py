@@ -1,0 +1,80 @@
+"""Runs that differ in nothing but the seed: recognised by their settings, and averaged query by query."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from cdp import jobs
+from cdp.errors import CdpError
+from cdp.evaluation.significance import seed_spread
+from cdp.workspace import Workspace
+
+Families = Mapping[str, tuple[str, ...]]
+
+
+def families(workspace: Workspace, retrievers: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """{retriever: those it differs from in the seed alone, itself among them, by seed}, for trainings made here.
+
+    A training that was run twice with one seed counts once, by its newest run; one without a relative is left out.
+    """
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for retriever in sorted(set(retrievers)):  # ids begin with their time: the newest comes last
+        config = settings_of(workspace, retriever)
+        if config is not None:
+            seed = config.pop("seed", 0)
+            found[repr(sorted(config.items(), key=lambda item: item[0]))][int(seed or 0)] = retriever
+    related = [tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in found.values() if len(by_seed) > 1]
+    return {member: members for members in related for member in members}
+
+
+def settings_of(workspace: Workspace, retriever: str) -> dict[str, Any] | None:
+    """The settings that a retriever was trained with; None if it was not trained here, or nobody can tell."""
+    if not (workspace.jobs / retriever / "spec.json").is_file():
+        return None
+    try:
+        return dict(jobs.load_spec(workspace, retriever).config)
+    except CdpError:
+        return None
+
+
+def averaged(
+    rows: Sequence[dict[str, Any]], scores: Mapping[str, Mapping[str, float]], families: Families, measure: str
+) -> tuple[list[dict[str, Any]], dict[str, Mapping[str, float]]]:
+    """One row per family and place instead of one per run, and the scores of all rows.
+
+    A family goes by the id of its lowest seed. Its score on a query is the mean over its runs; ``seeds`` counts these,
+    ``seed_sd`` is the standard deviation of their means in percent, ``id`` joins their ids by ``+``.
+    """
+    places: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in rows:
+        lead = families.get(row["retriever_id"], (row["retriever_id"],))[0]
+        places[lead, row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]].append(row)
+    means: dict[str, Mapping[str, float]] = {}
+    found = []
+    for (lead, *_), runs in places.items():
+        members = families.get(lead, (lead,))
+        runs.sort(key=lambda row: members.index(row["retriever_id"]) if row["retriever_id"] in members else 0)
+        joined = "+".join(row["id"] for row in runs)
+        of_runs = [scores[row["id"]] for row in runs]
+        means[joined] = {
+            query: sum(one[query] for one in of_runs) / len(of_runs)
+            for query in of_runs[0]
+            if all(query in one for one in of_runs)
+        }
+        by_run = [row[measure] for row in runs]
+        spread = seed_spread([100 * value for value in by_run])[1] if len(runs) > 1 else None
+        name = str(runs[0]["retriever_name"])
+        found.append(
+            {
+                **runs[0],
+                "id": joined,
+                "retriever_id": lead,
+                "retriever_name": f"{name} ({len(members)} seeds)" if len(members) > 1 else name,
+                measure: sum(by_run) / len(by_run),
+                "seeds": len(runs),
+                "seed_sd": spread,
+            }
+        )
+    return found, means

@@ -1,0 +1,88 @@
+"""A comparison as text: the table of a paper, and every difference with its tests, in the forms that others read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import asdict, fields
+from typing import Any
+
+from cdp.evaluation.tables import Table, comparison_table
+from cdp.services import result_means
+from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row
+
+FORMATS = ("table", "csv", "json", "markdown", "latex")
+
+
+def paper_table(found: Comparison) -> Table:
+    """Retrievers by benchmarks with the means of the groups, the best bold, a dagger on significant differences.
+
+    A group's mean says over how many of the group's benchmarks it runs: those of the paper that nobody was evaluated on
+    count as missing.
+    """
+    benchmarks = {row.place: row.benchmark for row in found.rows}
+    groups: dict[str, list[str]] = {}
+    for group, members in result_means.group_members(set(benchmarks.values())).items():
+        places = [place for place, benchmark in benchmarks.items() if benchmark in members]
+        missing = [member for member in members if member not in benchmarks.values()]
+        groups[group] = [*sorted(places), *missing]
+    retrievers = sorted({row.retriever: row.retriever_id != found.baseline_id for row in found.rows}.items(),
+                        key=lambda item: (item[1], item[0]))  # fmt: skip
+    return comparison_table(
+        {(row.retriever, row.place): row.ndcg for row in found.rows},
+        retrievers=[name for name, _ in retrievers],
+        groups=groups,
+        daggers={(row.retriever, row.place) for row in found.rows if row.significant},
+        measure="NDCG@10",
+        notes=notes(found),
+    )
+
+
+def notes(found: Comparison) -> list[str]:
+    """What the daggers mean: the test, the correction, and over how many queries and comparisons."""
+    tested = [row for row in found.rows if row.p_holm is not None]
+    if not tested:
+        return []
+    queries = {row.place: row.n_queries for row in tested}
+    counted = ", ".join(f"{place} {n:,}" for place, n in queries.items())
+    many = f", corrected with Holm for {len(tested)} comparisons" if len(tested) > 1 else ""
+    said = [
+        f"differs from {found.baseline} with p < {SIGNIFICANT:g}: {TESTS[found.test]} over the queries, "
+        f"two-sided{many}. Queries: {counted}."
+    ]
+    averaged = [row for row in found.rows if row.seeds > 1]
+    if averaged:
+        spreads = "; ".join(f"{row.retriever} on {row.place} {spread(row)}" for row in averaged)
+        said.append(
+            "Runs that differ in the seed alone are averaged, query by query; the tests are of the averages. "
+            f"Mean ± standard deviation over seeds: {spreads}."
+        )
+    return said
+
+
+def spread(row: Row) -> str:
+    """``41.20 ± 0.35 (3 seeds)``; the score alone for a single run."""
+    if row.seed_sd is None:
+        return f"{row.ndcg:.2f}"
+    return f"{row.ndcg:.2f} ± {row.seed_sd:.2f} ({row.seeds} seeds)"
+
+
+def to_csv(found: Comparison) -> str:
+    """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
+    out = io.StringIO()
+    writer = csv.DictWriter(out, [f.name for f in fields(Row)], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(asdict(row) for row in found.rows)
+    return out.getvalue()
+
+
+def to_dict(found: Comparison) -> dict[str, Any]:
+    """The comparison without the scores of single queries, with its notes, for JSON."""
+    kept = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in ("scores", "evaluations")}
+    table = paper_table(found)
+    return {**kept, "rows": [asdict(row) for row in found.rows], "notes": list(table.notes)}
+
+
+def write(found: Comparison, form: str) -> str:
+    """The paper's table as ``markdown`` or ``latex``, or every row with its tests as ``csv``."""
+    return to_csv(found) if form == "csv" else paper_table(found).write(form)

@@ -1,0 +1,129 @@
+"""A comparison as the table of a paper, both tests of a difference, and runs that differ in the seed alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import numpy as np
+import pytest
+
+from cdp.cli import text as show
+from cdp.errors import ConfigError
+from cdp.evaluation.significance import holm, paired_test
+from cdp.services import result_means, result_tables, results
+from cdp.workspace import Workspace, write_json
+from tests.services.support import evaluation
+
+CHANCE = np.random.default_rng(0)
+BASE = {f"q{i}": float(v) for i, v in enumerate(CHANCE.random(60))}
+
+
+def shifted(by: float) -> dict[str, float]:
+    return {query: float(np.clip(v + by + CHANCE.normal(0, 0.1), 0, 1)) for query, v in BASE.items()}
+
+
+def seeded(workspace: Workspace, job: str, seed: int, **settings: object) -> str:
+    config = {"query_set": "set", "retriever": "static-minilm", "epochs": 3, **settings, "seed": seed}
+    spec = {"id": job, "kind": "training", "name": job, "created": "", "module": "none", "config": config}
+    write_json(workspace.job(job) / "spec.json", spec)
+    return job
+
+
+def test_daggers_and_notes_name_the_test_the_correction_and_the_queries(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "hotpotqa", BASE)
+    evaluation(workspace, "clear", "hotpotqa", shifted(0.2))
+    evaluation(workspace, "same", "hotpotqa", BASE)
+    table = result_tables.paper_table(results.compare(workspace, "base", test="randomisation"))
+    cells = {name: cells[table.columns.index("hotpotqa")] for name, cells in table.rows}
+    assert {name for name, cell in cells.items() if cell.dagger} == {"clear"}
+    assert list(cells) == ["base", "clear", "same"]
+    (note,) = table.notes
+    assert "paired randomisation test" in note
+    assert "Holm for 2 comparisons" in note
+    assert "hotpotqa 60" in note
+
+
+def test_a_groups_mean_counts_what_nobody_was_evaluated_on(workspace: Workspace) -> None:
+    for retriever in ("base", "other"):
+        evaluation(workspace, retriever, "scifact", BASE)
+        evaluation(workspace, retriever, "mine", BASE)
+    table = result_tables.paper_table(results.compare(workspace, "base"))
+    assert table.columns == ("scifact", "BEIR mean", "mine")
+    assert table.rows[0][1][1].coverage == "1/14"
+
+
+def test_both_tests_the_interval_and_the_effect_stand_in_every_row(workspace: Workspace) -> None:
+    after = shifted(0.05)
+    evaluation(workspace, "base", "bench", BASE)
+    evaluation(workspace, "other", "bench", after)
+    by_t, by_random = (results.compare(workspace, "base", test=test).rows[1] for test in results.TESTS)
+    expected = paired_test([100 * (after[q] - BASE[q]) for q in BASE])
+    assert (by_t.p_t, by_t.p_random, by_t.effect) == (expected.p_t, expected.p_random, expected.effect)
+    assert (by_t.p_holm, by_random.p_holm) == (expected.p_t, expected.p_random)
+    assert (by_t.low, by_t.high) == (expected.low, expected.high)
+    with pytest.raises(ConfigError, match="t, randomisation"):
+        results.compare(workspace, "base", test="sign")
+
+
+def test_every_form_holds_the_same_numbers(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BASE)
+    evaluation(workspace, "other <b>", "bench", shifted(0.1))
+    found = results.compare(workspace, "base")
+    rows = list(csv.DictReader(io.StringIO(result_tables.write(found, "csv"))))
+    assert float(rows[1]["p_random"]) == found.rows[1].p_random
+    value = json.loads(json.dumps(show.plain(result_tables.to_dict(found))))
+    assert value["rows"][1]["difference"] == found.rows[1].difference
+    assert "scores" not in value
+    assert "other &lt;b&gt;" in result_tables.write(found, "markdown")
+    assert r"\begin{tabular}" in result_tables.write(found, "latex")
+
+
+def test_runs_that_differ_in_the_seed_alone_are_averaged(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BASE)
+    runs = [shifted(0.1) for _ in range(3)]
+    for i, scores in enumerate(runs):
+        evaluation(workspace, seeded(workspace, f"training-{i}", i), "bench", scores, kind="job", name="mine")
+    other = seeded(workspace, "training-9", 7, epochs=5)
+    evaluation(workspace, other, "bench", BASE, kind="job", name="longer")
+    apart = results.compare(workspace, "base")
+    assert sorted(apart.families.values()) == [3, 3, 3]
+    found = results.compare(workspace, "base", over_seeds=True)
+    rows = {row.retriever: row for row in found.rows}
+    assert set(rows) == {"base", "longer", "mine (3 seeds)"}
+    row = rows["mine (3 seeds)"]
+    means = [100 * float(np.mean(list(scores.values()))) for scores in runs]
+    assert row.seeds == 3
+    assert row.ndcg == pytest.approx(np.mean(means))
+    assert row.seed_sd == pytest.approx(np.std(means, ddof=1))
+    averaged = [100 * (np.mean([scores[q] for scores in runs]) - BASE[q]) for q in BASE]
+    assert row.p_t == pytest.approx(paired_test(averaged).p_t)
+    assert rows["longer"].seed_sd is None
+    assert "± " in result_tables.notes(found)[1]
+    assert "seed" not in found.settings
+
+
+def test_one_named_run_brings_its_seeds(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BASE)
+    for i in range(2):
+        evaluation(workspace, seeded(workspace, f"training-{i}", i), "bench", shifted(0.1), kind="job", name="mine")
+    found = results.compare(workspace, "base", ["training-1"], over_seeds=True)
+    assert [row.seeds for row in found.rows] == [1, 2]
+
+
+def test_the_shared_benchmarks_leave_no_gaps(workspace: Workspace) -> None:
+    for name in ("one", "two"):
+        evaluation(workspace, "base", name, BASE)
+    evaluation(workspace, "other", "two", BASE)
+    found = result_means.shared(results.compare(workspace, "base"))
+    assert {row.benchmark for row in found.rows} == {"two"}
+    assert found.coverage == {"base": 1, "other": 1}
+
+
+def test_correction_is_for_all_differences(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BASE)
+    for name, by in (("a", 0.01), ("b", 0.03), ("c", 0.0)):
+        evaluation(workspace, name, "bench", shifted(by))
+    rows = results.compare(workspace, "base", test="randomisation").rows[1:]
+    assert [row.p_holm for row in rows] == pytest.approx(holm([row.p_random for row in rows if row.p_random]))
