@@ -130,8 +130,12 @@ def _convert(
     counts = write_layout(
         converted, contents, entry.split, expected=entry.documents or 0, progress=progress, should_stop=should_stop
     )
-    if progress is not None:
-        progress("checking", 0, 0)
+
+    def checked(n: int) -> None:
+        if progress is not None:
+            progress("checking", n, counts.documents)
+
+    checked(0)
     files = [
         {"role": role, "file": path.name, "bytes": path.stat().st_size, "sha256": sha256_file(path)}
         for role, paths in source.files.items()
@@ -147,7 +151,7 @@ def _convert(
         created=now(),
     )
     manifests.write(converted, manifest)
-    info = library.survey(converted, allow_unknown=False)
+    info = library.survey(converted, allow_unknown=False, progress=checked)
     os.rename(converted, target)
     info = replace(info, name=target.name, folder=str(target), bytes=folder_size(target))
     library.keep(info, target, workspace)

@@ -20,7 +20,7 @@ from cdp.worker import Job, run
 WAIT_S = 300.0
 """The hub, or a large file's hash, may keep us waiting this long without a heartbeat."""
 
-UNITS = {"downloading": "bytes", "writing documents": "documents"}
+UNITS = {"downloading": "bytes", "writing documents": "documents", "checking": "documents"}
 
 
 def main(job: Job) -> None:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from cdp.evaluation.benchmarks import (
 from cdp.workspace import Workspace, checked_name, folder_size, new_id, read_json_or_none, slug, write_json
 
 _SCHEMA = 2
+_REPORT_EVERY = 20_000
 UNPACKED_LIMIT = 64 * 2**30
 """A zip that says it unpacks to more than 64 GB is refused."""
 
@@ -98,8 +99,11 @@ def _kept(folder: Path, workspace: Workspace) -> Path:
     return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
 
 
-def survey(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
-    """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it."""
+def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] | None = None) -> BenchmarkInfo:
+    """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it.
+
+    ``progress`` is called with the documents read so far, now and then.
+    """
     files, manifest = qrels_files(folder), manifests.read(folder)
     queries = read_queries(part(folder, "queries"))
     judgments = {split: read_qrels(path) for split, path in files.items()}
@@ -111,6 +115,8 @@ def survey(folder: Path, *, allow_unknown: bool) -> BenchmarkInfo:
         text = document.content
         content.add(document.id, text)
         n, characters = n + 1, characters + len(text)
+        if progress is not None and n % _REPORT_EVERY == 0:
+            progress(n)
         if document.id in wanted:
             known.add(document.id)
     judged, relevant = {}, {}

@@ -52,7 +52,6 @@ def table(known: Sequence[Known]) -> None:
         columns,
         alt="The benchmarks that are known by name, with their sizes and licences",
         config={
-            "Benchmark": st.column_config.TextColumn(width=200),
             "CW": st.column_config.NumberColumn(format="%.2f", help=md(frame.definition("cw"))),
             "Text": st.column_config.TextColumn(help="About how large the documents' texts are."),
             "Documents": st.column_config.NumberColumn(format="localized"),

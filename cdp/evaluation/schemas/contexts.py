@@ -2,7 +2,7 @@
 
 ::
 
-    any file whose name says hop_1 … hop_4 (csv, json, jsonl, Parquet)      book, context, question, answer
+    any file or folder called hop_1 … hop_4 (csv, json, jsonl, Parquet)      book, context, question, answer
 
 The passage is the document to find; equal passages are one document. Ids are ``<book>#<n>``, so that a passage of the
 right book can be told from one of another book. The question's hops are the first part of its id: ``hop_2-17``.
@@ -27,7 +27,10 @@ ENDINGS = ("parquet", "jsonl", "json", "csv")
 
 def parts(entry: Entry) -> list[Part]:
     """One or more files for each number of hops."""
-    return [Part(hop, entry.repos[0], tuple(f"**/{hop}*.{ending}" for ending in ENDINGS)) for hop in HOPS]
+    return [
+        Part(hop, entry.repos[0], tuple(f"**/{hop}{rest}.{ending}" for rest in ("*", "/*") for ending in ENDINGS))
+        for hop in HOPS
+    ]
 
 
 def read(entry: Entry, files: Files) -> Contents:
