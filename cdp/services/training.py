@@ -95,7 +95,8 @@ def retrievers(workspace: Workspace) -> list[RetrieverChoice]:
 
 def defaults(workspace: Workspace, retriever: str) -> dict[str, Default]:
     """What the settings left empty become for this retriever, each with its reason."""
-    return dict(resolve(retriever, workspace).defaults)
+    preset = PRESETS.get(retriever)  # known, wherever its weights are
+    return dict(preset.defaults if preset else resolve(retriever, workspace).defaults)
 
 
 def in_order(known: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
@@ -220,15 +221,14 @@ def submit(
     workspace: Workspace, config: TrainingConfig, query_set: QuerySet, links: Mapping[str, Any] | None = None
 ) -> str:
     """Submit one training that has been checked; the job's id. ``links`` say what it belongs to."""
-    device = devices.request(config.gpus, ids=config.gpu_ids)
     return jobs.submit(
         workspace,
         kind="training",
         name=config.name or label(workspace, config),
         module=WORKER,
         config={**config.to_dict(), "query_set": query_set.id},
-        launcher="accelerate" if device.count > 1 else "python",
-        device=device,
+        launcher="accelerate",
+        device=devices.request(config.gpus, ids=config.gpu_ids),
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_set.content_hash,

@@ -66,6 +66,15 @@ def test_each_default_of_a_preset_tells_its_reason_on_hover(open_page: Open, fil
         assert words in at.number_input(key=f"train_{name}").help.replace("\\", "")
 
 
+def test_a_preset_whose_weights_cannot_be_had_here_still_shows_its_settings(
+    open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    at = open_page("launch", retriever="contriever")
+    assert at.number_input(key="train_learning_rate").proto.placeholder == "2e-06"
+    assert any("contriever is not on this machine" in e.proto.title for e in at.error)
+
+
 def test_reasoned_queries_and_a_file_of_weights_are_asked_for_where_they_are_needed(
     open_page: Open, filled: Workspace
 ) -> None:

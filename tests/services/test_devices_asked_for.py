@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs
-from cdp.config import EvaluationConfig
+from cdp.config import EvaluationConfig, TrainingConfig
 from cdp.errors import ConfigError
-from cdp.services import demo, devices, evaluation
+from cdp.services import demo, devices, evaluation, queries, training
 from cdp.workspace import Workspace
 
 SMI = """#!/bin/sh
@@ -73,3 +73,17 @@ def test_an_evaluation_takes_one_gpu_or_those_asked_for(
     spec = jobs.load_spec(workspace, job_id)
     assert (spec.launcher, spec.device.count) == (launcher, count)
     jobs.wait(workspace, job_id)
+
+
+@pytest.mark.usefixtures("two_gpus")
+@pytest.mark.parametrize(("gpus", "count"), [(0, 0), (1, 1), (None, 2)])
+def test_a_training_starts_through_accelerate_on_whatever_it_runs(
+    workspace: Workspace, gpus: int | None, count: int
+) -> None:
+    demo.load(workspace)
+    query_set = queries.every(workspace)[0].id
+    started = training.start(workspace, TrainingConfig(query_set=query_set, retriever="static-minilm", gpus=gpus))
+    jobs.stop(workspace, started.job_id, at_once=True)
+    spec = jobs.load_spec(workspace, started.job_id)
+    assert (spec.launcher, spec.device.count) == ("accelerate", count)
+    jobs.wait(workspace, started.job_id)
