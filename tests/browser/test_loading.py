@@ -41,7 +41,7 @@ def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
 
     tab = look(serve(workspace=workspace)).open(f"quality_diversity?sets={large.id}")
     tab.see("being measured").see("It goes on if you leave this page")
-    assert tab.page.get_by_test_id("stMain").get_by_role("progressbar").count() >= 1
+    expect(tab.page.get_by_test_id("stMain").get_by_role("progressbar").first).to_be_visible()
     tab.shot("quality_diversity-measuring")
     tab.see("Content words per query", seconds=90)
     expect(tab.page.get_by_test_id("stMain").get_by_text("being measured")).to_have_count(0)
