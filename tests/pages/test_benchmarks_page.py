@@ -35,6 +35,7 @@ def test_a_link_opens_a_benchmark_with_its_size_and_licence(open_page: Open, wor
     assert at.button(key="download_nq_start").label == "Download"
 
 
+@pytest.mark.slow
 def test_a_download_becomes_a_job(open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     at = open_page("benchmarks", entry="scifact")
@@ -46,6 +47,7 @@ def test_a_download_becomes_a_job(open_page: Open, workspace: Workspace, monkeyp
     assert jobs.wait(workspace, job.id).failure["kind"] == "network"  # type: ignore[index]
 
 
+@pytest.mark.slow
 def test_a_whole_group_is_brought_by_one_press(
     open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
