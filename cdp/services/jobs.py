@@ -11,6 +11,7 @@ from cdp import catalog
 from cdp import jobs as room
 from cdp.errors import ConfigError
 from cdp.jobs import JobView
+from cdp.metrics import MEASURES
 from cdp.services import access, live_metrics
 from cdp.services.live_metrics import Curve
 from cdp.workspace import Workspace, folder_size, read_json_or_none
@@ -81,7 +82,16 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "n_queries": result["benchmark"]["n_queries"],
             "seconds": result["seconds"],
         }
-    return {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
+    found = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
+    if isinstance(found.get("measures"), list):
+        found["measures"] = [{"title": _title(value), **value} for value in found["measures"]]
+    return found
+
+
+def _title(measure: dict[str, Any]) -> str:
+    """The name of a Q-D metric as every table shows it."""
+    known = MEASURES.get(measure.get("name", ""))
+    return known.title if known else str(measure.get("name", ""))
 
 
 @access.writes

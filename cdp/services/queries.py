@@ -15,7 +15,7 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.metrics import self_bleu
-from cdp.services import access, corpora, devices, metrics, synthesis
+from cdp.services import access, corpora, devices, metrics, preview_words, synthesis
 from cdp.synthesis import preview as room
 from cdp.synthesis import query_sets
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
@@ -102,10 +102,16 @@ def preview(
     ask = room.previews_in_process if room.needs_process(config, methods) else room.previews
     price = load_price(config.model_name, price_file(workspace)) if generator == "openai" else None
     shown = ask(workspace, config, methods, document.id, api_key=api_key)
-    return {name: _described(name, found, corpora.cw_language(manifest), price) for name, found in shown.items()}
+    language = corpora.cw_language(manifest)
+    described = {}
+    for name, found in shown.items():
+        template = name if generator == "template" and not found.sources else ""
+        said = preview_words.problems(found.problems, queries=len(found.queries), template=template, document=document)
+        described[name] = _described(name, found, language, price, said)
+    return described
 
 
-def _described(name: str, shown: room.Shown, language: str, price: Price | None) -> Preview:
+def _described(name: str, shown: room.Shown, language: str, price: Price | None, problems: list[str]) -> Preview:
     """What came out, with what can be told of it at once."""
     queries = shown.queries
     return Preview(
@@ -113,7 +119,7 @@ def _described(name: str, shown: room.Shown, language: str, price: Price | None)
         queries=queries,
         cw=count_content_words(queries, language).tolist() if queries else [],
         self_bleu=self_bleu(queries) if len(queries) > 1 else None,
-        problems=[f"{kind.replace('_', ' ')}: {n}" for kind, n in shown.problems.items()],
+        problems=problems,
         usage=shown.usage,
         prompt=shown.prompt,
         formats=[query_format(query) for query in queries],

@@ -224,7 +224,9 @@ def cost_table(report: StudyReport) -> str:
 
 def settings_table(report: StudyReport) -> str:
     """The plan as it was run."""
-    unused = () if report.config.items("methods") else ("corpus", "generator", "model", "base_url")
+    written = bool(report.config.items("methods"))
+    asked = written and report.config.generator in ("openai", "transformers")
+    unused = (*(() if written else ("corpus", "generator")), *(() if asked else ("model", "base_url")))
     rows = [
         [name, str(value)]
         for name, value in report.config.to_dict().items()

@@ -22,6 +22,7 @@ LONGEST_PASSAGE = 2000
 
 _THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _THINK_CLOSE = re.compile(r"^.*</(?:think|thinking|thought|reasoning)\s*>", re.IGNORECASE | re.DOTALL)
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 _FENCE = re.compile(r"^\s*(?:```|~~~)\s*[\w+-]*\s*$")
 _DECORATION = r"[*_`#>\s]*"
 _NUMBER = re.compile(
@@ -169,8 +170,8 @@ def strip_thinking(text: str) -> str:
 
 
 def clean(query: str) -> str:
-    """One query without the marks around it: bold, quotes, a format label, surplus white space."""
-    query = " ".join(query.split()).strip()
+    """One query without the marks around it: bold, quotes, a format label, surplus white space, control characters."""
+    query = " ".join(_CONTROL.sub(" ", query).split())
     before = None
     while query != before:
         before = query

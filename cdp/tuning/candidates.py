@@ -39,6 +39,11 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> lis
             raise ConfigError(
                 f"The method {candidate.name} rewrites existing queries, so it is no candidate.", hint="Leave it out."
             )
+    if config.generator == "template" and len(names) > 1 and not {*names} <= {"diverse", "paraphrase"}:
+        raise ConfigError(
+            "The generator template reads no prompts: of other methods than paraphrase it writes the same queries.",
+            hint="Try diverse and paraphrase, or choose a generator that asks a language model.",
+        )
     if prompts and not make_generator(config.synthesis(OWN, next(iter(prompts.values())))).is_llm:
         raise ConfigError(
             f"The generator {config.generator} reads no prompts, so yours cannot be tried with it.",

@@ -157,3 +157,9 @@ def test_no_text_breaks_the_parser(text: str, m: int) -> None:
     assert len(parsed.queries) <= m
     assert len(parsed.queries) + parsed.problems.get("too_few", 0) == m
     assert all(query.strip() for query in parsed.queries)
+
+
+def test_control_characters_do_not_reach_a_query() -> None:
+    """They would change what a terminal shows, and a NUL ends a text for many a program."""
+    parsed = parse("1. What\x00 is\x1b[31m it?\n2. Why\x07 so?", 2)
+    assert parsed.queries == ("What is [31m it?", "Why so?")

@@ -51,6 +51,9 @@ SCHEMA = {
 _SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "structured output")
 """What an endpoint that takes no schema speaks of when it refuses one."""
 
+SLOWER = "Lower concurrency, raise retries, or resume the job later."
+NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
+
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 30.0
 LONGEST_RETRY_AFTER_S = 600.0
@@ -141,12 +144,12 @@ class OpenAIGenerator:
         try:
             completion = response.parse()
         except ValueError as error:
-            raise RequestError(f"The answer is not JSON ({error}).", exhausted=True) from None
+            raise RequestError(
+                f"The answer of {self.base_url} is not JSON ({error}).", hint=NOT_CHAT, exhausted=True
+            ) from None
         choices = getattr(completion, "choices", None)
         if not choices:
-            raise RequestError(
-                "The endpoint answered without a choice to read.", hint="Is this a chat endpoint?", exhausted=True
-            )
+            raise RequestError(f"{self.base_url} answered without a choice to read.", hint=NOT_CHAT, exhausted=True)
         used = completion.usage
         usage = Usage(used.prompt_tokens, used.completion_tokens, 1) if used else Usage(requests=1)
         return Answer(
@@ -169,15 +172,23 @@ class OpenAIGenerator:
                 ) from None
             if tries_left <= 0:
                 raise RequestError(
-                    f"No answer within {self._config.timeout:g} s, {requests} times in a row.", exhausted=True
+                    f"{self.base_url} gave no answer within {self._config.timeout:g} s"
+                    + (f", {requests} times in a row." if requests > 1 else "."),
+                    hint="Raise timeout, or lower concurrency if the endpoint is overloaded.",
+                    exhausted=True,
                 ) from None
             return self._backoff(requests)
         if not isinstance(error, api.APIStatusError):
             raise RequestError(f"The answer could not be read: {self._said(error)}.", exhausted=True) from None
         status = error.status_code
-        if status in (401, 403):
+        if status == 401:  # its words often hold part of the key
             raise RefusedError(
-                f"{self.base_url} refused the API key ({status}).", hint="Check the key and what it may be used for."
+                f"{self.base_url} refused the API key (401).", hint="Check the key and what it may be used for."
+            ) from None
+        if status == 403:
+            raise RefusedError(
+                f"{self.base_url} refused access (403: {self._said(error)}).",
+                hint="Check what the key may be used for.",
             ) from None
         if status == 404:
             raise RefusedError(
@@ -192,7 +203,10 @@ class OpenAIGenerator:
             raise RequestError(f"The endpoint refused the request ({status}: {self._said(error)}).") from None
         if tries_left <= 0:
             raise RequestError(
-                f"Still failing after {requests} tries ({status}: {self._said(error)}).", exhausted=True
+                f"{self.base_url} is still failing after {requests} {'try' if requests == 1 else 'tries'} "
+                f"({status}: {self._said(error)}).",
+                hint=SLOWER if status == 429 else "Try again later; what is done stays done.",
+                exhausted=True,
             ) from None
         wait = retry_after(error.response.headers)
         if wait is None:

@@ -1,0 +1,56 @@
+"""What a preview says beside its queries: why there are fewer, and what the template generator cannot do."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp.config import PromptTuningConfig
+from cdp.errors import ConfigError
+from cdp.services import corpora, preview_words, queries
+from cdp.services.queries import Preview
+from cdp.tuning import candidates_of
+from cdp.workspace import Workspace
+
+ROWS = {
+    "english": "A lock lifts boats between two levels of a canal. Water flows in from the upper side.",
+    "chinese": "长城是中国古代的军事防御工程。明朝是最后一个大修长城的朝代。",
+    "none": "🚀🌕 !!!",
+}
+
+
+@pytest.fixture
+def corpus(workspace: Workspace, tmp_path: Path) -> str:
+    file = tmp_path / "mixed.jsonl"
+    file.write_text("".join(json.dumps({"_id": k, "text": v}) + "\n" for k, v in ROWS.items()), encoding="utf-8")
+    return corpora.add(workspace, file).corpus.id
+
+
+def preview(workspace: Workspace, corpus: str, document: str, method: str) -> Preview:
+    return queries.preview(workspace, corpus, document, methods=[method], per_doc=3)[method]
+
+
+def test_the_template_generators_limits_are_said(workspace: Workspace, corpus: str) -> None:
+    assert preview(workspace, corpus, "english", "diverse").problems == []
+    sap = preview(workspace, corpus, "english", "sap")
+    assert sap.problems == [preview_words.IGNORES_PROMPT]
+    assert sap.queries == preview(workspace, corpus, "english", "diverse").queries
+    assert preview_words.NOT_ENGLISH in preview(workspace, corpus, "chinese", "paraphrase").problems
+    nothing = preview(workspace, corpus, "none", "diverse")
+    assert nothing.queries == []
+    assert nothing.problems == [preview_words.NO_WORDS]
+
+
+def test_problems_are_said_in_words() -> None:
+    assert preview_words.problem("too_few", 1) == "1 query fewer than asked for"
+    assert preview_words.problem("duplicate", 2) == "2 queries repeated others and were left out"
+    assert preview_words.problem("something_new", 3) == "something new: 3"
+
+
+@pytest.mark.parametrize("methods", ["diverse,sap", "sap,drama", "diverse,paraphrase,inpars_gbq"])
+def test_prompts_are_not_compared_where_none_is_read(methods: str) -> None:
+    config = PromptTuningConfig.from_dict({"corpus": "c", "methods": methods, "generator": "template"})
+    with pytest.raises(ConfigError, match="writes the same queries"):
+        candidates_of(config, {})
