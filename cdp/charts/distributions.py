@@ -18,8 +18,9 @@ def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str
     """Documents by length. ``edges`` has one value more than ``counts``; a bar ends below its right edge."""
     chart = figure(x=f"length of a document ({unit})", y="documents", height=260, legend=False)
     widths = np.diff(np.asarray(edges, dtype=float))
-    middles = np.asarray(edges[:-1], dtype=float) + widths / 2
-    spans = [_span(low, high, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+    whole = all(float(edge).is_integer() for edge in edges)
+    middles = np.asarray(edges[:-1], dtype=float) + (widths - whole) / 2  # of 3 to 5 words the middle is 4
+    spans = [_span(low, high - whole, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
     chart.add_bar(
         x=middles,
         y=list(counts),
@@ -30,10 +31,9 @@ def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str
     return chart
 
 
-def _span(low: float, high: float, n: int, unit: str) -> str:
+def _span(first: float, last: float, n: int, unit: str) -> str:
     """``3 to 5 words: 12 documents``; edges that are no whole numbers, of a corpus from before, are rounded."""
-    last = high - 1 if float(low).is_integer() and float(high).is_integer() else high
-    lengths = f"{low:,.0f}" if last <= low else f"{low:,.0f} to {last:,.0f}"
+    lengths = f"{first:,.0f}" if last <= first else f"{first:,.0f} to {last:,.0f}"
     return f"{lengths} {unit}: {n:,} {'document' if n == 1 else 'documents'}"
 
 

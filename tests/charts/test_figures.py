@@ -27,6 +27,7 @@ def test_cumulative_share_ends_at_all_queries() -> None:
 def test_length_histogram_keeps_every_document() -> None:
     bars = distributions.length_histogram([0, 10, 50, 51], [3, 2, 1]).data[0]
     assert sum(bars.y) == 6
+    assert list(bars.x) == [4.5, 29.5, 50.0]
     assert list(bars.customdata) == ["0 to 9 words: 3 documents", "10 to 49 words: 2 documents", "50 words: 1 document"]
 
 
