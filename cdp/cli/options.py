@@ -182,6 +182,11 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--encoding", {"default": "utf-8", "help": "the text encoding, if it is not UTF-8"}),
             ],
         ),
+        "queries show": (
+            "synthesis.shown",
+            "one query set: where it is from, its first queries, and what is missing and why",
+            [one_id],
+        ),
         "queries delete": ("queries_delete", "remove a query set; what was trained on it stays", [one_id]),
         "queries list": (
             "queries_list",

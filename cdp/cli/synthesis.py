@@ -13,6 +13,8 @@ from cdp.errors import ConfigError
 from cdp.workspace import Workspace
 
 SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
+EXAMPLES = 3
+"""Documents whose queries ``queries show`` prints."""
 
 
 def config_of(a: argparse.Namespace) -> SynthesisConfig:
@@ -45,6 +47,21 @@ def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     if found.seconds is not None:
         lines.append(f"time: about {duration(found.seconds)} at concurrency {config.concurrency}")
     return say(a, found, "\n".join(lines))
+
+
+def shown(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries show``: one query set, with what it lacks."""
+    from cdp.services import queries
+
+    found = queries.show(workspace, a.id)
+    failed = queries.failures(workspace, found.id)
+    examples = queries.page(workspace, found.id, 0, EXAMPLES)
+    value = {
+        **show.plain(found),
+        "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
+        "failures": failed,
+    }
+    return say(a, value, show.query_set(found, failed, examples))
 
 
 def prices(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from cdp.errors import SHOWN_PROBLEMS
 from cdp.services import job_words
 
 LONGEST_CELL = 60
@@ -74,17 +75,28 @@ def corpus(manifest: Any, *, existed: bool = False, query_set: str | None = None
     words = manifest.words
     languages = ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items())
     lines = [
-        f"{manifest.id}: {manifest.n_documents:,} documents" + (" (it was there already)" if existed else ""),
+        f"{manifest.id}: {many(manifest.n_documents, 'document')}" + (" (it was there already)" if existed else ""),
         f"words per document: median {words.median:.0f}, from {words.min} to {words.max}",
         f"languages: {languages}",
     ]
     lines += [f"note: {note}" for note in manifest.notes]
     if manifest.n_rejected:
         lines.append(f"rejected rows: {manifest.n_rejected:,}")
-        lines += [f"  {place(row)}: {row.kind}: {row.reason}" for row in manifest.rejected[:10]]
+        shown = manifest.rejected[:SHOWN_PROBLEMS]
+        lines += [f"  {place(row)}: {row.kind}: {row.reason}" for row in shown]
+        lines += _rest(manifest.n_rejected - len(shown))
     if query_set:
         lines.append(f"query set: {query_set}")
     return "\n".join(lines)
+
+
+def many(n: int, one: str, more: str = "") -> str:
+    """``1 document``, ``2 documents``."""
+    return f"{n:,} {one if n == 1 else more or one + 's'}"
+
+
+def _rest(n: int) -> list[str]:
+    return [f"  and {n:,} more"] if n > 0 else []
 
 
 def place(row: Any) -> str:
@@ -95,12 +107,32 @@ def place(row: Any) -> str:
 def imported(found: Any) -> str:
     """An imported query set and the rows that were rejected."""
     q = found.query_set
-    queries = "query" if q.n_queries == 1 else "queries"
-    documents = "document" if q.n_documents == 1 else "documents"
-    lines = [f"{q.id}: {q.n_queries:,} {queries} for {q.n_documents:,} {documents}"]
+    lines = [f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')}"]
     if found.n_rejected:
         lines.append(f"rejected rows: {found.n_rejected:,}")
-        lines += [f"  {reason}" for reason in found.rejected[:10]]
+        lines += [f"  {reason}" for reason in found.rejected]
+        lines += _rest(found.n_rejected - len(found.rejected))
+    return "\n".join(lines)
+
+
+def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]]) -> str:
+    """A query set: where it comes from, what it holds, what is missing and why, and its first queries."""
+    q = found
+    how = ", ".join(part for part in (q.method, q.generator, q.model if q.model != q.generator else "") if part)
+    state = "complete" if q.complete else "not complete: resume its job"
+    lines = [
+        f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')} of {q.corpus_id}",
+        f"{q.kind}, {how}; Q/Doc {q.per_doc}; {state}",
+        *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
+    ]
+    if failed.n:
+        lines.append(f"without queries or with too few, or rejected: {failed.n:,}")
+        lines += [
+            f"  {line.get('document_id') or 'line ' + str(line.get('line'))}: {line['reason']}" for line in failed.first
+        ]
+        lines += _rest(failed.n - len(failed.first))
+    for document_id, queries in examples:
+        lines += ["", document_id, *(f"{i:3}. {query}" for i, query in enumerate(queries, 1))]
     return "\n".join(lines)
 
 
@@ -140,7 +172,8 @@ def cw_profile(found: Any, language: Any, effect: Any) -> str:
     """A CW distribution: its numbers, how words were counted, a bar per value, and what question words change."""
     p = found.profile
     lines = [
-        f"{found.name}: {p.n:,} queries, mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
+        f"{found.name}: {many(p.n, 'query', 'queries')}, "
+        f"mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
         f"counted as {language.name}: {language.tokenizer}; stopwords: {found.stopwords}",
@@ -172,7 +205,7 @@ def recommendation(name: str, r: Any) -> str:
         r.suggestion.text,
         r.weighting.text,
         "",
-        f"{name}: {r.n_queries:,} queries, mean CW {r.mean_cw:.2f} "
+        f"{name}: {many(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
     ]
     if r.expected:

@@ -13,7 +13,7 @@ from cdp import corpus as corpus_room
 from cdp import jobs
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
-from cdp.errors import CdpError, ConfigError
+from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.metrics import self_bleu
 from cdp.services import access, corpora, devices, metrics, preview_words, synthesis
 from cdp.synthesis import preview as room
@@ -197,6 +197,23 @@ def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
 def show(workspace: Workspace, query_set: str) -> QuerySet:
     """The query set of that id, name or unique beginning."""
     return query_sets.resolve_query_set(workspace, query_set)
+
+
+@dataclass(frozen=True)
+class Failures:
+    """What a query set lacks: how many documents without queries or with too few (of an import: rejected rows), and
+    the first 20 of them, each with its ``reason`` and, where an LLM was asked, its ``raw`` answers."""
+
+    n: int
+    first: list[dict[str, Any]]
+
+
+def failures(workspace: Workspace, query_set: str) -> Failures:
+    """What went wrong for a query set; NotFoundError if there is no such set."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    lines = query_sets.iter_failures(workspace, found.id)
+    first = list(islice(lines, SHOWN_PROBLEMS))
+    return Failures(len(first) + sum(1 for _ in lines), first)
 
 
 def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20) -> list[tuple[str, list[str]]]:

@@ -10,6 +10,7 @@ import pytest
 from cdp import cli
 from cdp.services import demo, queries, synthesis
 from cdp.workspace import Workspace
+from tests.cli.support import answer, refusal, run
 
 
 @pytest.fixture(autouse=True)
@@ -139,3 +140,29 @@ def test_rows_of_the_papers_tables_are_all_there() -> None:
         "diverse", "paraphrase", "inpars_gbq", "sap", "drama", "dragon_s_paper", "dragon_s_faithful", "reasoning",
         "supervised", "pretrained",
     }  # fmt: skip
+
+
+def test_a_query_set_is_shown_with_what_it_lacks(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [{"_id": f"d{i}", "text": "🚀" if i % 2 else f"Lock {i} lifts boats in a canal."} for i in range(50)]
+    file = tmp_path / "half.jsonl"
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    run("corpus", "add", str(file))
+    made = answer("queries", "generate", "--corpus", "half", "--per-doc", "2", "--wait")["query_set"]
+    shown = answer("queries", "show", made)
+    assert (shown["id"], shown["failures"]["n"], len(shown["failures"]["first"])) == (made, 25, 20)
+    assert [example["document_id"] for example in shown["examples"]] == ["d0", "d2", "d4"]
+    text = run("queries", "show", made).stdout
+    assert "50 queries for 25 documents of half-" in text
+    assert "  d1: The document holds no words to build a query from." in text
+    assert "  and 5 more" in text
+    assert "No query set is called" in refusal("queries", "show", "nothing")
+
+
+def test_one_is_not_many_and_the_rest_is_counted(workspace: Workspace, tmp_path: Path) -> None:
+    file = tmp_path / "one.jsonl"
+    file.write_text('{"_id": "1", "text": "Salt."}\n' + "broken\n" * 25, encoding="utf-8")
+    text = run("corpus", "add", str(file)).stdout
+    assert ": 1 document\n" in text
+    assert "rejected rows: 25\n" in text
+    assert text.count("broken JSON") == 20
+    assert "  and 5 more\n" in text
