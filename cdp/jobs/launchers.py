@@ -12,6 +12,10 @@ from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec
 from cdp.workspace import REPOSITORY, write_bytes
 
+SPINS = "10000"
+"""How often a thread that waits for its fellows looks before it sleeps (``GOMP_SPINCOUNT``). With OpenMP's own 300,000,
+two trainings at once on two cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast."""
+
 
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     """The command line that runs the job's module on the granted devices."""
@@ -62,6 +66,7 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
         TOKENIZERS_PARALLELISM=values.get("TOKENIZERS_PARALLELISM", "false"),
         CDP_STOP_GRACE_S=f"{spec.grace_s:g}",
     )
+    values.setdefault("GOMP_SPINCOUNT", SPINS)
     if on_cpu:
         values["ACCELERATE_USE_CPU"] = "true"
     return values

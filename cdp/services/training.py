@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError, ModelError
-from cdp.jobs.launchers import python_path
+from cdp.jobs.launchers import SPINS, python_path
 from cdp.services import access, commands, devices, evaluation, kept
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
@@ -185,6 +185,7 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     whole = plan(workspace, config)
     values = TrainingConfig.from_dict({**config.to_dict(), "query_set": whole.query_set.id})
     environment = {
+        "GOMP_SPINCOUNT": SPINS,
         **os.environ,
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),

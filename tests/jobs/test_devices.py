@@ -9,7 +9,7 @@ import pytest
 
 from cdp.errors import ConfigError
 from cdp.jobs.devices import DeviceRequest, list_gpus
-from cdp.jobs.launchers import command, environment
+from cdp.jobs.launchers import SPINS, command, environment
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec
 
@@ -83,5 +83,8 @@ def test_the_worker_sees_its_devices_only() -> None:
     gpu = environment(spec("python", DeviceRequest.gpus(1)), ("GPU-b",), 3, {"A": "1", "CUDA_VISIBLE_DEVICES": "0"})
     assert (gpu["CUDA_VISIBLE_DEVICES"], gpu["CDP_ATTEMPT"], gpu["A"]) == ("GPU-b", "3", "1")
     cpu = environment(spec("python", DeviceRequest.cpu()), (CPU,), 1, {})
+    assert cpu["GOMP_SPINCOUNT"] == SPINS, "threads that wait leave the processor to other jobs"
+    own = environment(spec("python", DeviceRequest.cpu()), (CPU,), 1, {"GOMP_SPINCOUNT": "7"})
+    assert own["GOMP_SPINCOUNT"] == "7"
     assert cpu["CUDA_VISIBLE_DEVICES"] == ""
     assert "ACCELERATE_USE_CPU" not in gpu
