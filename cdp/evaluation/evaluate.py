@@ -106,6 +106,7 @@ def evaluate_model(
             "judged_without_results": absent,
             "excluded_pairs": sum(map(len, benchmark.excluded.values())),
             "embeddings_reused": reused,
+            "query_embeddings_reused": queries.reused,
         },
         seconds={name: round(value, 3) for name, value in seconds.items()},
         settings={

@@ -15,7 +15,7 @@ from cdp.config import EvaluationConfig
 from cdp.errors import ConfigError
 from cdp.evaluation import bm25
 from cdp.evaluation.benchmarks import Benchmark, load_benchmark
-from cdp.evaluation.encode import EmbeddingStore, Encoded, Share, Stopped, cast, precision_for
+from cdp.evaluation.encode import HALF_PRECISION, EmbeddingStore, Encoded, Share, Stopped, cast, precision_for
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
 from cdp.evaluation.library import resolve_benchmark
 from cdp.evaluation.runs import write_run
@@ -146,7 +146,7 @@ def record(
             **{name: values.tolist() for name, values in result.per_query.items()},
         },
         "counts": result.counts,
-        "warnings": list(benchmark.warnings),
+        "warnings": [*benchmark.warnings, *([HALF_PRECISION] if result.settings.get("precision") == "fp16" else [])],
         "seconds": round(seconds, 3),
         "seconds_by_phase": result.seconds,
         "created": now(),

@@ -64,7 +64,7 @@ def _counts(found: Errors) -> None:
         {
             "Right at rank 1": [f"only {right}" for right, _, _ in groups],
             "Queries": [len(cases) for _, cases, _ in groups],
-            "the other has first": [wrong for _, _, wrong in groups],
+            "The other retriever": [wrong for _, _, wrong in groups],
             **{
                 kind[:1].upper() + kind[1:]: [found.kinds(cases)[kind] for _, cases, _ in groups]
                 for kind in result_errors.KINDS

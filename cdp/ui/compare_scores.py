@@ -114,7 +114,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
             "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
             "95% interval": [interval(r) for r in shown],
             "p (t)": [_p(r.p_t) for r in shown],
-            "p (randomisation)": [_p(r.p_random) for r in shown],
+            "p (random.)": [_p(r.p_random) for r in shown],
             "p (Holm)": [_p(r.p_holm) for r in shown],
             "Effect": ["–" if r.effect is None else points(r.effect) for r in shown],
             "Better": [r.wins for r in shown],
@@ -126,7 +126,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         key="differences_table",
         config={
             "p (t)": st.column_config.TextColumn(help=f"Paired t-test. {frame.definition('p')}"),
-            "p (randomisation)": st.column_config.TextColumn(help=f"Paired randomisation. {frame.definition('p')}"),
+            "p (random.)": st.column_config.TextColumn(help=f"Paired randomisation. {frame.definition('p')}"),
             "Effect": st.column_config.TextColumn(
                 help="Cohen's d for pairs: the mean difference over the standard deviation of the differences. 0.2 is "
                 "called small, 0.5 medium, 0.8 large."

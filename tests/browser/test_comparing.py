@@ -103,7 +103,7 @@ def test_a_figure_is_saved_as_it_stands_in_the_export(
         popover.get_by_role("button", name="Data (CSV)").click()
     lines = download.value.path().read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("series,x,y")
-    assert len(lines) == 1 + 3 + 3 + 2
+    assert len(lines) == 1 + 2 + 2 + 2
 
 
 def test_an_address_that_names_no_page_is_taken_calmly(

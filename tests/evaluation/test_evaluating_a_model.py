@@ -9,9 +9,9 @@ import pytest
 import pytrec_eval
 
 from cdp.evaluation import Benchmark, evaluate_model, load_benchmark
-from cdp.evaluation.encode import EmbeddingStore, Stopped
+from cdp.evaluation.encode import EmbeddingStore, Encoding, Stopped, encode
 from cdp.evaluation.evaluate import retrieve
-from cdp.evaluation.ranking import in_trec_order
+from cdp.evaluation.ranking import in_trec_order, judge
 from cdp.evaluation.runs import read_run, write_run
 from cdp.training.retrievers import load, resolve
 from cdp.workspace import Workspace
@@ -104,3 +104,28 @@ def test_real_benchmarks_agree_with_trec_eval_on_every_query(model, name: str, s
         assert found.measures[ours] == pytest.approx(np.mean(expected), abs=1e-12)
     reciprocal = np.array([theirs[query]["recip_rank"] for query in benchmark.query_ids])
     np.testing.assert_allclose(found.per_query["mrr@10"], np.where(reciprocal > 0.0999, reciprocal, 0), atol=1e-9)
+
+
+def test_a_second_evaluation_encodes_nothing(model, small: Benchmark, workspace: Workspace) -> None:
+    store = EmbeddingStore(workspace)
+    first = evaluate_model(model, small, top_k=10, store=store, model_hash="m")
+    again = evaluate_model(model, small, top_k=10, store=store, model_hash="m")
+    reused = ("embeddings_reused", "query_embeddings_reused")
+    assert [first.counts[name] for name in reused] == [0, 0]
+    assert [again.counts[name] for name in reused] == [small.n_documents, small.n_queries]
+    assert again.measures == first.measures
+
+
+@pytest.mark.slow
+def test_half_precision_retrieves_the_same(model) -> None:
+    """On SciFact the first ten documents of fp16 embeddings are those of fp32 but for a few in a thousand."""
+    benchmark = load_benchmark(shared("data/scifact"))
+    queries = encode(model, benchmark.queries, Encoding("m", "query"))
+    documents = encode(model, benchmark.documents, Encoding("m", "document"))
+    exact = retrieve(benchmark, queries, [documents], 10)
+    half = retrieve(benchmark, queries.astype(np.float16), [documents.astype(np.float16)], 10)
+    pairs = zip(exact.documents, half.documents, strict=True)
+    overlap = np.mean([len(set(a.tolist()) & set(b.tolist())) / 10 for a, b in pairs])
+    assert overlap > 0.99
+    one, other = (judge(benchmark, ranking)[0]["ndcg@10"] for ranking in (exact, half))
+    assert abs(one - other) < 1e-3
