@@ -196,7 +196,7 @@ def listing(known: Sequence[JobView]) -> None:
     row = tables.pick_row(
         {
             "State": [str(v.state) for v in shown],
-            "Place": [v.position for v in shown],
+            **({"Place": [v.position for v in shown]} if any(v.position for v in shown) else {}),
             "Job": [v.name for v in shown],
             "Kind": [views.KINDS.get(v.kind, label_of(v.kind)) for v in shown],
             "Progress": [v.fraction for v in shown],

@@ -73,8 +73,11 @@ def value_of(measured: QuickMetrics, name: str, scope: str = "document") -> Valu
     return None
 
 
-def answer(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
-    """Which set repeats itself least, in one sentence, at the largest Q/Doc that all of them have."""
+def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
+    """Which set repeats itself least, in one sentence, at the largest Q/Doc that all of them have.
+
+    Where the documents that the two ends share do not tell them apart, that is the answer.
+    """
     curves = {q.id: measured[q.id].by_per_doc.get("self_bleu", {}) for q in picked if q.id in measured}
     common = set.intersection(*(set(curve) for curve in curves.values())) if curves else set()
     depth = max(common, default=0)
@@ -85,11 +88,23 @@ def answer(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> Non
     if math.isclose(best, worst, abs_tol=0.0005):
         st.markdown(f"#### These sets are equally diverse\nSelf-BLEU is {best:.3f} for all of them.")
         return
-    st.markdown(
-        f"#### {md(first.name)} is the most diverse\n"
-        f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document: "
-        "its queries share fewer words with each other."
-    )
+    figures = f"Self-BLEU {best:.3f} against {worst:.3f} for {md(last.name)}, both at {depth} queries per document"
+    shared = _shared(workspace, measured[first.id], measured[last.id])
+    if shared is not None and shared.interval[0] <= 0 <= shared.interval[1]:
+        st.markdown(
+            f"#### None of these sets is clearly the most diverse\n{md(first.name)} has {figures}; over the "
+            f"{count(shared.n_documents, 'document')} that both have, chance could make that difference."
+        )
+        return
+    st.markdown(f"#### {md(first.name)} is the most diverse\n{figures}: its queries share fewer words with each other.")
+
+
+def _shared(workspace: Workspace, first: QuickMetrics, second: QuickMetrics) -> PairedDifference | None:
+    """How two sets differ on the documents that both have; None where they share none."""
+    try:
+        return metrics.paired(workspace, first, second)
+    except CdpError:
+        return None
 
 
 def differences(

@@ -35,7 +35,7 @@ with frame.guarded():
         else:
             measured = measures.quick(workspace, picked, human)
             results = measure_models.newest(workspace, picked)
-            measures.answer(picked, measured)
+            measures.answer(workspace, picked, measured)
             measures.table(picked, measured)
             measures.differences(workspace, picked, measured, results)
             measure_models.trade_off_chart(picked, measured, results)

@@ -49,6 +49,7 @@ def test_an_ended_job_says_how_it_ended(
     assert said in job_words.sentence(view)
     assert md(job_words.sentence(view)) in shown(at)
     assert (f"resume_{view.id}" in {b.key for b in at.button}) == (outcome != "finished")
+    assert not any("Place" in d.value.columns for d in at.dataframe)  # nobody waits
 
 
 def test_a_waiting_job_shows_its_place(open_page: Open, workspace: Workspace) -> None:

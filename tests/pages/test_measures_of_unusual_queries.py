@@ -24,6 +24,8 @@ SETS: dict[str, list[list[str]]] = {
     "very long": [[LONG, "what is rust"], ["how do tides work", "tides"]],
     "markup": [["<b>bold</b> $x^2$", ":red[what] **is** this"], ["`code`", "# title"]],
     "some empty": [[], ["what is rust", "how does iron rust"]],
+    "alike on one": [["what is rust", "what is rust made of"], ["how do tides work", "why the moon pulls"]],
+    "alike on the other": [["what is rust", "iron decay causes"], ["how do tides work", "how do tides work here"]],
 }
 
 
@@ -63,6 +65,18 @@ def test_both_pages_are_drawn_for(name: str, open_page: Open, filled: Workspace)
         assert 0.0 <= float(str(bleu).split()[0]) <= 1.0
     at = open_page("complexity", **{"with": f"set:{query_set}"})
     assert not at.error
+
+
+def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_apart(
+    open_page: Open, filled: Workspace
+) -> None:
+    sets = [imported(filled, name) for name in ("alike on one", "alike on the other")]
+    at = open_page("quality_diversity", sets=sets)
+    assert not at.exception
+    assert table_of(at, "Verdict") == ["not told apart"]
+    said = words(at)
+    assert "None of these sets is clearly the most diverse" in said
+    assert "the 2 documents that both have" in said
 
 
 @pytest.mark.parametrize(
