@@ -20,7 +20,7 @@ def known(workspace: Workspace, a: argparse.Namespace) -> int:
     rows = [_row(k) for k in benchmarks.known(workspace, a.group)]
     own = [] if a.group else benchmarks.own(workspace)
     columns = ["name", "groups", "documents", "queries", "cw", "language", "licence", "here"]
-    text = show_text.table(rows, columns, "")
+    text = show_text.table([_shown(row) for row in rows], columns, "")
     if own:
         mine = [{**show_text.plain(info), "note": info.problem or _subset(info.subset_of)} for info in own]
         text += "\n\nOf your own:\n" + show_text.table(mine, ["name", "n_documents", "n_queries", "splits", "note"], "")
@@ -50,6 +50,10 @@ def _row(item: Any) -> dict[str, Any]:
     }
 
 
+def _shown(row: dict[str, Any]) -> dict[str, Any]:
+    return {**row, **{name: _number(row[name]) for name in ("documents", "queries")}}
+
+
 def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks show NAME``."""
     from cdp.services import benchmarks
@@ -62,7 +66,8 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
         lines = [f"{found.group.title}: {here} of {len(found.members)} are in the workspace"]
     if found.members:
         rows = [_row(member) for member in found.members]
-        lines += ["", show_text.table(rows, ["name", "documents", "queries", "cw", "licence", "here"], "")]
+        columns = ["name", "documents", "queries", "cw", "licence", "here"]
+        lines += ["", show_text.table([_shown(row) for row in rows], columns, "")]
     if found.info is not None:
         lines += ["", *_stored_lines(found)]
     if hub is not None:

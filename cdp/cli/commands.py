@@ -80,21 +80,6 @@ def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {"id": manifest.id, "deleted": True}, f"{manifest.id} is removed")
 
 
-def benchmark_add(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import evaluation
-
-    info = evaluation.add_benchmark(workspace, a.path, name=a.name)
-    return say(a, {**show.plain(info), "id": info.name}, show.facts(info))
-
-
-def benchmark_list(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import evaluation
-
-    found = evaluation.benchmarks(workspace)
-    columns = ["name", "n_documents", "n_queries", "splits"]
-    return say(a, found, show.table(found, columns, "No benchmark yet: benchmark add FOLDER"))
-
-
 # queries, metrics, cw
 
 

@@ -93,12 +93,6 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "corpus delete": ("corpus_delete", "remove a corpus that no query set was made for", [one_id]),
         "corpus list": ("corpus_list", "the corpora in the workspace", []),
         "corpus show": ("corpus_show", "one corpus", [one_id]),
-        "benchmark add": (
-            "benchmark_add",
-            "take a folder or zip in BEIR layout into the workspace",
-            [("path", {"help": "the folder or zip"}), NAME],
-        ),
-        "benchmark list": ("benchmark_list", "the benchmarks in the workspace", []),
         **benchmark_options.commands(WAIT),
         "queries preview": (
             "queries_preview",
@@ -325,8 +319,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
 
 GROUPS = {
     "corpus": "documents",
-    "benchmark": "evaluation collections",
-    "benchmarks": "evaluation collections known by name: registry, downloads, subsets",
+    "benchmarks": "evaluation collections: known by name, downloads, your own, subsets",
     "queries": "training queries",
     "prompts": "choosing a prompt (Algorithm 1)",
     "cw": "content words",

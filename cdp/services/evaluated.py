@@ -67,7 +67,7 @@ def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
             return evaluation.resolve_benchmark(name, workspace)
         except CdpError:
             continue
-    raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmark add FOLDER.")
+    raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmarks add FOLDER.")
 
 
 def run_file(workspace: Workspace, row: dict[str, Any]) -> Path:

@@ -52,7 +52,7 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
         help="What the rates are compared on. Keep it apart from the benchmarks that you report.",
     )
     if not chosen:
-        raise InputError("There is no benchmark to choose a learning rate by.", hint="Add one: benchmark add FOLDER.")
+        raise InputError("There is no benchmark to choose a learning rate by.", hint="Add one: benchmarks add FOLDER.")
     name, split = options[chosen]
     return rates, dataclasses.replace(config, benchmark=name, split=split)
 

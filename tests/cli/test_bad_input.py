@@ -95,10 +95,10 @@ def test_a_benchmark_whose_judgments_name_unknown_ids(workspace: Workspace, tmp_
     write(folder / "corpus.jsonl", *documents("a", "b"))
     write(folder / "queries.jsonl", '{"_id": "q1", "text": "salt?"}')
     write(folder / "qrels" / "test.tsv", "query-id\tcorpus-id\tscore", "q1\ta\t1", "q1\tghost\t1")
-    line = refusal("benchmark", "add", str(folder))
+    line = refusal("benchmarks", "add", str(folder))
     assert "ghost" in line
     assert "test.tsv" in line
-    assert answer("benchmark", "list") == []
+    assert answer("benchmarks", "list")["own"] == []
 
 
 def test_queries_of_cw_that_are_none(workspace: Workspace, tmp_path: Path) -> None:

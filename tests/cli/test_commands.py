@@ -40,7 +40,6 @@ def test_empty_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str
         ["queries", "list"],
         ["jobs", "list"],
         ["results", "list"],
-        ["benchmark", "list"],
     ):
         assert cli.main(words) == 0
         assert capsys.readouterr().out.strip().lower().startswith("no "), words

@@ -35,7 +35,7 @@ def test_from_documents_to_a_better_retriever(workspace: Workspace) -> None:
     assert [(q["n_documents"], q["n_queries"], q["kind"]) for q in query_sets] == [(2756, 7767, "human")]
 
     for name in BENCHMARKS:
-        assert answer("benchmark", "add", str(shared(f"data/{name}")))["id"] == name
+        assert answer("benchmarks", "add", str(shared(f"data/{name}")))["id"] == name
     wanted = [word for name, split in BENCHMARKS.items() for word in ("--evaluate", f"{name}:{split}")]
     trained = answer("train", corpus["query_set"], "--set", "per_doc=5", *wanted, "--wait")
     assert trained["state"] == "finished"
