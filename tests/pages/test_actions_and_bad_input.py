@@ -104,7 +104,7 @@ def test_the_comparison_keeps_its_baseline_in_the_address(open_page: Open, fille
     trained, _ = with_results(filled, queries.every(filled)[0].id)
     at = open_page("compare", baseline=trained)
     assert at.selectbox(key="choose_baseline").value == trained
-    table = next(d.value for d in at.dataframe if "Difference" in d.value.columns and "p" in d.value.columns)
+    table = next(d.value for d in at.dataframe if "Difference" in d.value.columns and "95% interval" in d.value.columns)
     assert set(table["Difference"].str[0]) == {"−"}
     assert at.get("download_button")
     assert any("Epochs" in set(d.value.get("Setting", ())) for d in at.dataframe)
