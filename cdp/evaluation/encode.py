@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 SHARD_TEXTS = 16384
 HALF_PRECISION = (
-    "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), rounding those of fp32: 99.9% "
-    "of the first ten documents are the same, in 3 queries their order or choice differs, NDCG@10 is equal to within "
-    "0.01 points."
+    "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), those of fp32 rounded: "
+    "99.9% of the first ten documents are the same, in 3 queries their order or choice differs, NDCG@10 is equal to "
+    "within 0.01 points."
 )
 """What a result in half precision says of it."""
 
