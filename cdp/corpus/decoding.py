@@ -72,6 +72,11 @@ def _within_latin_words(text: str) -> bool:
     return touching > len(places) / 2
 
 
+def _is_binary(data: bytes) -> bool:
+    """Whether more than one byte in fifty is a control character that no text file holds."""
+    return sum(byte < 9 or 13 < byte < 32 for byte in data) > len(data) / 50
+
+
 class _Utf8(io.RawIOBase):
     """Reads a source in any encoding and gives UTF-8 that is known to be valid, without a byte order mark."""
 
@@ -138,6 +143,8 @@ class _Utf8(io.RawIOBase):
         likely = likely_encoding(head if bom else window)
         name = "UTF-8" if self._is_utf8 else self._encoding
         hint = f'It looks like {likely}: set the encoding to "{likely}", or save the file as UTF-8.'
+        if likely == "latin-1" and _is_binary(window):
+            hint = "It holds bytes that no text does: check that the right file was chosen."
         if codecs.lookup(likely).name == codecs.lookup(self._encoding).name:
             hint = "Save the file as UTF-8."
         problem = f"It is not {name}: byte 0x{error.object[start]:02X} at offset {offset:,} does not fit."

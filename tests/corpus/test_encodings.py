@@ -82,3 +82,10 @@ def test_binary_data_is_not_called_text(tmp_path: Path) -> None:
 def test_bytes_of_no_known_language_are_offered_as_latin_1() -> None:
     assert likely_encoding(b"\x81\x8d\x8f\x90\x9d") == "latin-1"
     assert likely_encoding(codecs.BOM_UTF32_LE + b"a\0\0\0") == "utf-32"
+
+
+def test_bytes_that_are_no_text_get_no_encoding_offered(tmp_path: Path) -> None:
+    path = tmp_path / "d.jsonl"
+    path.write_bytes(bytes(range(1, 256)) * 8)
+    with pytest.raises(InputError, match="no text does: check that the right file was chosen"):
+        read_documents(path)

@@ -157,3 +157,9 @@ def test_the_markdown_tables_are_whole() -> None:
             assert line.endswith("|")
     assert "a \\| b" in text
     assert text.count("| tiny, human, Q/Doc 5, cw") >= 2
+
+
+def test_settings_name_a_model_only_where_one_was_asked() -> None:
+    for generator, named in (("recorded", False), ("template", False), ("openai", True)):
+        found = study(grows_with_cw, corpus="demo", methods="diverse", query_sets="", generator=generator)
+        assert ("| model" in to_markdown(found)) is named, generator
