@@ -42,7 +42,7 @@ def commands(wait: Option) -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "benchmarks add": (
-            "benchmark_add",
+            "benchmarks.add",
             "take a folder or zip in BEIR layout into the workspace",
             [("path", {"help": "the folder or zip"}), ("--name", {"default": "", "help": "a name for it"})],
         ),

@@ -28,6 +28,14 @@ def known(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {"registry": rows, "own": own}, text)
 
 
+def add(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks add PATH``."""
+    from cdp.services import evaluation
+
+    info = evaluation.add_benchmark(workspace, a.path, name=a.name)
+    return say(a, {**show_text.plain(info), "id": info.name}, show_text.facts(info))
+
+
 def _subset(of: str) -> str:
     return f"a subset of {of}: scores are higher than on the whole" if of else ""
 
