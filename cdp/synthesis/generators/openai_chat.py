@@ -126,7 +126,11 @@ class OpenAIGenerator:
             try:
                 answer = self._request(prompt, m, method.sampling_for(m, sample))
             except self._openai.APIError as error:
-                wait = self._wait_after(error, requests)
+                try:
+                    wait = self._wait_after(error, requests)
+                except RefusedError:
+                    self.cancel()  # every further request would be refused too
+                    raise
                 if wait is not None:
                     self._pause(wait)
                 continue
