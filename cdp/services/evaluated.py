@@ -54,7 +54,7 @@ def record(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
 
 def retrieved(workspace: Workspace, row: dict[str, Any]) -> dict[str, dict[str, float]]:
     """{query: {document: score}} that the evaluation retrieved. InputError if it was not kept."""
-    path = run_file(workspace, row)
+    path = file_of_run(workspace, row)
     if not path.is_file():
         raise InputError(f"What {row['id']} retrieved was not kept.", hint="Evaluate once more to have it.")
     return kept.of_file(path, "run", partial(read_run, path))
@@ -70,7 +70,7 @@ def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
     raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmarks add FOLDER.")
 
 
-def run_file(workspace: Workspace, row: dict[str, Any]) -> Path:
+def file_of_run(workspace: Workspace, row: dict[str, Any]) -> Path:
     """Where what an evaluation retrieved is kept."""
     return workspace.job(row["job_id"]) / "results" / "run.parquet"
 

@@ -51,7 +51,7 @@ def available(workspace: Workspace, row: dict[str, Any]) -> list[str]:
         there = True
     except CdpError:
         there = False
-    has = {"trec-run": evaluated.run_file(workspace, row).is_file(), "trec-qrels": there, "mteb": True}
+    has = {"trec-run": evaluated.file_of_run(workspace, row).is_file(), "trec-qrels": there, "mteb": True}
     return [form for form in FORMATS if has[form]]
 
 
