@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -257,6 +257,23 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
             reused.append(there)
     covered = _mean(config.benchmark, present)
     return GroupStart(config.benchmark, tuple(started), tuple(reused), covered.missing, covered.coverage)
+
+
+@access.writes
+def evaluate_on(
+    workspace: Workspace, retriever: str, places: Sequence[tuple[str, str]], settings: Mapping[str, Any]
+) -> list[str]:
+    """Evaluate a retriever on each (benchmark or group, split), but for what has such a result; the jobs' ids."""
+    started: list[str] = []
+    for name, split in places:
+        values = {**settings, "retriever": retriever, "benchmark": name, "split": split}
+        if is_several(workspace, name):
+            started += evaluate(workspace, EvaluationConfig.from_dict(values)).jobs
+            continue
+        config = evaluation.checked(**{**values, "workspace": workspace})
+        if evaluation.existing(workspace, config) is None:
+            started.append(evaluation.start(workspace, config))
+    return started
 
 
 def _mean(name: str, values: Mapping[str, float]) -> Mean:

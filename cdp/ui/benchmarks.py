@@ -87,6 +87,9 @@ def group_means(workspace: Workspace) -> None:
     group = state.kept("group") or ALL
     if group == ALL:
         return
+    if any(k.here for k in benchmarks.known(workspace, group)):
+        label = "Evaluate a retriever on what is here of this group"
+        frame.navigation.link("launch", label, start="evaluation", on=[f"group:{group}"])
     scores = benchmarks.scores(workspace, group)
     if not scores:
         return
@@ -202,7 +205,9 @@ def _stored(workspace: Workspace, shown: Shown) -> None:
     judged = ", ".join(f"{split}: {n:,}" for split, n in info.judged.items())
     st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
     split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
-    frame.navigation.link("launch", "Judge a training by it", benchmarks=[f"{info.name}/{split}"])
+    place = f"{info.name}/{split}"
+    frame.navigation.link("launch", "Judge a training by it", benchmarks=[place])
+    frame.navigation.link("launch", "Evaluate a retriever on it", start="evaluation", on=[place])
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
     for note in manifest.notes:

@@ -15,15 +15,15 @@ from cdp.ui import access, command, frame, jobs, navigation, state, tables, trai
 from cdp.ui.text import count, md, moment
 from cdp.workspace import Workspace
 
-ONE, SWEEP = "one", "sweep"
+ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")
 """Settings that a sweep chooses in its own way."""
 
-MODES = {ONE: "One training", SWEEP: "A sweep over learning rates"}
+MODES = {ONE: "One training", SWEEP: "A sweep over learning rates", EVALUATION: "An evaluation"}
 
 
 def mode() -> str:
-    """Whether one training is to be set up, or one per learning rate."""
+    """Whether one training is to be set up, one per learning rate, or an evaluation of what is there."""
     return state.choose("What to start", MODES, "start", what="way to start") or ONE
 
 

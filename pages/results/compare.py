@@ -34,6 +34,7 @@ with frame.guarded():
             compare_queries.by_query(workspace, found)
             compare_runs.settings(found, chosen)
             compare_runs.curves(workspace, found, chosen)
+            frame.navigation.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
             frame.next_step(
                 "study",
                 "Plan a study",

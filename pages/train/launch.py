@@ -1,11 +1,11 @@
-"""Set up a training, or one per learning rate; see what it comes to; start it."""
+"""Set up a training, one per learning rate, or an evaluation; see what it comes to; start it."""
 
 from __future__ import annotations
 
 import streamlit as st
 
 from cdp.services import queries
-from cdp.ui import frame, imports, sweep, training
+from cdp.ui import evaluating, frame, imports, sweep, training
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -13,14 +13,18 @@ frame.head("launch")
 
 with frame.guarded():
     imports.flash()
+    with st.container(width=420):
+        mode = sweep.mode()
     known = [q for q in queries.every(workspace) if q.n_queries]
-    if not known:
+    if mode == sweep.EVALUATION:
+        evaluating.page(workspace)
+    elif not known:
         frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")
         frame.navigation.button("queries", "Write queries", "to_queries")
     else:
         left, right = st.columns([3, 2], gap="large")
+        swept = mode == sweep.SWEEP
         with left:
-            swept = sweep.mode() == sweep.SWEEP
             config = training.settings(workspace, known, sweep.CHOSEN_HERE if swept else ())
             if swept and config is not None:
                 rates, config = sweep.grid(workspace, config)

@@ -1,0 +1,57 @@
+"""Launch, "An evaluation": any retriever on what is in the workspace, without doing anything twice."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.services import evaluation, jobs
+from cdp.workspace import Workspace
+from tests.evaluation import published
+from tests.evaluation.folders import write_benchmark
+from tests.evaluation.published import put
+from tests.pages.conftest import Open
+from tests.pages.test_benchmarks_page import stored
+from tests.pages.test_every_page_in_every_state import words
+
+
+def test_without_benchmarks_it_leads_to_them(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("launch", start="evaluation")
+    assert "No benchmarks yet" in words(at)
+    assert at.button(key="to_benchmarks")
+
+
+@pytest.mark.slow
+def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+    evaluation.add_benchmark(workspace, write_benchmark(tmp_path / "small"))
+    at = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
+    assert "small** · test is evaluated" in words(at).replace("\\", "")
+    at.session_state["command-evaluate"] = True
+    at.run()
+    assert [c.value for c in at.code] == ["python -m cdp evaluate bm25 --benchmark small --split test --wait"]
+    at.button(key="evaluate_start").click().run()
+    assert not at.exception
+    assert at.title[0].value == "Jobs"
+    (job,) = jobs.every(workspace)
+    assert (job.kind, job.config["retriever"], job.config["benchmark"]) == ("evaluation", "bm25", "small")
+    assert jobs.wait(workspace, job.id).state == "finished"
+
+    again = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
+    assert "has a result with these settings already" in words(again)
+    again.button(key="evaluate_start").click().run()
+    assert any("there already" in i.value for i in again.info)
+    assert len(jobs.every(workspace)) == 1
+
+
+def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
+    stored(workspace, "musique", put(tmp_path / "m", published.musique()))
+    at = open_page("launch", start="evaluation", judged="bm25", on=["group:multi-hop"])
+    assert "Every benchmark of **Multi-hop** that is here" in words(at).replace("\\", "")
+    assert "Multi-hop: 1 of 4 are here" in at.multiselect(key="choose_on").options
+    at.button(key="evaluate_start").click().run()
+    assert not at.exception
+    (job,) = jobs.every(workspace)
+    assert (job.config["benchmark"], job.config["split"]) == ("musique", "dev")
+    jobs.stop(workspace, job.id)
+    jobs.wait(workspace, job.id)
