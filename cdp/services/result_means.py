@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection
 from dataclasses import dataclass
 
+from cdp.evaluation import registry
 from cdp.principle.published import datasets
 from cdp.services.published import is_dataset
 from cdp.services.results import Comparison, Row
@@ -81,13 +82,27 @@ def group_members(benchmarks: Collection[str]) -> dict[str, list[str]]:
         here = groups.get(row["group"])
         if here is not None and not any(is_dataset(one, row["dataset"]) for one in here):
             here.append(row["dataset"])
+    for entry in registry.entries():
+        group = "" if entry.paper else _registered(entry)
+        if group in groups and entry.name not in groups[group]:
+            groups[group].append(entry.name)
     return dict(sorted(groups.items(), key=lambda item: item[0] == OWN))
 
 
 def group_of(benchmark: str) -> str:
-    """The group in which the paper reports a benchmark (BEIR, Multi-hop …); ``Own`` for any other."""
+    """The group in which the paper reports a benchmark (BEIR, Multi-hop …), else the one that the registry knows it in
+    (NanoBEIR; a forum is in CQADupStack, whose score is their mean); ``Own`` for any other."""
     found = [row["group"] for row in datasets() if is_dataset(benchmark, row["dataset"])]
-    return found[-1] if found else OWN  # HotpotQA stands twice: the multi-hop group is the narrower one
+    if found:
+        return found[-1]  # HotpotQA stands twice: the multi-hop group is the narrower one
+    entry = registry.find(benchmark)
+    return OWN if entry is None else _registered(entry) or OWN
+
+
+def _registered(entry: registry.Entry) -> str:
+    """What an entry of the registry counts towards: the benchmark that it is a part of, or its narrowest group."""
+    whole = registry.find(entry.part_of) if entry.part_of else None
+    return whole.title if whole is not None else entry.groups[-1] if entry.groups else ""
 
 
 def _mean(group: str, rows: list[Row], everyone: list[str]) -> Mean:

@@ -6,7 +6,7 @@ import pytest
 
 from cdp.evaluation.significance import holm
 from cdp.services import results
-from cdp.services.result_means import ALL, OWN, group_of, means, only
+from cdp.services.result_means import ALL, OWN, group_members, group_of, means, only
 from cdp.workspace import Workspace
 from tests.services.support import evaluation
 
@@ -40,10 +40,27 @@ def test_groups_are_the_papers_and_ones_own(workspace: Workspace) -> None:
 
 
 @pytest.mark.parametrize(
-    ("benchmark", "group"), [("HotpotQA", "Multi-hop"), ("nfcorpus", "BEIR"), ("biology", "BRIGHT"), ("demo", OWN)]
+    ("benchmark", "group"),
+    [
+        ("HotpotQA", "Multi-hop"),
+        ("nfcorpus", "BEIR"),
+        ("biology", "BRIGHT"),
+        ("demo", OWN),
+        ("cqadupstack-physics", "CQADupStack"),
+        ("nanoscifact", "NanoBEIR"),
+    ],
 )
 def test_the_group_of_a_benchmark(benchmark: str, group: str) -> None:
     assert group_of(benchmark) == group
+
+
+def test_the_forums_of_cqadupstack_have_their_mean(workspace: Workspace) -> None:
+    for name in ("cqadupstack-physics", "cqadupstack-unix", "mine"):
+        evaluation(workspace, "base", name, LOW)
+        evaluation(workspace, "better", name, HIGH if name == "cqadupstack-unix" else LOW)
+    found = {mean.group: mean for mean in means(results.compare(workspace, "base"))}
+    assert found["CQADupStack"].values == pytest.approx({"base": 30, "better": 50})
+    assert len(group_members(["cqadupstack-physics", "cqadupstack-unix"])["CQADupStack"]) == 12
 
 
 def test_a_filter_keeps_the_named_benchmarks_and_counts_anew(workspace: Workspace) -> None:
