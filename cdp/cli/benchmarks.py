@@ -150,8 +150,8 @@ def download(workspace: Workspace, a: argparse.Namespace) -> int:
     config = DownloadConfig.from_dict(
         {"benchmark": a.name, "revision": a.revision, "folder": a.folder, "name": a.called}
     )
-    found = benchmarks.show(workspace, a.name)
-    print("\n".join(_before(found)), file=sys.stderr)
+    benchmarks.check_download(config)
+    print("\n".join(_before(benchmarks.show(workspace, a.name))), file=sys.stderr)
     return started(workspace, a, benchmarks.start_download(workspace, config))
 
 

@@ -168,9 +168,8 @@ def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
     }
 
 
-@access.writes
-def start_download(workspace: Workspace, config: DownloadConfig) -> str:
-    """Submit a download; the job's id. What can be known without the network is checked now."""
+def check_download(config: DownloadConfig) -> tuple[tuple[registry.Entry, ...], Path | None]:
+    """What a download brings in and from which folder; refused is what can be known to fail without the network."""
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
@@ -180,6 +179,13 @@ def start_download(workspace: Workspace, config: DownloadConfig) -> str:
             origins.pins(leaf, config.revision)
         if folder is not None:
             origins.in_folder(leaf, folder)
+    return wanted, folder
+
+
+@access.writes
+def start_download(workspace: Workspace, config: DownloadConfig) -> str:
+    """Submit a download; the job's id. What can be known without the network is checked now."""
+    wanted, folder = check_download(config)
     entry, group = registry.find(config.benchmark), registry.find_group(config.benchmark)
     label = entry.title if entry is not None else group.title if group is not None else config.benchmark
     return jobs.submit(

@@ -48,7 +48,7 @@ def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> 
     resumes_without_loss(workspace, job_id, 40)
 
 
-DOCUMENTS = 3000
+DOCUMENTS = 6000
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:
@@ -61,17 +61,18 @@ def test_a_synthesis_killed_in_the_midst_of_a_line(workspace: Workspace, tmp_pat
     source = tmp_path / "documents.jsonl"
     text = "The river {n} flows through valley {n} because melting snow feeds it every spring near town {n}."
     append_jsonl(source, [{"_id": f"d{n}", "title": f"River {n}", "text": text.format(n=n)} for n in range(DOCUMENTS)])
-    corpus = corpora.add(workspace, source, name="rivers").corpus.id
-    config = SynthesisConfig(corpus=corpus, method="diverse", per_doc=3, generator="template")
-    whole_id, torn_id = queries.generate(workspace, config), queries.generate(workspace, config)
-    until_state(workspace, whole_id, "finished")
+    undisturbed = Workspace(tmp_path / "undisturbed")
 
-    def file_of(job_id: str) -> Path:
-        (found,) = [q.id for q in queries.every(workspace) if q.job_id == job_id]
-        return workspace.query_set(found) / "queries.jsonl"
+    def generate(where: Workspace) -> str:
+        corpus = corpora.add(where, source, name="rivers").corpus.id
+        config = SynthesisConfig(corpus=corpus, method="diverse", per_doc=3, generator="template")
+        return queries.generate(where, config)
 
-    until(lambda: any(q.job_id == torn_id for q in queries.every(workspace)), "the second query set to exist")
-    path = file_of(torn_id)
+    def written(where: Workspace) -> Path | None:
+        return next((where.query_set(q.id) / "queries.jsonl" for q in queries.every(where)), None)
+
+    torn_id = generate(workspace)
+    path = until(lambda: written(workspace), "the query set to exist")
     until(lambda: path.exists() and path.stat().st_size > 10_000, "some queries to be written")
     kill([worker_of(workspace, torn_id)])
     until_state(workspace, torn_id, "failed")
@@ -79,9 +80,12 @@ def test_a_synthesis_killed_in_the_midst_of_a_line(workspace: Workspace, tmp_pat
         file.truncate(path.stat().st_size - 25)
     jobs.resume(workspace, torn_id)
     until_state(workspace, torn_id, "finished")
+    until_state(undisturbed, generate(undisturbed), "finished")
 
-    def texts(job_id: str) -> list[tuple[str, list[str]]]:
-        return [(line["document_id"], line["queries"]) for line in lines_of(file_of(job_id))]
+    def texts(where: Workspace) -> list[tuple[str, list[str]]]:
+        path = written(where)
+        assert path is not None
+        return [(line["document_id"], line["queries"]) for line in lines_of(path)]
 
-    assert texts(torn_id) == texts(whole_id)
-    assert [document for document, _ in texts(torn_id)] == [f"d{n}" for n in range(DOCUMENTS)]
+    assert texts(workspace) == texts(undisturbed)
+    assert [document for document, _ in texts(workspace)] == [f"d{n}" for n in range(DOCUMENTS)]

@@ -27,5 +27,5 @@ def test_a_name_is_a_dataset_s_or_not(benchmark: str, dataset: str, same: bool) 
 
 def test_groups_follow() -> None:
     assert group_of("bright-biology") == "BRIGHT"
-    assert group_of("cqadupstack-android") == OWN
+    assert group_of("cqadupstack-android") == "CQADupStack"
     assert group_of("scifact-subset-50q-500d") == OWN
