@@ -23,7 +23,7 @@ def parquet(rows: Sequence[Mapping[str, Any]]) -> bytes:
 
 def lines(rows: Sequence[Mapping[str, Any]], *, packed: bool = False) -> bytes:
     data = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-    return gzip.compress(data) if packed else data
+    return gzip.compress(data, mtime=0) if packed else data
 
 
 DOCUMENTS = [
@@ -153,7 +153,7 @@ def trec_dl(year: str = "2019") -> tuple[Repository, Repository]:
     qrels = b"156493 Q0 1 3\n156493 Q0 2 1\n156493 Q0 3 0\n1110199 Q0 4 2\n1110199 Q0 5 1\n"
     return (
         {"corpus.jsonl.gz": lines(passages, packed=True), "queries.jsonl.gz": lines([], packed=True)},
-        {f"{year}qrels-pass.txt": qrels, f"msmarco-test{year}-queries.tsv.gz": gzip.compress(queries)},
+        {f"{year}qrels-pass.txt": qrels, f"msmarco-test{year}-queries.tsv.gz": gzip.compress(queries, mtime=0)},
     )
 
 
