@@ -41,7 +41,11 @@ def show(
             "selection_mode": "points",
         }
     st.plotly_chart(figure, key=own, alt=alt, config=_ON_PAGE, **picking)
-    with st.container(horizontal=True, vertical_alignment="top", horizontal_alignment="distribute", gap="small"):
+    where = "distribute" if caption else "right"
+    below = st.container(
+        horizontal=True, vertical_alignment="center", horizontal_alignment=where, gap="small", key=f"below_{own}"
+    )
+    with below:
         if caption:
             st.caption(caption, width="stretch")
         _export(figure, key, alt)

@@ -15,11 +15,15 @@ from cdp.ui import access, frame, jobs, navigation, state
 from cdp.workspace import Workspace
 
 ASSETS = Path(__file__).resolve().parent / "assets"
+MENU_WIDTH = 230
+"""Pixels; on a phone the menu is folded away."""
 
 
 def main() -> None:
     """Draw the frame around the current page, then the page."""
-    st.set_page_config(page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide")
+    st.set_page_config(
+        page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
+    )
     access_service.in_dashboard()
     access.sign_in()
     pages = [
@@ -34,7 +38,7 @@ def main() -> None:
         for page in navigation.PAGES.values()
     ]
     current = st.navigation(pages, position="hidden")
-    st.html(ASSETS / "focus.css")
+    st.html(ASSETS / "style.css")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
     with st.sidebar:
         navigation.sidebar()
