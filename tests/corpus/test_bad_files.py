@@ -46,7 +46,12 @@ def test_a_json_array_is_told_from_json_lines(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("data", "what"),
-    [(gzip.compress(b"{}", mtime=0), "gzip"), (b"PK\x03\x04zip", "zip"), (b"PAR1....", "Parquet"), (b"%PDF-1.7\n", "PDF")],
+    [
+        (gzip.compress(b"{}", mtime=0), "gzip"),
+        (b"PK\x03\x04zip", "zip"),
+        (b"PAR1....", "Parquet"),
+        (b"%PDF-1.7\n", "PDF"),
+    ],
 )
 def test_a_file_under_a_wrong_name_is_recognised(tmp_path: Path, data: bytes, what: str) -> None:
     (tmp_path / "d.jsonl").write_bytes(data)
