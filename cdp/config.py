@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from cdp.errors import ConfigError
+from cdp.errors import ConfigError, nearest
 
 
 def option(
@@ -95,7 +95,9 @@ class Config:
         known = {f.name: f for f in dataclasses.fields(cls)}
         for name in values:
             if name not in known:
-                problems.append(f"{name!r} is not a setting (there is: {', '.join(known)})")
+                near = nearest(name, known)
+                offered = f"did you mean {near}?" if near else f"there is: {', '.join(known)}"
+                problems.append(f"{name!r} is not a setting ({offered})")
         converted: dict[str, Any] = {}
         for name, f in known.items():
             if name not in values:
@@ -133,7 +135,10 @@ def _out_of_range(name: str, value: Any, metadata: Mapping[str, Any]) -> str:
     low, high, choices = metadata["minimum"], metadata["maximum"], metadata["choices"]
     unit = f" {metadata['unit']}" if metadata["unit"] else ""
     if choices and value not in choices:
-        return f"{name!r} must be one of {', '.join(choices)}, not {value!r}"
+        near = nearest(value, choices)
+        return (
+            f"{name!r} must be one of {', '.join(choices)}, not {value!r}{f' (did you mean {near}?)' if near else ''}"
+        )
     if low is not None and value < low:
         return f"{name!r} must be at least {low:g}{unit}, not {value!r}"
     if high is not None and value > high:

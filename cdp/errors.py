@@ -17,10 +17,32 @@ the failure of its job. Anything else that escapes is a bug and is treated as on
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import difflib
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 SHOWN_PROBLEMS = 20
+
+NEAR = 0.6
+"""The least similarity (difflib's ratio, from 0 to 1) at which one name is taken for another misspelt."""
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name that ``name`` most likely stands for, upper and lower case alike; empty if none is near."""
+    by_folded = {one.casefold(): one for one in known}
+    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=NEAR)
+    return by_folded[found[0]] if found else ""
+
+
+def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead: str = "") -> str:
+    """What to say to someone who asked for a ``name`` that is not known: the nearest one, then the first 20.
+
+    ``also`` are further names by which the same things may be asked for; ``instead`` is said in place of the list.
+    """
+    near = nearest(name, [*known, *also])
+    more = f" and {len(known) - SHOWN_PROBLEMS} more" if len(known) > SHOWN_PROBLEMS else ""
+    listed = f"There is: {', '.join(known[:SHOWN_PROBLEMS])}{more}." if known else ""
+    return f"{f'Did you mean {near}?' if near else ''} {instead or listed}".strip()
 
 
 class CdpError(Exception):
@@ -68,15 +90,17 @@ class ConfigError(CdpError):
 
 
 class NotFoundError(CdpError):
-    """Something was asked for by a name that does not exist; ``known`` names are offered."""
+    """Something was asked for by a name that does not exist; see ``offer`` for what is said of ``known`` names.
+
+    ``also`` are the names that users gave to what ``known`` names by its id; a ``hint`` is given in place of the list.
+    """
 
     kind = "configuration"
 
-    def __init__(self, what: str, name: str, *, known: Sequence[str] = (), hint: str = "") -> None:
-        if not hint and known:
-            more = f" and {len(known) - SHOWN_PROBLEMS} more" if len(known) > SHOWN_PROBLEMS else ""
-            hint = f"There is: {', '.join(known[:SHOWN_PROBLEMS])}{more}."
-        super().__init__(f"No {what} is called {name!r}.", hint=hint)
+    def __init__(
+        self, what: str, name: str, *, known: Sequence[str] = (), also: Sequence[str] = (), hint: str = ""
+    ) -> None:
+        super().__init__(f"No {what} is called {name!r}.", hint=offer(name, known, also=also, instead=hint))
 
 
 class ModelError(CdpError):

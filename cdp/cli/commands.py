@@ -14,7 +14,8 @@ from pathlib import Path
 from cdp import __version__
 from cdp.cli import text as show
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started
-from cdp.config import EvaluationConfig, MetricsConfig, SynthesisConfig
+from cdp.cli.parser import build
+from cdp.config import EvaluationConfig, MetricsConfig
 from cdp.errors import CdpError, ConfigError
 from cdp.workspace import Workspace
 
@@ -23,7 +24,7 @@ Handler = Callable[[Workspace, argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
-    arguments = parser().parse_args(argv)
+    arguments = build(__version__).read(argv)
     if not hasattr(arguments, "run"):
         arguments.usage()
         return BAD_INPUT
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return INTERRUPTED
 
 
-# corpus, benchmark
+# corpus
 
 
 def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -80,51 +81,7 @@ def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {"id": manifest.id, "deleted": True}, f"{manifest.id} is removed")
 
 
-# queries, metrics, cw
-
-
-def queries_preview(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import corpora, queries
-
-    document = a.doc or corpora.page(workspace, a.corpus, 0, 1)[0].id
-    names = [name.strip() for name in a.methods.split(",") if name.strip()]
-    found = queries.preview(
-        workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
-    )
-    return say(a, {"document_id": document, "methods": found}, show.previews(document, list(found.values())))
-
-
-def queries_generate(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import queries
-
-    config = SynthesisConfig.from_dict(
-        {**settings(a), "corpus": a.corpus, "method": a.method, "per_doc": a.per_doc, "generator": a.generator}
-    )
-    return started(workspace, a, queries.generate(workspace, config))
-
-
-def queries_import(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import queries
-
-    found = queries.import_file(workspace, a.path, a.corpus, name=a.name, encoding=a.encoding)
-    value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
-    return say(a, value, show.imported(found))
-
-
-def queries_delete(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import queries
-
-    found = queries.show(workspace, a.id)
-    queries.delete(workspace, found.id)
-    return say(a, {"id": found.id, "deleted": True}, f"{found.id} is removed")
-
-
-def queries_list(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import queries
-
-    found = queries.every(workspace, corpus=a.corpus)
-    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "complete"]
-    return say(a, found, show.table(found, columns, "No query set yet: queries generate --corpus ID"))
+# metrics, cw
 
 
 def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -193,78 +150,6 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
     return started(workspace, a, evaluation.start(workspace, config))
 
 
-# jobs
-
-
-def jobs_list(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    found = jobs.every(workspace)
-    rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
-             "created": j.created} for j in found]  # fmt: skip
-    return say(a, [job.to_dict() for job in found], show.table(rows, list(rows[0]) if rows else [], "No job yet."))
-
-
-def jobs_show(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    job = jobs.show(workspace, a.id)
-    return say(a, job.to_dict(), show.job(job))
-
-
-def jobs_logs(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    try:
-        for text in jobs.follow(workspace, a.id, follow=a.follow):
-            print(text, end="", flush=True)
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-    return DONE
-
-
-def jobs_stop(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    job = jobs.stop(workspace, a.id)
-    return say(a, job.to_dict(), show.job(job))
-
-
-def jobs_wait(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    a.wait = True
-    return started(workspace, a, jobs.show(workspace, a.id).id)
-
-
-def jobs_clone(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import clone
-
-    return started(workspace, a, clone.start(workspace, a.id, settings(a)))
-
-
-def jobs_delete(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    job = jobs.show(workspace, a.id, with_size=False)
-    parts = jobs.sizes(workspace, job.id)
-    held = ", ".join(f"{name} {show.job_words.size(n)}" for name, n in parts.items())
-    if not a.yes:
-        if not sys.stdin.isatty():
-            raise ConfigError(f"{job.id} would be deleted with all it made ({held}).", hint="Say --yes to delete it.")
-        print(f"Delete {job.id} with all it made ({held})? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            return say(a, {"id": job.id, "deleted": False}, "nothing was deleted")
-    jobs.delete(workspace, job.id)
-    return say(a, {"id": job.id, "deleted": True, "bytes": parts["total"]}, f"{job.id} is deleted ({held})")
-
-
-def jobs_resume(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import jobs
-
-    return started(workspace, a, jobs.resume(workspace, a.id).id)
-
-
 # catalog, demo, doctor
 
 
@@ -297,10 +182,3 @@ def doctor(workspace: Workspace, a: argparse.Namespace) -> int:
     checks = service.check(workspace)
     say(a, checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
     return DONE if all(c.ok for c in checks) else FAILED
-
-
-def parser() -> argparse.ArgumentParser:
-    """The whole command line, as argparse sees it."""
-    from cdp.cli.options import build
-
-    return build(__version__)

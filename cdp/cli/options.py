@@ -1,10 +1,7 @@
-"""The commands and options of the command line, as one table that argparse is built from."""
+"""The commands and options of the command line, as one table: the parser and the reference are made from it."""
 
 from __future__ import annotations
 
-import argparse
-import functools
-import importlib
 from typing import Any
 
 from cdp.cli import benchmark_options
@@ -45,7 +42,7 @@ def _choice(config: type, field: str) -> dict[str, Any]:
 
 
 def commands() -> dict[str, tuple[str, str, list[Option]]]:
-    """Command words → (handler's name, see ``run``; help; options)."""
+    """Command words → (handler's name, see ``parser.run``; help; options)."""
     cw: list[Option] = [
         ("query_set", {"nargs": "?", "default": "", "help": "a query set"}),
         ("--file", {"default": "", "help": "a text file with one query per line, or JSONL with a text field"}),
@@ -95,7 +92,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "corpus show": ("corpus_show", "one corpus", [one_id]),
         **benchmark_options.commands(WAIT),
         "queries preview": (
-            "queries_preview",
+            "queries.preview",
             "queries of several methods for one document, without storing them",
             [
                 CORPUS,
@@ -107,7 +104,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "queries generate": (
-            "queries_generate",
+            "queries.generate",
             "write queries for a corpus, as a job",
             [
                 CORPUS,
@@ -119,7 +116,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "queries estimate": (
-            "synthesis.estimate",
+            "queries.estimate",
             "tokens, price and time of writing queries for a corpus, before it starts",
             [
                 CORPUS,
@@ -130,7 +127,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "queries prices": (
-            "synthesis.prices",
+            "queries.prices",
             "the price table, and changes to it",
             [
                 (
@@ -146,7 +143,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "queries export": (
-            "synthesis.export",
+            "queries.export",
             "write a query set for another program",
             [
                 one_id,
@@ -157,17 +154,17 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "queries batch-write": (
-            "synthesis.batch_write",
+            "queries.batch_write",
             "write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch",
             [CORPUS, *written, ("--out", {"required": True, "help": "the folder for the files"}), SET],
         ),
         "queries batch-read": (
-            "synthesis.batch_read",
+            "queries.batch_read",
             "keep the answers of a batch; the same job, started as usual, then finds them",
             [("path", {"help": "the batch's output file"})],
         ),
         "queries import": (
-            "queries_import",
+            "queries.bring",
             "import queries that exist",
             [
                 ("path", {"help": "JSONL (also with negatives), CSV or TSV with document ids, or a BEIR folder"}),
@@ -177,13 +174,13 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             ],
         ),
         "queries show": (
-            "synthesis.shown",
+            "queries.shown",
             "one query set: where it is from, its first queries, and what is missing and why",
             [one_id],
         ),
-        "queries delete": ("queries_delete", "remove a query set; what was trained on it stays", [one_id]),
+        "queries delete": ("queries.delete", "remove a query set; what was trained on it stays", [one_id]),
         "queries list": (
-            "queries_list",
+            "queries.every",
             "the query sets",
             [("--corpus", {"default": "", "help": "only of this corpus"})],
         ),
@@ -294,22 +291,22 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--out", {"default": "", "help": "write it to this file"}),
             ],
         ),
-        "jobs list": ("jobs_list", "all jobs, the newest first", []),
-        "jobs show": ("jobs_show", "one job", [one_id]),
-        "jobs logs": ("jobs_logs", "a job's log", [one_id, ("-f", {"dest": "follow", "action": "store_true"})]),
-        "jobs wait": ("jobs_wait", "follow a job to its end; Ctrl-C leaves it running", [one_id]),
-        "jobs stop": ("jobs_stop", "ask a job to save what it has and end", [one_id]),
+        "jobs list": ("jobs.every", "all jobs, the newest first", []),
+        "jobs show": ("jobs.shown", "one job", [one_id]),
+        "jobs logs": ("jobs.logs", "a job's log", [one_id, ("-f", {"dest": "follow", "action": "store_true"})]),
+        "jobs wait": ("jobs.wait", "follow a job to its end; Ctrl-C leaves it running", [one_id]),
+        "jobs stop": ("jobs.stop", "ask a job to save what it has and end", [one_id]),
         "jobs clone": (
-            "jobs_clone",
+            "jobs.clone",
             "start a job once more, with changed settings",
             [one_id, SET, WAIT],
         ),
         "jobs delete": (
-            "jobs_delete",
+            "jobs.delete",
             "delete a job that has ended, with everything it made",
             [one_id, ("--yes", {"action": "store_true", "help": "do not ask"})],
         ),
-        "jobs resume": ("jobs_resume", "go on with a job from its last checkpoint", [one_id, WAIT]),
+        "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [one_id, WAIT]),
         "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
         "catalog query": ("catalog_query", "run a read-only SQL query", [("sql", {"help": "the query"})]),
         "demo": ("demo", "load the demo collection into the workspace", []),
@@ -331,31 +328,3 @@ GROUPS = {
     "jobs": "background jobs",
     "catalog": "the DuckDB catalogue",
 }
-
-
-def run(handler: str, *arguments: Any) -> int:
-    """Call a handler by its name: a function of ``commands``, or ``module.function`` in this package."""
-    module, _, function = handler.rpartition(".")
-    return int(getattr(importlib.import_module(f"cdp.cli.{module or 'commands'}"), function)(*arguments))
-
-
-def build(version: str) -> argparse.ArgumentParser:
-    """The parser; ``run`` of a parsed command is its handler, ``action`` its last word."""
-    top = argparse.ArgumentParser(prog="python -m cdp", description="CDP Studio on the command line.")
-    top.add_argument("--version", action="version", version=f"CDP Studio {version}")
-    top.set_defaults(usage=top.print_help)
-    words = top.add_subparsers(metavar="COMMAND")
-    groups: dict[str, Any] = {}
-    for name, (handler, text, options) in commands().items():
-        first, _, second = name.partition(" ")
-        if second and first not in groups:
-            group = words.add_parser(first, help=GROUPS[first], description=GROUPS[first])
-            group.set_defaults(usage=group.print_help)
-            groups[first] = group.add_subparsers(metavar="COMMAND")
-        target = groups[first] if second else words
-        command = target.add_parser(second or first, help=text, description=f"{text[0].upper()}{text[1:]}.")
-        for option, details in options:
-            command.add_argument(option, **details)
-        command.add_argument("--json", action="store_true", help="answer in JSON")
-        command.set_defaults(run=functools.partial(run, handler), action=second or first)
-    return top

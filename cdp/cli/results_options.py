@@ -6,7 +6,7 @@ from typing import Any
 
 Option = tuple[str, dict[str, Any]]
 
-COMPARE_FORMATS = ("table", "csv", "json", "markdown", "latex")
+COMPARE_FORMATS = ("table", "csv", "json", "markdown", "latex", "table-csv")
 EXPORT_FORMATS = ("trec-run", "trec-qrels", "mteb")
 TESTS = ("t", "randomisation")
 
@@ -35,7 +35,7 @@ def results_commands() -> dict[str, tuple[str, str, list[Option]]]:
                     {
                         "default": "table",
                         "choices": COMPARE_FORMATS,
-                        "help": "markdown and latex: a paper's table; csv and json: every difference in full",
+                        "help": "markdown, latex, table-csv: a paper's table; csv: every difference in full; json: both",
                     },
                 ),
             ],

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdp.corpus.options import ReadOptions
-from cdp.errors import InputError
+from cdp.errors import InputError, offer
 
 GUESSES = {
     "id": ("_id", "id", "doc_id", "docid", "pid"),
@@ -41,7 +41,7 @@ def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> Fie
         else:
             raise InputError(
                 f"There is no field {option!r}; the fields found are {listed or 'none'}.",
-                hint=f"Set {role}_field to one of them.",
+                hint=offer(option, found, instead=f"Set {role}_field to one of them."),
                 file=file,
             )
     text = chosen["text"]

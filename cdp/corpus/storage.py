@@ -17,10 +17,12 @@ from cdp.corpus.manifest import CorpusManifest
 from cdp.corpus.reading import ReadResult
 from cdp.errors import NotFoundError, WorkspaceError
 from cdp.locks import locked
+from cdp.names import pick
 from cdp.records import Document
 from cdp.workspace import Workspace, now, read_json, slug, write_json
 
 HASH_DIGITS = 8
+NONE_YET = "There is no corpus yet: add one (corpus add PATH)."
 _log = logging.getLogger(__name__)
 
 
@@ -105,7 +107,7 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
     path = workspace.corpus(corpus_id) / "manifest.json"
     if not path.exists():
         known = [manifest.id for manifest in list_corpora(workspace)]
-        raise NotFoundError("corpus", corpus_id, known=known, hint="" if known else "There is no corpus yet.")
+        raise NotFoundError("corpus", corpus_id, known=known, hint="" if known else NONE_YET)
     try:
         return CorpusManifest.from_dict(read_json(path))
     except (TypeError, KeyError, ValueError, AttributeError) as error:
@@ -124,25 +126,8 @@ def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
 
 
 def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
-    """The corpus with this id, else this name, else the only one whose id or name begins so (case ignored).
-
-    NotFoundError names the corpora that are there, or those between which the name does not decide.
-    """
-    manifests = list_corpora(workspace)
-    wanted = name_or_id.strip().casefold()
-    for fits in (
-        lambda m: m.id.casefold() == wanted,
-        lambda m: m.name.casefold() == wanted,
-        lambda m: bool(wanted) and (m.id.casefold().startswith(wanted) or m.name.casefold().startswith(wanted)),
-    ):
-        matches = [manifest for manifest in manifests if fits(manifest)]
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            ids = ", ".join(manifest.id for manifest in matches[:20])
-            raise NotFoundError("single corpus", name_or_id, hint=f"It fits {ids}: give the id.")
-    known = [manifest.id for manifest in manifests]
-    raise NotFoundError("corpus", name_or_id, known=known, hint="" if known else "There is no corpus yet.")
+    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.names.pick``."""
+    return pick("corpus", name_or_id, list_corpora(workspace), none_yet=NONE_YET)
 
 
 def delete_corpus(workspace: Workspace, corpus_id: str) -> None:

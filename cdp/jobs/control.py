@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import ConfigError, WorkspaceError
+from cdp.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
 from cdp.jobs.queue import Queue
@@ -53,7 +53,7 @@ def submit(
     """
     device = device or DeviceRequest.cpu()
     if launcher not in LAUNCHERS:
-        raise ConfigError(f"There is no launcher called {launcher!r}.", hint=f"There is: {', '.join(LAUNCHERS)}.")
+        raise NotFoundError("launcher", launcher, known=LAUNCHERS)
     device.check(list_gpus() if device.count else [])
     cpu_slots()
     for other in after:

@@ -287,7 +287,7 @@ def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None =
         return starting[0]
     if starting:
         raise NotFoundError("job", text, hint=f"Several begin like that: {', '.join(starting[:20])}.")
-    raise NotFoundError("job", text, known=[job.id for job in jobs])
+    raise NotFoundError("job", text, known=[job.id for job in jobs], also=[job.name for job in jobs])
 
 
 def wait(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from cdp.errors import ConfigError
+from cdp.errors import NotFoundError
 from cdp.principle.published import datasets, results
 
 PARAPHRASE = "diverse_minus_paraphrase"
@@ -52,10 +52,10 @@ def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Diff
 
     With ``implied`` RetroMAE's HotpotQA scores above Q/Doc 1 are those that its BEIR averages leave room for, about
     three points lower than the printed ones (note 1). The comparison with paraphrases was published for the multi-hop
-    datasets only. ConfigError for another ``choice``.
+    datasets only. NotFoundError for another ``choice``.
     """
     if choice not in DATASET_CHOICES:
-        raise ConfigError(f"{choice!r} is not a choice of datasets.", hint=f"There is: {', '.join(DATASET_CHOICES)}.")
+        raise NotFoundError("choice of datasets", choice, known=list(DATASET_CHOICES))
     lower: Mapping[int, Any] = implied_scores() if implied else {}
     cw = {row["dataset"]: row["cw"] for row in datasets()}
     tables = ["tab:multihop_diversity", "tab:multihop_scaling"] if choice == MULTI_HOP else [

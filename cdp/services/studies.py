@@ -12,7 +12,7 @@ from cdp import corpus as corpus_room
 from cdp import evaluation as evaluation_room
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig, TrainingConfig
-from cdp.errors import ConfigError, InputError
+from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.jobs import JobView
 from cdp.services import access, devices, queries, synthesis
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
@@ -74,7 +74,7 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
     for weighting in config.items("weightings"):
         if weighting not in weightings():
-            raise ConfigError(f"There is no weighting {weighting!r}.", hint=f"There is: {', '.join(weightings())}.")
+            raise NotFoundError("weighting", weighting, known=list(weightings()))
     retrievers = {name: resolve(name, workspace) for name in config.items("retrievers")}
     epochs = {
         name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found).epochs or 1

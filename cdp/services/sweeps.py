@@ -10,9 +10,10 @@ from typing import Any
 
 from cdp import jobs
 from cdp.config import TrainingConfig
-from cdp.errors import ConfigError, NotFoundError
+from cdp.errors import ConfigError
 from cdp.evaluation import describe, resolve_benchmark
 from cdp.jobs import JobView
+from cdp.names import pick
 from cdp.principle.tables import table
 from cdp.services import access, evaluation, training
 from cdp.training.retrievers import PRESETS, resolve
@@ -115,19 +116,8 @@ def every(workspace: Workspace) -> list[Sweep]:
 
 
 def find(workspace: Workspace, name: str) -> Sweep:
-    """The sweep with this id or name, or the only one whose id begins so."""
-    known = every(workspace)
-    for matches in (
-        [s for s in known if s.id == name],
-        [s for s in known if s.name == name],
-        [s for s in known if name and s.id.startswith(name)],
-    ):
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            ids = ", ".join(s.id for s in matches[:5])
-            raise ConfigError(f"{name!r} could be any of {len(matches)} sweeps.", hint=f"Use the id: {ids}.")
-    raise NotFoundError("sweep", name, known=[s.id for s in known])
+    """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.names.pick``."""
+    return pick("sweep", name, every(workspace), none_yet="There is no sweep yet: start one (sweep run).")
 
 
 def report(workspace: Workspace, name: str) -> SweepReport:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.config import REQUIRED, Config, option
-from cdp.errors import ConfigError, InputError
+from cdp.errors import ConfigError, InputError, offer
 from cdp.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
@@ -132,8 +132,9 @@ def _read(file: Path) -> dict[str, Any]:
     try:
         values = yaml.safe_load(file.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:
-        known = ", ".join(sorted(f.stem for f in PLANS.glob("*.yaml")))
-        raise InputError(f"There is no plan {file}.", hint=f"Ready-made ones: {known}.") from None
+        known = sorted(f.stem for f in PLANS.glob("*.yaml"))
+        listed = f"Ready-made ones: {', '.join(known)}."
+        raise InputError(f"There is no plan {file}.", hint=offer(file.stem, known, instead=listed)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}.", file=file) from error
     except yaml.YAMLError as error:

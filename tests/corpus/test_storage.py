@@ -22,7 +22,7 @@ from cdp.corpus import (
     search_documents,
     store,
 )
-from cdp.errors import InputError, NotFoundError, WorkspaceError
+from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.records import Document
 from cdp.workspace import Workspace, sha256_file
 from tests.corpus.files import ROWS, jsonl
@@ -148,7 +148,7 @@ def test_a_corpus_is_found_by_id_name_or_beginning(workspace: Workspace, tmp_pat
     for given in (fairy.id, "Fairy tales", "fairy TALES", "fairy-t", "Fairy t"):
         assert resolve_corpus(workspace, given) == fairy
     assert resolve_corpus(workspace, "facts") == fact, "a whole name is before a beginning"
-    with pytest.raises(NotFoundError) as caught:
+    with pytest.raises(ConfigError, match="more than one corpus") as caught:
         resolve_corpus(workspace, "fac")
     assert fact.id in str(caught.value)
     assert facts2.id in str(caught.value)

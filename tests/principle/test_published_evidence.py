@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from cdp.errors import ConfigError, InputError
+from cdp.errors import InputError, NotFoundError
 from cdp.principle import (
     ALL,
     Difference,
@@ -104,7 +104,7 @@ def test_all_31_datasets_tell_a_weaker_story() -> None:
     assert max(c.r for c in found) < 0.5
     assert threshold(differences(ALL)).n_datasets == 31
     assert len(weighting_differences()) == 31
-    with pytest.raises(ConfigError, match="choice of datasets"):
+    with pytest.raises(NotFoundError, match="choice of datasets"):
         differences("some")
 
 

@@ -38,9 +38,9 @@ def test_sets_are_found_by_id_name_or_beginning(workspace: Workspace) -> None:
     assert query_sets.resolve_query_set(workspace, "demo-diverse-11").id == "demo-diverse-11"
     assert query_sets.resolve_query_set(workspace, "Demo diverse").id == "demo-diverse-11"
     assert query_sets.resolve_query_set(workspace, "oth").id == "other-33"
-    with pytest.raises(ConfigError, match="2 query sets"):
+    with pytest.raises(ConfigError, match="demo-para-22, other-33"):
         query_sets.resolve_query_set(workspace, "Twice")
-    with pytest.raises(ConfigError, match="2 query sets"):
+    with pytest.raises(ConfigError, match="demo-para-22, demo-diverse-11"):
         query_sets.resolve_query_set(workspace, "demo-")
     with pytest.raises(NotFoundError, match="demo-para-22"):
         query_sets.resolve_query_set(workspace, "nothing")

@@ -14,12 +14,14 @@ from typing import Any
 
 from cdp.corpus import CorpusManifest
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.names import pick
 from cdp.records import Query
 from cdp.workspace import Workspace, now, read_json, read_json_or_none, read_jsonl, write_json
 
 MANIFEST = "manifest.json"
 QUERIES = "queries.jsonl"
 FAILURES = "failures.jsonl"
+NONE_YET = "There is none yet: write some (queries generate) or import some (queries import)."
 
 
 @dataclass(frozen=True)
@@ -88,20 +90,8 @@ def list_query_sets(workspace: Workspace) -> list[QuerySet]:
 
 
 def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
-    """The query set with this id, this unique name, or the only one whose id begins so."""
-    known = list_query_sets(workspace)
-    for matches in (
-        [item for item in known if item.id == name],
-        [item for item in known if item.name == name],
-        [item for item in known if name and item.id.startswith(name)],
-    ):
-        if len(matches) == 1:
-            return matches[0]
-        if matches:
-            ids = ", ".join(item.id for item in matches[:5])
-            raise ConfigError(f"{name!r} could be any of {len(matches)} query sets.", hint=f"Use the id: {ids}.")
-    none = "" if known else "There is none yet: write some (queries generate) or import some (queries import)."
-    raise NotFoundError("query set", name, known=[item.id for item in known], hint=none)
+    """The query set with this id, this name, or the only one whose id or name begins so; see ``cdp.names.pick``."""
+    return pick("query set", name, list_query_sets(workspace), none_yet=NONE_YET)
 
 
 def delete(workspace: Workspace, query_set_id: str) -> None:

@@ -1,4 +1,4 @@
-"""Commands around synthesis: what it costs, batches, and exports."""
+"""Commands on queries: previews, runs and what they cost, batches, imports and exports."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from cdp.cli import text as show
-from cdp.cli.answers import say, settings
+from cdp.cli.answers import say, settings, started
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
 from cdp.workspace import Workspace
@@ -21,6 +21,25 @@ def config_of(a: argparse.Namespace) -> SynthesisConfig:
     """The configuration that corpus, method, Q/Doc, generator and ``--set`` describe."""
     named = {"corpus": a.corpus, "method": a.method, "per_doc": a.per_doc, "generator": a.generator}
     return SynthesisConfig.from_dict({**settings(a), **named})
+
+
+def preview(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries preview``: several methods on one document, nothing stored."""
+    from cdp.services import corpora, queries
+
+    document = a.doc or corpora.page(workspace, a.corpus, 0, 1)[0].id
+    names = [name.strip() for name in a.methods.split(",") if name.strip()]
+    found = queries.preview(
+        workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
+    )
+    return say(a, {"document_id": document, "methods": found}, show.previews(document, list(found.values())))
+
+
+def generate(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries generate``: as a job."""
+    from cdp.services import queries
+
+    return started(workspace, a, queries.generate(workspace, config_of(a)))
 
 
 def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -49,6 +68,24 @@ def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, found, "\n".join(lines))
 
 
+def bring(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries import``: queries that exist."""
+    from cdp.services import queries
+
+    found = queries.import_file(workspace, a.path, a.corpus, name=a.name, encoding=a.encoding)
+    value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
+    return say(a, value, show.imported(found))
+
+
+def every(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries list``."""
+    from cdp.services import queries
+
+    found = queries.every(workspace, corpus=a.corpus)
+    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "complete"]
+    return say(a, found, show.table(found, columns, "No query set yet: queries generate --corpus ID"))
+
+
 def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries show``: one query set, with what it lacks."""
     from cdp.services import queries
@@ -62,6 +99,15 @@ def shown(workspace: Workspace, a: argparse.Namespace) -> int:
         "failures": failed,
     }
     return say(a, value, show.query_set(found, failed, examples))
+
+
+def delete(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries delete``."""
+    from cdp.services import queries
+
+    found = queries.show(workspace, a.id)
+    queries.delete(workspace, found.id)
+    return say(a, {"id": found.id, "deleted": True}, f"{found.id} is removed")
 
 
 def prices(workspace: Workspace, a: argparse.Namespace) -> int:

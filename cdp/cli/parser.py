@@ -1,0 +1,65 @@
+"""argparse, built from the table of commands. What it refuses, it refuses in one line that offers the nearest word."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import importlib
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+from cdp.cli.answers import BAD_INPUT
+from cdp.cli.options import GROUPS, commands
+from cdp.errors import nearest, offer
+
+
+class Parser(argparse.ArgumentParser):
+    """Refuses a command line in one sentence on stderr, with the way to the help of the command that was meant."""
+
+    def error(self, message: str) -> NoReturn:
+        said = " ".join(message.split())
+        self.exit(BAD_INPUT, f"cdp: {said}{'' if said.endswith(('.', '?')) else '.'} See: {self.prog} --help\n")
+
+    def read(self, words: Sequence[str] | None = None) -> argparse.Namespace:
+        """``parse_args``, except that the nearest option is offered for one that the command does not have."""
+        parsed, unknown = self.parse_known_args(words)
+        if unknown:
+            command, options = getattr(parsed, "command", (self, ()))
+            near = nearest(unknown[0].partition("=")[0], options)
+            command.error(f"{unknown[0]!r} is not known here.{f' Did you mean {near}?' if near else ''}")
+        return parsed
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value, or a command, that is not among the choices. argparse has no public place for this."""
+        if action.choices is not None and value not in action.choices:
+            offered = offer(str(value), [str(choice) for choice in action.choices])
+            raise argparse.ArgumentError(action, f"{value!r} is not known. {offered}")
+
+
+def run(handler: str, *arguments: Any) -> int:
+    """Call a handler by its name: a function of ``commands``, or ``module.function`` in this package."""
+    module, _, function = handler.rpartition(".")
+    return int(getattr(importlib.import_module(f"cdp.cli.{module or 'commands'}"), function)(*arguments))
+
+
+def build(version: str) -> Parser:
+    """The whole command line. Of a parsed one ``run`` is its handler, ``action`` its last word."""
+    top = Parser(prog="python -m cdp", description="CDP Studio on the command line.")
+    top.add_argument("--version", action="version", version=f"CDP Studio {version}")
+    top.set_defaults(usage=top.print_help)
+    words = top.add_subparsers(metavar="COMMAND")
+    groups: dict[str, Any] = {}
+    for name, (handler, text, options) in commands().items():
+        first, _, second = name.partition(" ")
+        if second and first not in groups:
+            group = words.add_parser(first, help=GROUPS[first], description=GROUPS[first])
+            group.set_defaults(usage=group.print_help)
+            groups[first] = group.add_subparsers(metavar="COMMAND")
+        target = groups[first] if second else words
+        command = target.add_parser(second or first, help=text, description=f"{text[0].upper()}{text[1:]}.")
+        names = ["--json", *(option for option, _ in options if option.startswith("-"))]
+        for option, details in options:
+            command.add_argument(option, **details)
+        command.add_argument("--json", action="store_true", help="answer in JSON")
+        command.set_defaults(run=functools.partial(run, handler), action=second or first, command=(command, names))
+    return top
