@@ -35,7 +35,8 @@ def results_commands() -> dict[str, tuple[str, str, list[Option]]]:
                     {
                         "default": "table",
                         "choices": COMPARE_FORMATS,
-                        "help": "markdown, latex, table-csv: a paper's table; csv: every difference in full; json: both",
+                        "help": "markdown, latex, table-csv: a paper's table; csv: every difference in "
+                        "full; json: both",
                     },
                 ),
             ],

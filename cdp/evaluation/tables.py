@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from cdp.errors import ConfigError
 Values = Mapping[tuple[str, str], float]
 """{(retriever, dataset): percent}; a pair that was not evaluated is left out."""
 
-FORMATS = ("markdown", "latex", "csv", "json")
+FORMATS = ("markdown", "latex", "csv")
 
 
 @dataclass(frozen=True)
@@ -45,16 +44,29 @@ class Table:
     notes: tuple[str, ...] = field(default=())
 
     def write(self, format: str) -> str:
-        """The table as markdown, latex, csv or json. ConfigError for any other format."""
-        writers: dict[str, Callable[[Table], str]] = {
-            "markdown": to_markdown,
-            "latex": to_latex,
-            "csv": to_csv,
-            "json": to_json,
-        }
+        """The table as markdown, latex or csv. ConfigError for any other format."""
+        writers: dict[str, Callable[[Table], str]] = {"markdown": to_markdown, "latex": to_latex, "csv": to_csv}
         if format not in writers:
             raise ConfigError(f"{format!r} is not a format for tables.", hint=f"There is: {', '.join(FORMATS)}.")
         return writers[format](self)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One record per retriever, with value, place, dagger and coverage by column."""
+        return [
+            {
+                "retriever": name,
+                "cells": {
+                    column: {
+                        "value": cell.value,
+                        "place": cell.place or None,
+                        "dagger": cell.dagger,
+                        "coverage": cell.coverage or None,
+                    }
+                    for column, cell in zip(self.columns, cells, strict=True)
+                },
+            }
+            for name, cells in self.rows
+        ]
 
 
 def comparison_table(
@@ -69,14 +81,15 @@ def comparison_table(
     """A table with the datasets of each group and, for a group of several, its mean.
 
     ``groups`` maps a group's name to all its datasets, evaluated or not; a dataset that nobody was evaluated on gets no
-    column but counts in the coverage. ``daggers`` are the (retriever, dataset) pairs that the notes speak of.
+    column but counts in the coverage, and one of several groups has its column in the first of them. ``daggers`` are
+    the (retriever, dataset) pairs that the notes speak of.
     """
     seen = {dataset for _, dataset in values}
     columns: list[str] = []
     cells: dict[str, list[Cell]] = {retriever: [] for retriever in retrievers}
     for group, members in groups.items():
         for dataset in members:
-            if dataset in seen:
+            if dataset in seen and dataset not in columns:
                 columns.append(dataset)
                 for retriever in retrievers:
                     pair = (retriever, dataset)
@@ -145,17 +158,21 @@ def _markdown(text: str) -> str:
     return re.sub(r"([\\`*_\[\]|~$#!])", r"\\\1", plain)
 
 
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+_LATEX = {
+    "\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}",
+    "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+    "[": "{[}", "*": "{*}",
+}  # fmt: skip
 _LATEX |= {character: "\\" + character for character in "&%$#_{}"}
 
 
 def _latex(text: str) -> str:
-    """A text that LaTeX prints as it is, on one line: a comment cannot end before it."""
+    """A text that LaTeX prints as it is, on one line, also after a line's end (which takes [ and * for its own)."""
     return "".join(_LATEX.get(character, character) for character in " ".join(text.split()))
 
 
 def to_latex(table: Table) -> str:
-    """A ``tabular`` with booktabs' rules."""
+    """A ``tabular`` with booktabs' rules, its notes below it."""
     lines = [
         rf"\begin{{tabular}}{{l{'r' * len(table.columns)}}}",
         r"\toprule",
@@ -170,9 +187,10 @@ def to_latex(table: Table) -> str:
 
 
 def _latex_notes(table: Table) -> list[str]:
-    """The notes as comments, to be taken into the caption."""
+    """The notes in small print below the table."""
     marks = [r"$^\dagger$ ", *[""] * len(table.notes)]
-    return [f"% {mark}{_latex(note)}" for mark, note in zip(marks, table.notes, strict=False)]
+    notes = zip(marks, table.notes, strict=False)
+    return [rf"\par\smallskip{{\footnotesize {mark}{_latex(note)}\par}}" for mark, note in notes]
 
 
 def to_csv(table: Table) -> str:
@@ -191,25 +209,3 @@ def to_csv(table: Table) -> str:
             line += [value, cell.coverage or "full"] if flag else [value]
         writer.writerow(line)
     return out.getvalue()
-
-
-def to_json(table: Table) -> str:
-    """A list of records, one per retriever, with value, place, dagger and coverage of each column."""
-    rows = [
-        {
-            "retriever": name,
-            "cells": {
-                column: {
-                    "value": cell.value,
-                    "place": cell.place or None,
-                    "dagger": cell.dagger,
-                    "coverage": cell.coverage or None,
-                }
-                for column, cell in zip(table.columns, cells, strict=True)
-            },
-        }
-        for name, cells in table.rows
-    ]
-    return (
-        json.dumps({"measure": table.measure, "rows": rows, "notes": table.notes}, ensure_ascii=False, indent=2) + "\n"
-    )

@@ -1,32 +1,42 @@
 """Means of a comparison: over all benchmarks and over groups of them, always over the same benchmarks for everyone.
 
 A mean over other benchmarks than its neighbour's says nothing, so each mean runs over the benchmarks that *every*
-compared retriever was evaluated on, and says how many these are of how many there are.
+compared retriever was evaluated on, and says how many these are of how many there are. Groups are the registry's. What
+counts in one is a benchmark of the registry's or the paper's name at the registry's split: a sample does not.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from cdp.evaluation import registry
-from cdp.principle.published import datasets
-from cdp.services.published import is_dataset
-from cdp.services.results import Comparison, Row
+from cdp.evaluation.registry import Entry
+from cdp.services.results import Comparison, Row, place_name
 
 ALL = "All"
 OWN = "Own"
-"""The group of benchmarks that the paper does not have."""
+"""The group of benchmarks that count in none of the registry's."""
 
-Place = tuple[str, str, str]
+
+@dataclass(frozen=True)
+class Group:
+    """Benchmarks that are reported as one mean, all under one protocol.
+
+    ``members`` are places as ``Row.place`` names them, those among them where nobody was evaluated.
+    """
+
+    title: str
+    members: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class Mean:
     """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
 
-    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has.
+    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has, evaluated on or not; for
+    ``ALL`` and ``OWN``, how many anyone was evaluated on.
     """
 
     group: str
@@ -41,16 +51,15 @@ class Mean:
 
 
 def means(comparison: Comparison) -> list[Mean]:
-    """The mean over all benchmarks, then one per group where there is more than one group."""
-    by_group: dict[str, list[Row]] = defaultdict(list)
-    for row in comparison.rows:
-        by_group[group_of(row.benchmark)].append(row)
-    everyone = list(dict.fromkeys(row.retriever for row in comparison.rows))
-    found = [_mean(ALL, comparison.rows, everyone)] if comparison.rows else []
-    if len(by_group) > 1:
-        groups = sorted(by_group, key=lambda group: group == OWN)
-        found += [_mean(group, by_group[group], everyone) for group in groups]
-    return found
+    """The mean over all benchmarks, then one per group where any of the registry's is there."""
+    rows = comparison.rows
+    if not rows:
+        return []
+    found = [Group(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
+    if any(_entry(row) is not None for row in rows):
+        found += groups(rows)
+    values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
+    return [_mean(group, values, everyone) for group in found]
 
 
 def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
@@ -62,60 +71,90 @@ def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
 
 def shared(comparison: Comparison) -> Comparison:
     """The comparison on the benchmarks that all of its retrievers have; as it is where they share none."""
-    having: dict[Place, set[str]] = defaultdict(set)
+    having: dict[str, set[str]] = defaultdict(set)
     for row in comparison.rows:
-        having[_place(row)].add(row.retriever)
+        having[row.place].add(row.retriever)
     everyone = {row.retriever for row in comparison.rows}
-    rows = [row for row in comparison.rows if having[_place(row)] == everyone]
+    rows = [row for row in comparison.rows if having[row.place] == everyone]
     return comparison.narrowed(rows) if rows else comparison
 
 
-def group_members(benchmarks: Collection[str]) -> dict[str, list[str]]:
-    """The groups of these benchmarks, each with all that it has: those given, and the paper's others by their names.
-
-    One's own come last, in a group without others.
-    """
-    groups: dict[str, list[str]] = defaultdict(list)
-    for benchmark in sorted(benchmarks):
-        groups[group_of(benchmark)].append(benchmark)
-    for row in datasets():
-        here = groups.get(row["group"])
-        if here is not None and not any(is_dataset(one, row["dataset"]) for one in here):
-            here.append(row["dataset"])
-    for entry in registry.entries():
-        group = "" if entry.paper else _registered(entry)
-        if group in groups and entry.name not in groups[group]:
-            groups[group].append(entry.name)
-    return dict(sorted(groups.items(), key=lambda item: item[0] == OWN))
-
-
-def group_of(benchmark: str) -> str:
-    """The group in which the paper reports a benchmark (BEIR, Multi-hop …), else the one that the registry knows it in
-    (NanoBEIR; a forum is in CQADupStack, whose score is their mean); ``Own`` for any other."""
-    found = [row["group"] for row in datasets() if is_dataset(benchmark, row["dataset"])]
-    if found:
-        return found[-1]  # HotpotQA stands twice: the multi-hop group is the narrower one
-    entry = registry.find(benchmark)
-    return OWN if entry is None else _registered(entry) or OWN
-
-
-def _registered(entry: registry.Entry) -> str:
-    """What an entry of the registry counts towards: the benchmark that it is a part of, or its narrowest group."""
-    whole = registry.find(entry.part_of) if entry.part_of else None
-    return whole.title if whole is not None else entry.groups[-1] if entry.groups else ""
-
-
-def _mean(group: str, rows: list[Row], everyone: list[str]) -> Mean:
-    scores: dict[str, dict[Place, float]] = {name: {} for name in everyone}
+def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
+    """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
+    found = {(row.retriever, row.place): row.ndcg for row in rows}
+    known: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for row in rows:
-        scores[row.retriever][_place(row)] = row.ndcg
-    places = {place for by_place in scores.values() for place in by_place}
-    shared = {place for place in places if all(place in by_place for by_place in scores.values())}
-    values = {
-        name: sum(by_place[place] for place in shared) / len(shared) for name, by_place in scores.items() if shared
-    }
-    return Mean(group, len(shared), len(places), values)
+        entry = _entry(row)
+        if entry is not None:
+            known[row.retriever, row.protocol][entry.name] = row.ndcg
+    for (retriever, protocol), values in known.items():
+        for whole in _wholes():
+            mean = registry.mean_of_parts(whole.name, values)
+            if mean.value is not None and mean.covered == mean.total:
+                found[retriever, place_name(whole.name, whole.split, protocol)] = mean.value
+    return found
 
 
-def _place(row: Row) -> Place:
-    return row.benchmark, row.split, row.protocol
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
+
+    A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
+    Multi-hop, and counts in BEIR too where another member of BEIR is.
+    """
+    found: list[Group] = []
+    own: list[Group] = []
+    places = {place for _, place in scores(rows)}
+    for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
+        there: dict[Entry, str] = {}
+        mine: dict[str, None] = {}
+        for row in rows:
+            entry = _entry(row)
+            if row.protocol == protocol and entry is not None:
+                there[entry] = row.place
+            elif row.protocol == protocol:
+                mine[row.place] = None
+        for whole in _wholes():
+            place = place_name(whole.name, whole.split, protocol)
+            if place in places:
+                there[whole] = place
+        wanted = {_narrowest(entry) for entry in there}
+        suffix = "" if protocol == "published" else f" ({protocol})"
+        for title, members in _members():
+            if title in wanted:
+                named = (there.get(one) or place_name(one.name, one.split, protocol) for one in members)
+                found.append(Group(title + suffix, tuple(named)))
+        if mine:
+            own.append(Group(OWN + suffix, tuple(mine)))
+    return found + own
+
+
+def _entry(row: Row) -> Entry | None:
+    """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
+    name = row.benchmark.lower()
+    entry = registry.find(name) or next((one for one in registry.entries() if one.paper == name), None)
+    whole = entry is not None and bool(entry.schema) and row.split == entry.split and not row.version
+    return entry if whole else None
+
+
+def _wholes() -> list[Entry]:
+    """The entries that are the mean of their parts."""
+    return [entry for entry in registry.entries() if not entry.schema]
+
+
+def _narrowest(entry: Entry) -> str:
+    """The title of the smallest group that an entry counts in; a part counts in the benchmark that it is a part of."""
+    whole = registry.find(entry.part_of) if entry.part_of else None
+    return whole.title if whole is not None else entry.groups[-1]
+
+
+def _members() -> list[tuple[str, list[Entry]]]:
+    """(title, members) of every group, and of every mean of parts."""
+    known = {entry.name: entry for entry in registry.entries()}
+    named = [(group.title, [known[name] for name in group.members]) for group in registry.groups().values()]
+    return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
+
+
+def _mean(group: Group, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> Mean:
+    places = [place for place in group.members if all((name, place) in values for name in everyone)]
+    means = {name: sum(values[name, place] for place in places) / len(places) for name in everyone if places}
+    return Mean(group.title, len(places), len(group.members), means)

@@ -11,27 +11,19 @@ from cdp.evaluation.tables import Table, comparison_table
 from cdp.services import result_means
 from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row
 
-FORMATS = ("table", "csv", "json", "markdown", "latex")
-
 
 def paper_table(found: Comparison) -> Table:
     """Retrievers by benchmarks with the means of the groups, the best bold, a dagger on significant differences.
 
-    A group's mean says over how many of the group's benchmarks it runs: those of the paper that nobody was evaluated on
-    count as missing.
+    A group's mean says over how many of the group's benchmarks it runs: those that nobody was evaluated on count as
+    missing.
     """
-    benchmarks = {row.place: row.benchmark for row in found.rows}
-    groups: dict[str, list[str]] = {}
-    for group, members in result_means.group_members(set(benchmarks.values())).items():
-        places = [place for place, benchmark in benchmarks.items() if benchmark in members]
-        missing = [member for member in members if member not in benchmarks.values()]
-        groups[group] = [*sorted(places), *missing]
     retrievers = sorted({row.retriever: row.retriever_id != found.baseline_id for row in found.rows}.items(),
                         key=lambda item: (item[1], item[0]))  # fmt: skip
     return comparison_table(
-        {(row.retriever, row.place): row.ndcg for row in found.rows},
+        result_means.scores(found.rows),
         retrievers=[name for name, _ in retrievers],
-        groups=groups,
+        groups={group.title: group.members for group in result_means.groups(found.rows)},
         daggers={(row.retriever, row.place) for row in found.rows if row.significant},
         measure="NDCG@10",
         notes=notes(found),
@@ -45,7 +37,7 @@ def notes(found: Comparison) -> list[str]:
         return []
     queries = {row.place: row.n_queries for row in tested}
     counted = ", ".join(f"{place} {n:,}" for place, n in queries.items())
-    many = f", corrected with Holm for {len(tested)} comparisons" if len(tested) > 1 else ""
+    many = f", corrected with Holm for {found.n_tests} comparisons" if found.n_tests > 1 else ""
     said = [
         f"differs from {found.baseline} with p < {SIGNIFICANT:g}: {TESTS[found.test]} over the queries, "
         f"two-sided{many}. Queries: {counted}."
@@ -77,12 +69,12 @@ def to_csv(found: Comparison) -> str:
 
 
 def to_dict(found: Comparison) -> dict[str, Any]:
-    """The comparison without the scores of single queries, with its notes, for JSON."""
+    """The comparison without the scores of single queries, and the paper's table with its notes, for JSON."""
     kept = {f.name: getattr(found, f.name) for f in fields(found) if f.name not in ("scores", "evaluations")}
     table = paper_table(found)
-    return {**kept, "rows": [asdict(row) for row in found.rows], "notes": list(table.notes)}
+    return {**kept, "rows": [asdict(row) for row in found.rows], "table": table.records(), "notes": table.notes}
 
 
 def write(found: Comparison, form: str) -> str:
-    """The paper's table as ``markdown`` or ``latex``, or every row with its tests as ``csv``."""
-    return to_csv(found) if form == "csv" else paper_table(found).write(form)
+    """The paper's table as ``markdown``, ``latex`` or ``table-csv``, or every row with its tests as ``csv``."""
+    return to_csv(found) if form == "csv" else paper_table(found).write(form.removeprefix("table-"))

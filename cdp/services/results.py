@@ -37,7 +37,8 @@ class Row:
     All of these are None for the baseline itself and where the baseline was not evaluated on the same judgments;
     ``p_t`` is None for a single query, ``effect`` where every query differs by the same. Where ``seeds`` runs that
     differ in the seed alone were averaged, ``seed_sd`` is the standard deviation of their NDCG@10 (n - 1), and
-    ``evaluation_id`` names them all, joined by ``+``.
+    ``evaluation_id`` names them all, joined by ``+``. ``version`` is empty for the judgments that were evaluated on
+    last, and tells earlier ones of the same name from them.
     """
 
     benchmark: str
@@ -61,13 +62,12 @@ class Row:
     ties: int | None = None
     seeds: int = 1
     seed_sd: float | None = None
+    version: str = ""
 
     @property
     def place(self) -> str:
         """The benchmark with what else tells its results apart: ``scifact``, ``mine dev (paper)``."""
-        split = "" if self.split in ("", "test") else f" {self.split}"
-        protocol = "" if self.protocol == "published" else f" ({self.protocol})"
-        return f"{self.benchmark}{split}{protocol}"
+        return place_name(self.benchmark, self.split, self.protocol, self.version)
 
     @property
     def significant(self) -> bool:
@@ -79,8 +79,9 @@ class Row:
 class Comparison:
     """The rows, the baseline's name, how many benchmarks each retriever covers, and the settings that differ.
 
-    ``coverage`` maps a retriever to the number of benchmarks it was evaluated on; ``settings`` maps each setting in
-    which the compared retrievers' trainings differ to its value by retriever. ``test`` is one of ``TESTS``;
+    ``n_tests`` is how many differences the p-values were corrected for, shown here or not. ``coverage`` maps a
+    retriever to the number of benchmarks it was evaluated on; ``settings`` maps each setting in which the compared
+    retrievers' trainings differ to its value by retriever. ``test`` is one of ``TESTS``;
     ``families`` {retriever: seeds} names those with runs beside them that differ in the seed alone. ``scores``
     {evaluation: {query: value in [0, 1]}} and the catalogue's ``evaluations`` are what the rows were worked out from.
     """
@@ -91,6 +92,7 @@ class Comparison:
     coverage: dict[str, int]
     n_benchmarks: int
     settings: dict[str, dict[str, Any]]
+    n_tests: int = 0
     test: str = "t"
     families: dict[str, int] = field(default_factory=dict)
     scores: Scores = field(default_factory=dict, repr=False)
@@ -173,9 +175,10 @@ def compare(
         kept, scores = result_seeds.averaged(kept, scores, families, MEASURE)
         baseline_id = families.get(baseline_id, (baseline_id,))[0]
     reference = {_place(row): row for row in kept if row["retriever_id"] == baseline_id}
-    names = _names(kept)
-    rows = _corrected([_row(row, names, reference.get(_place(row)), scores) for row in kept], test)
-    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.retriever_id != baseline_id, r.retriever))
+    names, versions = _names(kept), _versions(kept)
+    rows = [_row(row, names, versions[_place(row)], reference.get(_place(row)), scores) for row in kept]
+    rows = _corrected(rows, test)
+    rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
     known = Comparison(
         baseline=names[baseline_id],
         baseline_id=baseline_id,
@@ -183,6 +186,7 @@ def compare(
         coverage={},
         n_benchmarks=0,
         settings=_differing(workspace, names, without={"name", "seed"} if over_seeds else {"name"}),
+        n_tests=sum(row.p_holm is not None for row in rows),
         test=test,
         families={names[key]: len(members) for key, members in families.items() if key in names},
         scores=scores,
@@ -218,8 +222,30 @@ def query(workspace: Workspace, sql: str) -> catalog.QueryResult:
     return catalog.query(workspace, sql)
 
 
+def place_name(benchmark: str, split: str, protocol: str, version: str = "") -> str:
+    """A benchmark as tables call it, with its split unless that is ``test``, and its protocol unless ``published``."""
+    said = (version, "" if protocol == "published" else protocol)
+    more = ", ".join(word for word in said if word)
+    return f"{benchmark}{'' if split in ('', 'test') else f' {split}'}{f' ({more})' if more else ''}"
+
+
 def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
+
+
+def _versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], str]:
+    """What tells the judgments of one name apart that are not the same: empty for those of the newest evaluation."""
+    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: (row["created"], row["id"]), reverse=True):
+        benchmark, split, protocol, judgments = _place(row)
+        known = found[benchmark, split, protocol]
+        if judgments not in known:
+            known.append(judgments)
+    return {
+        (*place, judgments): f"earlier version{f' {i}' if i > 1 else ''}" if i else ""
+        for place, known in found.items()
+        for i, judgments in enumerate(known)
+    }
 
 
 def _latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -232,9 +258,13 @@ def _latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _retriever_id(rows: list[dict[str, Any]], name: str) -> str:
     for key in ("retriever_id", "retriever_name", "id"):
-        for row in rows:
-            if row[key] == name:
-                return str(row["retriever_id"])
+        found = sorted({str(row["retriever_id"]) for row in rows if row[key] == name})
+        if len(found) > 1:
+            raise ConfigError(
+                f"{len(found)} retrievers are called {name!r}.", hint=f"Choose by id: {', '.join(found)}."
+            )
+        if found:
+            return found[0]
     known = sorted({row["retriever_id"] for row in rows})
     raise NotFoundError("evaluated retriever", name, known=known, hint="" if known else "Evaluate a retriever first.")
 
@@ -251,6 +281,7 @@ def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
 def _row(
     row: dict[str, Any],
     names: Mapping[str, str],
+    version: str,
     reference: dict[str, Any] | None,
     scores: Scores,
 ) -> Row:
@@ -265,6 +296,7 @@ def _row(
         evaluation_id=row["id"],
         seeds=row.get("seeds", 1),
         seed_sd=row.get("seed_sd"),
+        version=version,
     )
     if reference is None or reference is row:
         return base

@@ -111,7 +111,7 @@ def answer(found: Comparison) -> None:
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
         f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
-        f"{' (Holm)' if len(rows) > 1 else ''}: {judgement}. "
+        f"{' (Holm)' if found.n_tests > 1 else ''}: {judgement}. "
         f"{tally(rows)}"
     )
 
@@ -177,5 +177,11 @@ def download(found: Comparison) -> None:
                 key=f"compare_{form}",
             )
     averaged = any(row.seeds > 1 for row in found.rows)
-    options = {"baseline": found.baseline_id, "test": found.test, "over_seeds": averaged}
-    command.show(commands.line("results", "compare", **options, format="markdown"))
+    named = [word for key in names_of(found) if key != found.baseline_id for word in ("--retriever", key)]
+    shown = [word for name in dict.fromkeys(row.benchmark for row in found.rows) for word in ("--benchmark", name)]
+    command.show(
+        commands.line(
+            "results", "compare", "--baseline", found.baseline_id, *named, *shown,
+            test=found.test, over_seeds=averaged, format="markdown",
+        )
+    )  # fmt: skip

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
 
@@ -80,10 +79,26 @@ def test_csv_keeps_full_precision(table: Table) -> None:
     assert rows[1]["Multi-hop mean coverage"] == "full"
 
 
-def test_json(table: Table) -> None:
-    found = json.loads(table.write("json"))
-    musique = found["rows"][1]["cells"]["musique"]
+def test_latex_prints_what_is_in_a_name_and_the_notes(table: Table) -> None:
+    text = table.write("latex")
+    assert r"{\footnotesize $^\dagger$ p \textless{} 0.05 after Holm\par}" in text
+    odd = comparison_table(
+        {("[a] \\ <b> | 50% *", "x_1"): 1.0}, retrievers=["[a] \\ <b> | 50% *"], groups={"g": ["x_1"]}
+    ).write("latex")
+    assert r"{[}a] \textbackslash{} \textless{}b\textgreater{} \textbar{} 50\% {*} & 1.0 \\" in odd
+    assert r"NDCG@10 & x\_1 \\" in odd
+
+
+def test_records(table: Table) -> None:
+    musique = table.records()[1]["cells"]["musique"]
     assert musique == {"value": 34.9, "place": 2, "dagger": True, "coverage": None}
+
+
+def test_a_dataset_of_two_groups_has_one_column_and_counts_in_both_means() -> None:
+    values = {("a", "x"): 50.0, ("a", "y"): 30.0, ("a", "z"): 10.0}
+    table = comparison_table(values, retrievers=["a"], groups={"g": ["x", "y"], "h": ["x", "z"]})
+    assert table.columns == ("x", "y", "g mean", "z", "h mean")
+    assert [cell.value for cell in table.rows[0][1]] == [50.0, 30.0, 40.0, 10.0, 30.0]
 
 
 def test_a_column_of_one_value_has_no_best() -> None:
@@ -92,5 +107,5 @@ def test_a_column_of_one_value_has_no_best() -> None:
 
 
 def test_an_unknown_format_is_refused(table: Table) -> None:
-    with pytest.raises(ConfigError, match="markdown, latex, csv, json"):
+    with pytest.raises(ConfigError, match="markdown, latex, csv"):
         table.write("html")

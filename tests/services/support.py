@@ -18,6 +18,8 @@ def evaluation(
     kind: str = "preset",
     name: str = "",
     judgments: str = "same",
+    split: str = "test",
+    protocol: str = "published",
 ) -> str:
     """A finished evaluation job with these NDCG@10 per query, in [0, 1]; its id."""
     job_id = new_id("evaluation")
@@ -27,10 +29,10 @@ def evaluation(
         "id": job_id,
         "retriever": {"id": retriever, "name": name or retriever, "kind": kind, "hash": retriever},
         "benchmark": {
-            "name": benchmark, "folder": "", "split": "test", "hash": f"{benchmark} {judgments}",
+            "name": benchmark, "folder": "", "split": split, "hash": f"{benchmark} {judgments}",
             "n_queries": len(values), "n_documents": 10,
         },
-        "protocol": "published",
+        "protocol": protocol,
         "settings": {},
         "measures": {"ndcg@10": sum(values) / len(values)},
         "per_query": {"query_ids": list(scores), "ndcg@10": values},

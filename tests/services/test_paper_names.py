@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from cdp.services.published import is_dataset
-from cdp.services.result_means import OWN, group_of
 
 
 @pytest.mark.parametrize(
@@ -23,9 +22,3 @@ from cdp.services.result_means import OWN, group_of
 )
 def test_a_name_is_a_dataset_s_or_not(benchmark: str, dataset: str, same: bool) -> None:
     assert is_dataset(benchmark, dataset) is same
-
-
-def test_groups_follow() -> None:
-    assert group_of("bright-biology") == "BRIGHT"
-    assert group_of("cqadupstack-android") == "CQADupStack"
-    assert group_of("scifact-subset-50q-500d") == OWN

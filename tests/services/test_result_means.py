@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.evaluation.registry import leaves
 from cdp.evaluation.significance import holm
 from cdp.services import results
-from cdp.services.result_means import ALL, OWN, group_members, group_of, means, only
+from cdp.services.result_means import ALL, OWN, groups, means, only, scores
 from cdp.workspace import Workspace
 from tests.services.support import evaluation
 
@@ -29,29 +30,74 @@ def test_without_a_shared_benchmark_there_is_no_mean(workspace: Workspace) -> No
     assert (mean.coverage, mean.values) == ("0 of 2", {})
 
 
-def test_groups_are_the_papers_and_ones_own(workspace: Workspace) -> None:
-    for name in ("hotpotqa_sample", "musique", "scifact", "mine"):
-        evaluation(workspace, "base", name, LOW)
+def test_groups_are_the_registrys_and_ones_own(workspace: Workspace) -> None:
+    for name, split in (("2wikimultihopqa", "dev"), ("musique", "dev"), ("scifact", "test"), ("mine", "test")):
+        evaluation(workspace, "base", name, LOW, split=split)
     evaluation(workspace, "better", "mine", HIGH)
+    evaluation(workspace, "better", "musique", HIGH, split="dev")
     found = {mean.group: mean for mean in means(results.compare(workspace, "base"))}
-    assert list(found) == [ALL, "Multi-hop", "BEIR", OWN]
-    assert found["Multi-hop"].coverage == "0 of 2"
-    assert found[OWN].values == pytest.approx({"base": 30, "better": 70})
+    assert list(found) == [ALL, "BEIR", "Multi-hop", OWN]
+    assert found["BEIR"].coverage == "0 of 14"
+    assert found["Multi-hop"].coverage == "1 of 4"
+    assert found["Multi-hop"].values == found[OWN].values == pytest.approx({"base": 30, "better": 70})
 
 
-@pytest.mark.parametrize(
-    ("benchmark", "group"),
-    [
-        ("HotpotQA", "Multi-hop"),
-        ("nfcorpus", "BEIR"),
-        ("biology", "BRIGHT"),
-        ("demo", OWN),
-        ("cqadupstack-physics", "CQADupStack"),
-        ("nanoscifact", "NanoBEIR"),
-    ],
-)
-def test_the_group_of_a_benchmark(benchmark: str, group: str) -> None:
-    assert group_of(benchmark) == group
+def test_the_group_of_a_benchmark(workspace: Workspace) -> None:
+    expected = {
+        "Multi-hop": {"HotpotQA", "musique dev"},
+        "BEIR": {"nfcorpus", "HotpotQA"},
+        "BRIGHT": {"biology", "bright-pony"},
+        "NanoBEIR": {"nanoscifact"},
+        "CQADupStack": {"cqadupstack-physics"},
+        OWN: {"demo", "musique train", "hotpotqa_sample", "scifact-subset-50q-500d"},
+    }
+    for place in sorted(set().union(*expected.values())):
+        name, _, split = place.partition(" ")
+        evaluation(workspace, "base", name, LOW, split=split or "test")
+    rows = results.compare(workspace, "base").rows
+    places = {row.place for row in rows}
+    assert {group.title: places.intersection(group.members) for group in groups(rows)} == expected
+
+
+def test_hotpotqa_counts_in_both_of_its_groups(workspace: Workspace) -> None:
+    for name in ("hotpotqa", "scifact"):
+        evaluation(workspace, "base", name, LOW)
+    found = {group.title: group.members for group in groups(results.compare(workspace, "base").rows)}
+    assert {title: len(members) for title, members in found.items()} == {"BEIR": 14, "Multi-hop": 4}
+    assert all("hotpotqa" in members for members in found.values())
+
+
+def test_all_of_beir_is_fourteen_of_fourteen(workspace: Workspace) -> None:
+    """Its twelve forums are one member, by their mean."""
+    for number, leaf in enumerate(leaves("beir")):
+        evaluation(workspace, "base", leaf.name, LOW if number else HIGH)
+    found = {mean.group: mean for mean in means(results.compare(workspace, "base"))}
+    assert found["BEIR"].coverage == "14 of 14"
+    assert found["BEIR"].values["base"] == pytest.approx((13 * 30 + 70) / 14)
+
+
+def test_protocols_have_means_of_their_own(workspace: Workspace) -> None:
+    for protocol, values in (("published", LOW), ("paper", HIGH)):
+        evaluation(workspace, "base", "scifact", values, protocol=protocol)
+    found = {mean.group: mean for mean in means(results.compare(workspace, "base"))}
+    assert found["BEIR"].values == pytest.approx({"base": 30})
+    assert found["BEIR (paper)"].values == pytest.approx({"base": 70})
+    assert found["BEIR"].coverage == found["BEIR (paper)"].coverage == "1 of 14"
+
+
+def test_earlier_judgments_of_one_name_stand_apart(workspace: Workspace) -> None:
+    old, new = "2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00"
+    evaluation(workspace, "base", "scifact", LOW, created=old)
+    evaluation(workspace, "base", "scifact", HIGH, created=new, judgments="corrected")
+    evaluation(workspace, "other", "scifact", HIGH, created=old)
+    found = results.compare(workspace, "base")
+    assert {(row.retriever_id, row.place): round(row.ndcg) for row in found.rows} == {
+        ("base", "scifact"): 70,
+        ("base", "scifact (earlier version)"): 30,
+        ("other", "scifact (earlier version)"): 70,
+    }
+    assert {row.place for row in found.rows if row.difference is not None} == {"scifact (earlier version)"}
+    assert {mean.group: mean.coverage for mean in means(found)} == {ALL: "1 of 2", "BEIR": "0 of 14", OWN: "1 of 1"}
 
 
 def test_the_forums_of_cqadupstack_have_their_mean(workspace: Workspace) -> None:
@@ -60,7 +106,9 @@ def test_the_forums_of_cqadupstack_have_their_mean(workspace: Workspace) -> None
         evaluation(workspace, "better", name, HIGH if name == "cqadupstack-unix" else LOW)
     found = {mean.group: mean for mean in means(results.compare(workspace, "base"))}
     assert found["CQADupStack"].values == pytest.approx({"base": 30, "better": 50})
-    assert len(group_members(["cqadupstack-physics", "cqadupstack-unix"])["CQADupStack"]) == 12
+    assert found["CQADupStack"].coverage == "2 of 12"
+    assert "BEIR" not in found
+    assert ("base", "cqadupstack") not in scores(results.compare(workspace, "base").rows)
 
 
 def test_a_filter_keeps_the_named_benchmarks_and_counts_anew(workspace: Workspace) -> None:

@@ -54,6 +54,15 @@ def test_a_groups_mean_counts_what_nobody_was_evaluated_on(workspace: Workspace)
     assert table.rows[0][1][1].coverage == "1/14"
 
 
+def test_a_note_names_all_that_was_corrected_for_also_where_fewer_are_shown(workspace: Workspace) -> None:
+    for name in ("one", "two", "three"):
+        evaluation(workspace, "base", name, BASE)
+        evaluation(workspace, "other", name, shifted(0.2))
+    found = result_means.only(results.compare(workspace, "base"), ["two"])
+    assert len([row for row in found.rows if row.p_holm is not None]) == 1
+    assert "Holm for 3 comparisons" in result_tables.notes(found)[0]
+
+
 def test_both_tests_the_interval_and_the_effect_stand_in_every_row(workspace: Workspace) -> None:
     after = shifted(0.05)
     evaluation(workspace, "base", "bench", BASE)
@@ -76,6 +85,9 @@ def test_every_form_holds_the_same_numbers(workspace: Workspace) -> None:
     value = json.loads(json.dumps(show.plain(result_tables.to_dict(found))))
     assert value["rows"][1]["difference"] == found.rows[1].difference
     assert "scores" not in value
+    assert value["table"][1]["cells"]["bench"]["value"] == found.rows[1].ndcg
+    assert value["notes"] == result_tables.notes(found)
+    assert "retriever,bench\n" in result_tables.write(found, "table-csv")
     assert "other &lt;b&gt;" in result_tables.write(found, "markdown")
     assert r"\begin{tabular}" in result_tables.write(found, "latex")
 

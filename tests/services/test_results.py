@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from cdp.errors import NotFoundError
+from cdp.errors import ConfigError, NotFoundError
 from cdp.services import result_tables, results
 from cdp.workspace import Workspace
 from tests.services.support import evaluation
@@ -61,6 +61,16 @@ def test_equal_names_are_told_apart(workspace: Workspace) -> None:
         evaluation(workspace, job, "bench", AFTER, kind="job", name="mine")
     names = [row.retriever for row in results.compare(workspace, "base").rows]
     assert len(set(names)) == 3
+
+
+def test_a_name_of_several_retrievers_is_refused(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BEFORE)
+    for job in ("training-1", "training-2"):
+        evaluation(workspace, job, "bench", AFTER, kind="job", name="mine")
+    with pytest.raises(ConfigError, match="training-1, training-2"):
+        results.compare(workspace, "mine")
+    with pytest.raises(ConfigError, match="2 retrievers are called 'mine'"):
+        results.compare(workspace, "base", ["mine"])
 
 
 def test_no_difference_at_all_is_no_evidence(workspace: Workspace) -> None:
