@@ -131,7 +131,7 @@ def suggest(level: str, mean_cw: float, domain: str, budget: int | None, n_docum
         basis = "the published gains from more queries per document"
     best = max(gains.values())
     per_doc = min(m for m, points in gains.items() if points > best - CLOSE_POINTS)
-    place = f"at CW {mean_cw:.1f}" if at == mean_cw else f"at CW {at:.1f}, the nearest with evidence"
+    place = f"at CW {mean_cw:.2f}" if at == mean_cw else f"at CW {at:.2f}, the nearest with evidence"
     if per_doc == 1:
         text = f"Start with one query per document: {basis} show no gain worth having {place}."
         if level == "test":
@@ -139,11 +139,16 @@ def suggest(level: str, mean_cw: float, domain: str, budget: int | None, n_docum
     else:
         text = (
             f"Write {per_doc} diverse queries per document: {basis} put that within a point of the best {place} "
-            f"({gains[per_doc]:+.1f} points over one each)."
+            f"({_signed(gains[per_doc])} points over one each)."
         )
         if level == "test":
             text += f" Train once with 1 and once with {per_doc}, and compare."
     return _spent(per_doc, budget, n_documents, text)
+
+
+def _signed(points: float) -> str:
+    """A difference as pages show it: ``+3.28``, ``−0.61``."""
+    return f"{points:+.2f}".replace("-", "−")
 
 
 def _spent(per_doc: int, budget: int | None, n_documents: int | None, text: str) -> Suggestion:
@@ -210,7 +215,7 @@ def weighting_advice(cw: NDArray[np.float64], domain: str) -> WeightingAdvice:
     return WeightingAdvice(
         "compare",
         False,
-        f"CW weighting may be worth a second training: with three retrievers it gained {min(up):.1f} to {max(up):.1f} "
-        f"points on BEIR and BRIGHT averages, and from {hop[0]:+.1f} to {hop[-1]:+.1f} on multi-hop. Compare with and "
-        "without.",
+        f"CW weighting may be worth a second training: with three retrievers it gained {min(up):.2f} to {max(up):.2f} "
+        f"points on BEIR and BRIGHT averages, and from {_signed(hop[0])} to {_signed(hop[-1])} on multi-hop. Compare "
+        "with and without.",
     )

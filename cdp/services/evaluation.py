@@ -89,7 +89,7 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
     return jobs.submit(
         workspace,
         kind="evaluation",
-        name=f"{label} on {info.name}",
+        name=f"{label} on {info.name}" + ("" if config.split == "test" else f" {config.split}"),
         module=WORKER,
         config=config.to_dict(),
         launcher="accelerate" if device.count > 1 else "python",

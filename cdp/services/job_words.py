@@ -22,6 +22,7 @@ KINDS = {
 FAILURES = {
     "cuda_out_of_memory": "out of GPU memory",
     "host_out_of_memory": "out of memory",
+    "killed": "killed from outside",
     "disk": "disk",
     "data": "data",
     "configuration": "configuration",
@@ -34,7 +35,7 @@ FIGURES: dict[str, tuple[str, str]] = {
     "loss": ("loss", "{:.4f}"),
     "learning_rate": ("learning rate", "{:.2e}"),
     "gradient_norm": ("gradient norm", "{:.3f}"),
-    "ndcg_at_10": ("dev NDCG@10", "{:.2f} %"),
+    "ndcg_at_10": ("dev NDCG@10", "{:.2f}%"),
     "pairs_per_second": ("pairs per second", "{:,.0f}"),
     "memory_mib": ("host memory", "{:,.0f} MiB"),
     "gpu_memory_mib": ("GPU memory", "{:,.0f} MiB"),
@@ -72,7 +73,7 @@ def size(n_bytes: float) -> str:
 
 
 def doing(view: JobView) -> str:
-    """How far a job is, in a few words: ``training · 320 of 1,200 steps · 27 % · about 2 min left``."""
+    """How far a job is, in a few words: ``training · 320 of 1,200 steps · 27% · about 2 min left``."""
     state = str(view.state)
     if state == "queued":
         return " · ".join(part for part in ("queued", f"place {view.position}" if view.position else "") if part)
@@ -80,7 +81,7 @@ def doing(view: JobView) -> str:
         return state
     phase = view.phase if state == "running" and view.phase else state
     done = f"{view.done:,} of {view.total:,} {view.unit}".strip() if view.total else ""
-    share = f"{view.fraction:.0%}".replace("%", " %") if view.total else ""
+    share = f"{view.fraction:.0%}" if view.total else ""
     return " · ".join(part for part in (phase, done, share, time_left(view.eta_s)) if part)
 
 

@@ -65,43 +65,41 @@ def _next(corpora: list[Any], sets: list[Any], trained: list[JobView], rows: lis
     if not corpora:
         return NextStep(
             "Add your documents",
-            "Upload a file or name a path on this machine: JSONL, CSV, TSV, Parquet, text, Markdown, a zip or a BEIR "
-            "folder.",
+            "upload a file, or name a path on this machine.",
             "data/corpus",
             commands.line("corpus", "add", "documents.jsonl"),
         )
     if not sets:
         return NextStep(
             "See diverse and paraphrase queries for a document",
-            "Compare the two kinds side by side, then write queries for the whole corpus.",
+            "compare the two kinds side by side, then write queries for the whole corpus.",
             "data/queries",
             commands.line("queries", "preview", "--corpus", corpora[0].id),
         )
     if active and not trained:
         return NextStep(
             "Watch the running job",
-            "It goes on whatever happens to this page.",
+            "it goes on whatever happens to this page.",
             "train/jobs",
             commands.line("jobs", "list"),
         )
     if not trained:
         return NextStep(
             "Train a retriever",
-            "First see which kind of queries suits your task (Complexity), then train on a query set and evaluate "
-            "before and after.",
+            "train on a query set, and evaluate before and after.",
             "train/launch",
             commands.line("train", sets[0].id, "--retriever", "static-minilm", "--wait"),
         )
     if not rows:
         return NextStep(
             "Evaluate your retriever",
-            "Evaluate it and the untrained one on a benchmark.",
+            "evaluate it and the untrained one on a benchmark.",
             "train/launch",
             commands.line("evaluate", trained[0].id, "--benchmark", "demo", "--wait"),
         )
     return NextStep(
         "Compare the results",
-        "Pick a baseline and see differences with their intervals.",
+        "pick a baseline and see the differences, with their intervals.",
         "results/compare",
         commands.line("results", "compare", "--baseline", trained[0].config.get("retriever", "static-minilm")),
     )

@@ -64,8 +64,6 @@ def choose_source(workspace: Workspace) -> Asked | None:
         elif source == QUERY_SET:
             with st.container(width=300):
                 name = state.choose("Query set", sets, "target_set", what="query set") or ""
-        language = _language()
-        stopwords = _stopwords(language)
         domain = st.segmented_control(
             "These queries are",
             list(DOMAINS),
@@ -77,22 +75,32 @@ def choose_source(workspace: Workspace) -> Asked | None:
             wrap=True,
             help="The principle is about queries of another task or style than those the retriever is trained on.",
         )
+        language, words = _counting()
         budget, n_documents = _budget()
-    words: str | list[str] = stopwords
-    if stopwords == OWN:
-        words = st.text_area(
-            "Your stopwords, one per line",
-            key="target_own_stopwords",
-            height=100,
-            persist_state="session",
-            placeholder="the\nof\nwhat",
-        ).splitlines()
     found = _profiled(workspace, source or PASTE, name, language, words)
     if found is None:
         return None
     if found.doubt:
         st.warning(md(found.doubt), icon=":material/translate:")
     return Asked(found, domain or "ood", budget, n_documents)
+
+
+def _counting() -> tuple[str, str | list[str]]:
+    """How words are counted: the language, empty to find it out, and the stopwords: a list's name, or words."""
+    about = "The language of the queries, and the words that do not count."
+    with st.popover("Counting", icon=":material/translate:", type="tertiary", help=about):
+        language = _language()
+        stopwords = _stopwords(language)
+        if stopwords != OWN:
+            return language, stopwords
+        words = st.text_area(
+            "Your stopwords, one per line",
+            key="target_own_stopwords",
+            height=100,
+            persist_state="session",
+            placeholder="the\nof\nwhat",
+        )
+        return language, words.splitlines()
 
 
 def _budget() -> tuple[int | None, int | None]:
@@ -124,7 +132,6 @@ def _language() -> str:
             key="target_language",
             persist_state="session",
             help="Decides how words are found and which stopwords do not count.",
-            width=150,
         )
         or ""
     )
@@ -143,7 +150,6 @@ def _stopwords(language: str) -> str:
         persist_state="session",
         help="Words that do not count. French and Chinese lists hold question words (pourquoi, 为什么), which can be "
         "made to count.",
-        width=200,
     )
 
 
@@ -180,7 +186,7 @@ def answer(found: Recommendation, asked: Asked) -> None:
             st.metric("Target queries", number(found.n_queries), width="content")
         st.markdown(_why(found))
         st.markdown(f"**Do this:** {md(found.suggestion.text)}")
-        st.markdown(f"**CW weighting:** {md(found.weighting.text)}")
+        st.markdown(md(found.weighting.text))
         st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
     own = asked.found.stopwords not in STOPWORDS
     pasted = asked.found.name == "pasted queries"

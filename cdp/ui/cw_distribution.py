@@ -44,7 +44,7 @@ def distribution(found: Profiled, others: Sequence[Profiled]) -> None:
     profile = found.profile
     left, right = st.columns(2, gap="medium")
     with left:
-        st.markdown("**How many queries have so many**")
+        st.markdown("**Distribution**")
         charts.show(
             cw_histogram(series),
             key="cw",
@@ -52,7 +52,7 @@ def distribution(found: Profiled, others: Sequence[Profiled]) -> None:
             f"median {profile.median:.0f}, from {profile.minimum} to {profile.maximum}.",
         )
     with right:
-        st.markdown("**How many have at most so many**")
+        st.markdown("**Cumulative share**")
         charts.show(
             cw_cumulative(series),
             key="cw_cumulative",
@@ -80,9 +80,7 @@ def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
                 "Language": [service.language(p.language).name for p in rows],
                 "Queries of": [p.name for p in rows],
                 "Queries": [p.profile.n for p in rows],
-                "Mean CW": [
-                    f"{p.profile.mean:.2f}  [{p.profile.interval[0]:.2f}, {p.profile.interval[1]:.2f}]" for p in rows
-                ],
+                "Mean CW": [_mean(p) for p in rows],
                 "Below 7": [f"{p.profile.below:.0%}" for p in rows],
                 "Above 10": [f"{p.profile.above:.0%}" for p in rows],
                 "Published range": ["–" if r is None else f"{r[0]} to {r[1]}" for r in ranges],

@@ -12,11 +12,14 @@ from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, published
 from cdp.services.published import Correlation, Difference, PublishedTable, Threshold
 from cdp.ui import charts, command, frame, state, tables
-from cdp.ui.text import count, md, p_value
+from cdp.ui.text import count, md, p_value, points
 from cdp.workspace import Workspace
 
 FILTERS = ("retriever", "method", "queries_per_doc", "weighting", "n_docs", "group", "dataset", "metric")
 """Columns that a table can be filtered by, where they hold more than one value."""
+
+MINUS = {published.PARAPHRASE: "paraphrase, same Q/Doc", published.SCALING: "one query per document"}
+"""What is taken from the diverse queries' scores, by comparison."""
 
 
 def choose_evidence() -> tuple[str, bool]:
@@ -34,7 +37,7 @@ def choose_evidence() -> tuple[str, bool]:
             "31 datasets whose CW it gives.",
         )
         implied = st.toggle(
-            "Lower HotpotQA scores",
+            "HotpotQA as its averages imply",
             key="evidence_implied",
             persist_state="session",
             help="RetroMAE's HotpotQA scores at Q/Doc above 1 stand about 3 points higher than its BEIR averages leave "
@@ -93,27 +96,31 @@ def correlation_table(found: Sequence[Correlation]) -> None:
     rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in found]
     columns: dict[str, list[Any]] = {
         "Retriever": [c.retriever for c in found],
-        "Comparison": [published.COMPARISONS[c.comparison] for c in found],
+        "Minus": [MINUS.get(c.comparison, "") for c in found],
         "Q/Doc": [c.per_doc for c in found],
-        "r": [c.r for c in found],
+        "r": [points(c.r) for c in found],
+        "95% of r": [span(c.interval) for c in found],
         "p": [p_value(c.p) for c in found],
         "Printed r, p": [f"{row['r']:.2f}, {row['p_printed']}" if row else "–" for row in rows],
-        "Spearman": [c.rho for c in found],
-        "Spearman's p": [p_value(c.rho_p) for c in found],
-        "95% of r": [span(c.interval) for c in found],
-        "r without one dataset": [span(c.without_one) for c in found],
-        "Datasets": [c.n_datasets for c in found],
+        "Spearman's ρ": [points(c.rho) for c in found],
+        "Its p": [p_value(c.rho_p) for c in found],
+        "r without one": [span(c.without_one) for c in found],
     }
+    sizes = {c.n_datasets for c in found}
+    if len(sizes) > 1:
+        columns["Datasets"] = [c.n_datasets for c in found]
     tables.show(
         columns,
         alt="Pearson's r and Spearman's rank correlation between content words and the difference, per condition",
         config={
-            "r": st.column_config.NumberColumn(format="%.3f"),
-            "Spearman": st.column_config.NumberColumn(format="%.2f"),
-            "Comparison": st.column_config.TextColumn(width="large"),
+            "Minus": st.column_config.TextColumn(
+                help="What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, or one "
+                "query per document."
+            ),
             "95% of r": st.column_config.TextColumn(
                 help="Bootstrap over the datasets, from resamples with at least three different ones."
             ),
+            "r without one": st.column_config.TextColumn(help="From the lowest to the highest, each dataset left out."),
         },
     )
     with st.expander("As a chart", icon=":material/show_chart:"):
@@ -158,12 +165,11 @@ def elsewhere() -> None:
         {
             "Condition": [c.retriever for c in found],
             "Comparison": [published.COMPARISONS[c.comparison] for c in found],
-            "r": [c.r for c in found],
+            "r": [points(c.r) for c in found],
             "p": [p_value(c.p) for c in found],
             "Datasets": [c.n_datasets for c in found],
         },
         alt="Correlations with content words for another generator, another retriever, and for CW weighting",
-        config={"r": st.column_config.NumberColumn(format="%+.2f")},
     )
     st.caption(
         "With queries by Mistral-7B diverse still beats paraphrase on every dataset, but by least where CW is highest. "
@@ -282,14 +288,14 @@ def _notes(found: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
     wanted = {number for row in rows for number in row["notes"]} | set(found.on_all)
     if not wanted:
         return
-    st.markdown(f"**{count(len(wanted), 'note')} on these numbers**")
-    for number in sorted(wanted):
-        note = found.related[number]
-        where = "all rows" if number in found.on_all else f"[{number}]"
-        facts = "; ".join(
-            f"{word}: {md(text)}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
-        )
-        st.markdown(f"- {md(where)} {md(note.note)}" + (f"  \n  :gray[{facts}]" if facts else ""))
+    with st.expander(f"{count(len(wanted), 'note')} on these numbers", icon=":material/sticky_note_2:"):
+        for number in sorted(wanted):
+            note = found.related[number]
+            where = "all rows" if number in found.on_all else f"[{number}]"
+            facts = "; ".join(
+                f"{word}: {md(text)}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
+            )
+            st.markdown(f"- {md(where)} {md(note.note)}" + (f"  \n  :gray[{facts}]" if facts else ""))
 
 
 def _text(value: Any) -> str:

@@ -74,7 +74,7 @@ def widget(
     default = None if field.default is dataclasses.MISSING else field.default
     first = default if value is None else value
     title = label or label_of(name)
-    if meta["unit"] and meta["unit"] not in title.lower():
+    if meta["unit"] and not label and meta["unit"] not in title.lower():
         title += f" ({meta['unit']})"
     about = help_text(meta["help"], preset)
     widget_key = f"{key}_{name}"

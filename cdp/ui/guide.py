@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.services import corpora, demo, queries
 from cdp.services.overview import NextStep, Overview
-from cdp.ui import access, imports, navigation
+from cdp.ui import access, frame, imports, navigation
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -57,12 +57,8 @@ ON_DEMO = {
 
 
 def next_step(step: NextStep) -> None:
-    """The card with the one thing to do now."""
-    with st.container(border=True):
-        st.caption("Next step")
-        st.markdown(f"#### {md(step.title)}")
-        st.text(step.text)
-        navigation.button(page_name(step.page), step.title, "next_step")
+    """The one thing to do now, as at the foot of every page."""
+    frame.next_step(page_name(step.page), step.title, md(step.text), "next_step")
 
 
 def page_name(place: str) -> str:
@@ -74,14 +70,17 @@ def page_name(place: str) -> str:
 
 
 def first_run(workspace: Workspace, found: Overview) -> None:
-    """The five steps with what is done, to be put away and called back; on the demo, every link is filled in."""
-    if st.session_state.get(HIDDEN):
+    """The five steps with what is done; on the demo, every link is filled in.
+
+    They are put away and called back by hand, and are put away from the first once all are taken.
+    """
+    taken = sum(step.done(found) for step in STEPS)
+    if st.session_state.get(HIDDEN, taken == len(STEPS)):
         if st.button("Show the guide", icon=":material/explore:", type="tertiary", key="guide_show"):
             st.session_state[HIDDEN] = False
             st.rerun()
         return
     on_demo = links(workspace) if found.n_corpora else {}
-    taken = sum(step.done(found) for step in STEPS)
     st.subheader("From documents to a better retriever", anchor=False)
     with st.container(border=True, gap="xsmall", key="guide"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):

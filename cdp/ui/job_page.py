@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import streamlit as st
 
@@ -193,16 +194,21 @@ def listing(known: Sequence[JobView]) -> None:
         )
         wanted = st.pills("State", states, selection_mode="multi", key="jobs_states", persist_state="session")
     shown = [v for v in known if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
+    columns: dict[str, Sequence[Any]] = {
+        "State": [str(v.state) for v in shown],
+        "Place": [v.position for v in shown],
+        "Job": [v.name for v in shown],
+        "Kind": [views.KINDS.get(v.kind, label_of(v.kind)) for v in shown],
+        "Progress": [None if str(v.state) == "finished" else v.fraction for v in shown],
+        "Took": [duration(v.seconds) for v in shown],
+        "Created": [moment(v.created) for v in shown],
+        "What went wrong": [(v.failure or {}).get("message", "") for v in shown],
+    }
     row = tables.pick_row(
         {
-            "State": [str(v.state) for v in shown],
-            **({"Place": [v.position for v in shown]} if any(v.position for v in shown) else {}),
-            "Job": [v.name for v in shown],
-            "Kind": [views.KINDS.get(v.kind, label_of(v.kind)) for v in shown],
-            "Progress": [v.fraction for v in shown],
-            "Took": [duration(v.seconds) for v in shown],
-            "Created": [moment(v.created) for v in shown],
-            "What went wrong": [(v.failure or {}).get("message", "") for v in shown],
+            name: cells
+            for name, cells in columns.items()
+            if name in ("State", "Job") or any(cell not in ("", None) for cell in cells)
         },
         alt="All jobs; choose one to open it",
         key="jobs_table",

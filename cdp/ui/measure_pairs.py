@@ -56,7 +56,8 @@ def explore(
             name: st.column_config.NumberColumn(format=form)
             for name, form in (("Self-BLEU", "%.3f"), ("CE", "%.3f"), ("Mean CW", "%.1f"))
         }
-        left, right = st.columns([1, 2], gap="medium")
+        digits["Document"] = st.column_config.TextColumn(width=130 if result is None else 80)
+        left, right = st.columns([2, 3], gap="medium")
         with left:
             st.caption("The most repetitive documents first. Choose a row to see its queries.")
             row = tables.pick_row(
@@ -105,7 +106,7 @@ def _one(document_id: str, found: Behind) -> None:
             ),
             "Query": st.column_config.TextColumn(width="large"),
         },
-        height=160 if found.pairs else 360,
+        height=160 if found.pairs else 360 if len(found.queries) > 9 else None,
     )
     if len(found.queries) < 2:
         st.caption("One query only: there is no pair to compare.")

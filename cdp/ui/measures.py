@@ -199,15 +199,21 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
             "Q/Doc": st.column_config.NumberColumn(help=frame.definition("q_doc")),
         },
     )
-    tokenizer = next((v["tokenizer"] for _, m in rows if (v := value_of(m, "self_bleu"))), "")
-    smoothing = next((v["smoothing"] for _, m in rows if (v := value_of(m, "self_bleu"))), "")
     parts = ["In brackets: 95% intervals over documents. ↓ lower is more diverse, ↑ higher is closer to human."]
-    if tokenizer:
-        parts.append(f"Self-BLEU: {tokenizer}{', smoothing ' + smoothing if smoothing else ''}.")
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
-    counted = {(m.language, v["tokenizer"], v.get("stopwords", "")) for _, m in rows if (v := value_of(m, "cw"))}
-    parts += [f"CW ({language}): {how}; stopwords {stopwords}." for language, how, stopwords in sorted(counted)]
     st.caption(md(" ".join(parts)))
+    _how_counted([m for _, m in rows])
+
+
+def _how_counted(measured: Sequence[QuickMetrics]) -> None:
+    """Tokenizers, smoothing and stopwords, folded away: what a number rests on."""
+    bleu = {(v["tokenizer"], v.get("smoothing")) for m in measured if (v := value_of(m, "self_bleu"))}
+    cw = {(m.language, v["tokenizer"], v.get("stopwords", "")) for m in measured if (v := value_of(m, "cw"))}
+    lines = [f"Self-BLEU: {how}{f', smoothing {smoothing}' if smoothing else ''}." for how, smoothing in sorted(bleu)]
+    lines += [f"CW ({language}): {how}; stopwords {stopwords}." for language, how, stopwords in sorted(cw)]
+    if lines:
+        with st.expander("How the words were counted", icon=":material/translate:", type="compact"):
+            st.markdown("\n".join(f"- {md(line)}" for line in lines))
 
 
 def _cw(measured: QuickMetrics) -> Value:
@@ -230,7 +236,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
     shown += list(ratios.items())
     if shown:
         st.subheader("Against queries per document", anchor=False, help=frame.definition("q_doc"))
-        for column, (title, lines) in zip(st.columns(max(2, len(shown)), gap="medium"), shown, strict=False):
+        for column, (title, lines) in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
             with column:
                 st.markdown(f"**{md(title)}**")
                 charts.show(

@@ -55,7 +55,7 @@ def draw(preview: Preview, title: str) -> None:
         st.metric("Mean CW", "–" if mean is None else f"{mean:.1f}", help=frame.definition("cw"), width="content")
         st.metric("Formats", len(preview.mix), help="How many different formats the queries have.", width="content")
         if len(preview.queries) > 1:
-            st.metric("Alike in words", len(preview.overlaps), help=OVERLAP_HELP, width="content")
+            st.metric("Alike", len(preview.overlaps), help=OVERLAP_HELP, width="content")
     if preview.queries:
         st.markdown("\n".join(_line(preview, place) for place in range(len(preview.queries))))
         st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))

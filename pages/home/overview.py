@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.services import overview
+from cdp.services import overview, results
 from cdp.ui import addresses, frame, guide, imports, jobs, navigation, tables
 from cdp.ui.text import moment, number
 from cdp.workspace import Workspace
@@ -17,11 +17,12 @@ with frame.guarded():
     imports.flash()
     found = overview.summary(workspace)
     guide.next_step(found.next_step)
-    with st.grid(4, min_column_width=150):
-        st.metric("Corpora", number(found.n_corpora), border=True, help=frame.definition("corpus"))
-        st.metric("Query sets", number(found.n_query_sets), border=True, help=frame.definition("query_set"))
-        st.metric("Trained retrievers", number(found.n_trained), border=True, help=frame.definition("retriever"))
-        st.metric("Results", number(found.n_results), border=True, help=frame.definition("ndcg"))
+    if found.n_corpora or found.n_results:
+        with st.grid(4, min_column_width=150):
+            st.metric("Corpora", number(found.n_corpora), border=True, help=frame.definition("corpus"))
+            st.metric("Query sets", number(found.n_query_sets), border=True, help=frame.definition("query_set"))
+            st.metric("Trained retrievers", number(found.n_trained), border=True, help=frame.definition("retriever"))
+            st.metric("Results", number(found.n_results), border=True, help=frame.definition("ndcg"))
 
     if found.running:
         st.subheader("Running now", anchor=False)
@@ -32,7 +33,9 @@ with frame.guarded():
         tables.show(
             {
                 "Retriever": [row["retriever"] for row in found.latest],
-                "Benchmark": [row["benchmark"] for row in found.latest],
+                "Benchmark": [
+                    results.place_name(row["benchmark"], row["split"], row["protocol"]) for row in found.latest
+                ],
                 "NDCG@10 (%)": [row["ndcg@10"] for row in found.latest],
                 "Queries": [row["n_queries"] for row in found.latest],
                 "When": [moment(str(row["created"])) for row in found.latest],

@@ -41,8 +41,8 @@ def test_progress_has_the_bar_the_time_left_and_the_newest_figures(failed: JobVi
     line = text.progress_line(running(failed), {"loss": 0.5, "learning_rate": 0.005, "ndcg_at_10": 41.5})
     assert line.startswith("[█████")
     assert job_words.doing(running(failed)) in line
-    assert "250 of 1,000 steps · 25 % · about 1 min 30 s left" in line
-    assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50 %")
+    assert "250 of 1,000 steps · 25% · about 1 min 30 s left" in line
+    assert line.endswith("loss 0.5000 · learning rate 5.00e-03 · dev NDCG@10 41.50%")
     waiting = running(failed, state=State.QUEUED, position=3, total=0)
     assert text.progress_line(waiting) == "queued · place 3 · It waits for its turn; 2 before it in the queue."
 

@@ -16,7 +16,7 @@ from tests.pages.support import with_results
 from tests.support import REPOSITORY
 
 EMPTY = {
-    "overview": "Add your documents",
+    "overview": "**Next:** upload a file",
     "corpus": "No documents yet",
     "queries": "No documents yet",
     "benchmarks": "0 of 50 known benchmarks are in the workspace",
@@ -30,7 +30,7 @@ EMPTY = {
 }
 
 FULL = {
-    "overview": "Compare the results",
+    "overview": "**Next:** pick a baseline",
     "corpus": "Half of the documents have at most",
     "queries": "queries repeat each other less",
     "benchmarks": "Your own, and subsets",

@@ -54,6 +54,16 @@ def test_the_guide_can_be_put_away_and_called_back(open_page: Open, filled: Work
     assert at.get("progress")
 
 
+def test_the_guide_is_away_once_every_step_is_taken(open_page: Open, filled: Workspace) -> None:
+    with_results(filled, queries.every(filled)[0].id)
+    evaluated(filled, "evaluation-4-dev", "static-minilm", [0.5] * 40, name="Static MiniLM", split="dev")
+    at = open_page("overview")
+    assert not at.get("progress")
+    assert "demo dev" in list(at.dataframe[0].value["Benchmark"])
+    at.button(key="guide_show").click().run()
+    assert any("5 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
+
+
 def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
     open_page: Open, filled: Workspace
 ) -> None:

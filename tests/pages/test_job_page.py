@@ -95,6 +95,15 @@ def test_a_job_with_a_key_asks_for_it_again(
         assert b"hush" not in file.read_bytes(), file
 
 
+def test_the_table_of_jobs_has_no_empty_columns(open_page: Open, workspace: Workspace) -> None:
+    ended_job(workspace, "training-1", "training", {})
+    at = open_page("jobs")
+    assert list(at.dataframe[-1].value.columns) == ["State", "Job", "Kind", "Took", "Created"]
+    failure = {"kind": "data", "message": "No pairs are left.", "hint": "Write more.", "log_tail": []}
+    ended_job(workspace, "training-2", "training", {}, outcome="failed", failure=failure)
+    assert list(at.run().dataframe[-1].value["What went wrong"]) == ["No pairs are left.", ""]
+
+
 def test_earlier_attempts_are_listed(open_page: Open, workspace: Workspace) -> None:
     ended_job(workspace, "training-1", "training", {})
     with_status(
