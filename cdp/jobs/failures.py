@@ -16,13 +16,17 @@ TAIL_BYTES = 64 * 1024
 
 _OUT_OF_GPU = "Use a smaller batch_size, GradCache (mini_batch), a smaller max_length, or another GPU, then resume."
 _OUT_OF_HOST = "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume."
+_KILLED = (
+    "Resume it to go on from its last checkpoint; if it happens again, use a smaller batch_size or a machine with more "
+    "memory."
+)
 _DISK_FULL = "Free some space on the workspace's disk, then resume."
 _NETWORK = "Check the connection and the address, then resume."
 
 _PATTERNS: tuple[tuple[str, str, str], ...] = (
     (r"CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED", "cuda_out_of_memory", _OUT_OF_GPU),
     (r"MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc", "host_out_of_memory", _OUT_OF_HOST),
-    (r"SIGKILL|Signal 9\b|exitcode:? -9\b", "host_out_of_memory", _OUT_OF_HOST),
+    (r"SIGKILL|Signal 9\b|exitcode:? -9\b", "killed", _KILLED),
     (r"No space left on device|Disk quota exceeded|Errno 28\b", "disk", _DISK_FULL),
     (
         r"Connection refused|Connection reset|Name or service not known|Temporary failure in name resolution"
@@ -61,15 +65,15 @@ def classify(
 ) -> dict[str, Any]:
     """kind, message, hint and log_tail of a failure.
 
-    ``reported`` is the attempt's ``failure.json``, ``killed_for_memory`` whether the kernel counted an
-    out-of-memory kill while the worker ran.
+    ``reported`` is the attempt's ``failure.json``, ``killed_for_memory`` whether the kernel counted a kill for lack of
+    memory while the worker ran: it does not say of which process, so memory is only the likely cause.
     """
     if reported is not None and reported.get("kind"):
         kind, message, hint = str(reported["kind"]), str(reported.get("message", "")), str(reported.get("hint", ""))
     elif signal_number is not None:
         kind, message, hint = _by_signal(signal_number, killed_for_memory)
     else:
-        kind, message, hint = _by_log(exit_code, tail)
+        kind, message, hint = _by_log(exit_code, tail, killed_for_memory)
     return {"kind": kind, "message": message, "hint": hint, "log_tail": tail}
 
 
@@ -79,22 +83,28 @@ def _by_signal(number: int, killed_for_memory: bool) -> tuple[str, str, str]:
     except ValueError:
         name = f"signal {number}"
     if number == signal.SIGKILL:
-        if killed_for_memory:
-            return "host_out_of_memory", "The kernel killed the worker: the machine ran out of memory.", _OUT_OF_HOST
-        message = "The worker was killed (SIGKILL); most often that is the kernel when memory runs out."
-        return "host_out_of_memory", message, _OUT_OF_HOST
+        return _killed(killed_for_memory)
     if number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         message = f"The worker was ended from outside ({name}) before it could save anything."
-        return "bug", message, "Resume it to go on from its last checkpoint."
+        return "killed", message, "Resume it to go on from its last checkpoint."
     message = f"The worker crashed ({name}), which is a fault in native code."
     return "bug", message, "The log may say more; resume it to go on from its last checkpoint."
 
 
-def _by_log(exit_code: int | None, tail: list[str]) -> tuple[str, str, str]:
+def _killed(for_memory: bool) -> tuple[str, str, str]:
+    if for_memory:
+        message = "The worker was killed; the kernel killed processes for lack of memory meanwhile: the likely cause."
+        return "host_out_of_memory", message, _OUT_OF_HOST
+    return "killed", "The worker was killed from outside (kill -9 or out of memory).", _KILLED
+
+
+def _by_log(exit_code: int | None, tail: list[str], killed_for_memory: bool) -> tuple[str, str, str]:
     text = "\n".join(tail)
     message = last_words(tail)
     for pattern, kind, hint in _PATTERNS:
         found = re.search(pattern, text)
+        if found and kind == "killed":
+            return _killed(killed_for_memory)
         if found:
             line = next((line.strip() for line in reversed(tail) if re.search(pattern, line)), message)
             return kind, line[:300], hint

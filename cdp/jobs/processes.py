@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -62,11 +63,34 @@ def send(pids: list[int], number: signal.Signals) -> None:
             os.kill(pid, number)
 
 
-def memory_kills() -> int:
-    """How many processes the kernel has killed for memory in this control group so far; 0 where it does not say."""
-    for path in ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory/memory.oom_control"):
-        with suppress(OSError, ValueError, IndexError):
-            for line in Path(path).read_text(encoding="ascii").splitlines():
-                if line.startswith("oom_kill "):
-                    return int(line.split()[1])
+def memory_kills(root: Path = Path("/")) -> int:
+    """How many processes the kernel has killed for lack of memory so far; 0 where nothing tells.
+
+    Counted in the control group of this process, or where that does not count, on the whole machine. ``root`` is where
+    the kernel's files are read.
+    """
+    for path in _memory_counters(root):
+        with suppress(OSError, ValueError):
+            for line in path.read_text(encoding="ascii").splitlines():
+                name, _, number = line.partition(" ")
+                if name == "oom_kill":
+                    return int(number)
     return 0
+
+
+def _memory_counters(root: Path) -> Iterator[Path]:
+    """The files that may count such kills, the nearest first.
+
+    A line of /proc/self/cgroup is ``number:controllers:group``, without controllers in version 2. Inside a container
+    the group's own folder may be mounted at the top.
+    """
+    groups = root / "sys/fs/cgroup"
+    with suppress(OSError, ValueError):
+        for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
+            _, controllers, group = line.split(":", 2)
+            for place in (group.lstrip("/"), ""):
+                if not controllers:
+                    yield groups / place / "memory.events"
+                elif "memory" in controllers.split(","):
+                    yield groups / "memory" / place / "memory.oom_control"
+    yield root / "proc/vmstat"

@@ -9,6 +9,7 @@ import pytest
 
 from cdp import jobs
 from cdp.jobs.failures import classify, last_words, log_tail
+from cdp.jobs.processes import memory_kills
 from cdp.worker import failure_of
 from cdp.workspace import Workspace
 from tests.jobs.support import start, status, until_state
@@ -24,7 +25,7 @@ KINDS = {
     "bug": "bug",
     "exit code": "bug",
     "segfault": "bug",
-    "kill": "host_out_of_memory",
+    "kill": "killed",
 }
 
 
@@ -57,8 +58,6 @@ def test_a_module_that_is_not_there(workspace: Workspace) -> None:
 LOGS = [
     ("torch.OutOfMemoryError: CUDA out of memory. Tried to allocate", "cuda_out_of_memory"),
     ("RuntimeError: [enforce fail at alloc_cpu.cpp] DefaultCPUAllocator: can't allocate memory", "host_out_of_memory"),
-    ("subprocess.CalledProcessError: Command died with <Signals.SIGKILL: 9>.", "host_out_of_memory"),
-    ("Signal 9 (SIGKILL) received by PID 4711", "host_out_of_memory"),
     ("OSError: [Errno 28] No space left on device: 'model.safetensors'", "disk"),
     ("urllib3.exceptions.MaxRetryError: Max retries exceeded with url", "network"),
     ("ModuleNotFoundError: No module named 'nowhere'", "configuration"),
@@ -84,8 +83,53 @@ def test_the_workers_own_word_counts_first() -> None:
 def test_a_kill_by_the_kernel_is_told_from_any_other() -> None:
     by_kernel = classify(exit_code=None, signal_number=9, reported=None, tail=[], killed_for_memory=True)
     other = classify(exit_code=None, signal_number=9, reported=None, tail=[])
-    assert "ran out of memory" in by_kernel["message"]
-    assert "most often" in other["message"]
+    assert by_kernel["kind"] == "host_out_of_memory"
+    assert "lack of memory meanwhile: the likely cause" in by_kernel["message"]
+    assert other["kind"] == "killed"
+    assert "killed from outside (kill -9 or out of memory)" in other["message"]
+    assert other["hint"].startswith("Resume it")
+
+
+@pytest.mark.parametrize(
+    "line", ["subprocess.CalledProcessError: Command died with <Signals.SIGKILL: 9>.", "Signal 9 (SIGKILL) received"]
+)
+def test_a_kill_that_only_the_launcher_saw_is_one_all_the_same(line: str) -> None:
+    tail = ["Connection reset by peer", line]
+    for memory, kind in ((False, "killed"), (True, "host_out_of_memory")):
+        failure = classify(exit_code=1, signal_number=None, reported=None, tail=tail, killed_for_memory=memory)
+        assert failure["kind"] == kind
+
+
+def test_a_polite_signal_from_outside_is_no_fault_of_the_program() -> None:
+    failure = classify(exit_code=None, signal_number=15, reported=None, tail=[])
+    assert failure["kind"] == "killed"
+    assert "SIGTERM" in failure["message"]
+
+
+@pytest.mark.parametrize(
+    ("groups", "counter", "text"),
+    [
+        ("0::/user.slice/app.scope", "sys/fs/cgroup/user.slice/app.scope/memory.events", "oom 7\noom_kill 3\n"),
+        ("0::/", "sys/fs/cgroup/memory.events", "low 0\noom_kill 3\noom_group_kill 9\n"),
+        ("5:cpu:/x\n4:memory:/box/1", "sys/fs/cgroup/memory/box/1/memory.oom_control", "under_oom 0\noom_kill 3\n"),
+        ("4:memory:/box/1", "sys/fs/cgroup/memory/memory.oom_control", "oom_kill_disable 0\noom_kill 3\n"),
+        ("0::/", "proc/vmstat", "pgfault 12\noom_kill 3\n"),
+    ],
+)
+def test_the_kernels_count_of_kills_is_found(tmp_path: Path, groups: str, counter: str, text: str) -> None:
+    """In a group of one's own, in a container of either version of control groups, or on the whole machine."""
+    for name, content in (("proc/self/cgroup", f"{groups}\n"), (counter, text)):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="ascii")
+    assert memory_kills(tmp_path) == 3
+    if counter != "proc/vmstat":
+        (tmp_path / "proc" / "vmstat").write_text("oom_kill 500\n", encoding="ascii")
+        assert memory_kills(tmp_path) == 3, "the nearest counter counts"
+
+
+def test_without_a_count_there_were_no_kills(tmp_path: Path) -> None:
+    assert memory_kills(tmp_path) == 0
 
 
 def test_the_launchers_noise_is_not_the_message() -> None:
