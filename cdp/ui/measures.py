@@ -238,13 +238,14 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
         st.subheader("Against queries per document", anchor=False, help=frame.definition("q_doc"))
         for column, (title, lines) in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
             with column:
-                st.markdown(f"**{md(title)}**")
+                if len(shown) > 1:
+                    st.markdown(f"**{md(title)}**")
                 charts.show(
                     by_queries_per_document(lines, measure=title),
                     key=f"by_m_{slug(title)}",
                     alt=f"{title} of each query set at each number of queries per document",
+                    caption="The first M queries of every document. Rising: further queries repeat earlier ones.",
                 )
-        st.caption("The first M queries of every document. A rising line: further queries repeat earlier ones.")
     else:
         st.info(
             "Each document has one query, so there is nothing to compare within a document: Self-BLEU and CE need at "

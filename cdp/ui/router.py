@@ -15,7 +15,8 @@ from cdp.ui import access, frame, jobs, navigation, state
 from cdp.workspace import Workspace
 
 ASSETS = Path(__file__).resolve().parent / "assets"
-MENU_WIDTH = 230  # pixels; a bare string here would be shown on the page, as Streamlit shows any in its main script
+MENU_WIDTH = 230
+"""Pixels; on a phone the menu is folded away."""
 
 
 def main() -> None:

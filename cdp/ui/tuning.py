@@ -22,16 +22,15 @@ OWN_NAME = "my-prompt"
 
 def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
     """The results of the newest job for the chosen corpus, what runs, and the form that starts one."""
+    names = {m.id: m.name for m in corpora.every(workspace)}
+    if not names:
+        return
     st.subheader(
         "Choose a prompt",
         anchor=False,
         help="Every candidate writes queries for the same sample of documents; the one whose CE and Self-BLEU come "
         "nearest to the target is chosen (the paper's Algorithm 1).",
     )
-    names = {m.id: m.name for m in corpora.every(workspace)}
-    if not names:
-        st.caption("Add a corpus first.")
-        return
     with st.container(width=360):
         corpus = state.choose("Corpus", names, "corpus", what="corpus")
     if not corpus:

@@ -38,6 +38,7 @@ def test_no_page_writes_to_the_console(state: str, serve: Callable[..., Server],
     for name, page in PAGES.items():
         tab.open("" if name == "overview" else name).see(page.question)
         assert tab.page.get_by_test_id("stException").count() == 0, name
+        assert tab.page.get_by_test_id("stMain").inner_text().startswith(page.title), name
         tab.shot(f"{name}-{state}")
     said = [line for line in server.console().splitlines() if line.strip() and not GREETING.search(line)]
     if state == "damaged":  # the damaged file is named, and nothing else is said
