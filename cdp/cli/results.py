@@ -30,17 +30,17 @@ def compare(workspace: Workspace, a: argparse.Namespace) -> int:
     found = results.compare(workspace, a.baseline, a.retriever or None, test=a.test, over_seeds=a.over_seeds)
     found = result_means.only(found, a.benchmark)
     if a.json or a.format == "json":
-        value = result_tables.to_dict(found)
+        value = {**result_tables.to_dict(found), "remarks": result_tables.remarks(workspace, found)}
         print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2))
     elif a.format == "table":
-        print(_comparison(found, result_tables.paper_table(found)))
+        print(_comparison(found, result_tables.paper_table(found), result_tables.remarks(workspace, found)))
     else:
         print(result_tables.write(found, a.format), end="")
     return DONE
 
 
-def _comparison(found: Any, paper: Any) -> str:
-    """The table of a paper, then each difference with its tests."""
+def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
+    """The table of a paper, then each difference with its tests, and what has to be said beside."""
     from cdp.services.result_tables import spread
 
     scores = [
@@ -67,6 +67,7 @@ def _comparison(found: Any, paper: Any) -> str:
     if rows:
         parts.append(f"Differences from {found.baseline}:\n{show.table(rows, list(rows[0]), '')}")
     parts += [f"{'† ' if i == 0 else ''}{note}" for i, note in enumerate(paper.notes)]
+    parts += ["\n".join(remarks)] if remarks else []
     if found.families and not any(row.seeds > 1 for row in found.rows):
         names = ", ".join(f"{name} ({n} seeds)" for name, n in found.families.items())
         parts.append(f"Differ in nothing but the seed from another run: {names}. Average them with --over-seeds.")
@@ -97,8 +98,9 @@ def errors(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def _errors(found: Any, most: int) -> str:
+    counted = "1 query" if found.n_queries == 1 else f"{found.n_queries:,} queries"
     lines = [
-        f"{found.place}: {found.n_queries:,} queries. Right at rank 1: both {found.both}, neither {found.neither}, "
+        f"{found.place}: {counted}. Right at rank 1: both {found.both}, neither {found.neither}, "
         f"only {found.other} {len(found.wins)}, only {found.baseline} {len(found.losses)}.",
         found.rule,
     ]

@@ -149,7 +149,8 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
     if not n:
         raise InputError("There is no document in it.", hint=_JSONL_HINT, file=path.name)
     if n_empty and warnings is not None:
-        warnings.append(f"{n_empty:,} documents have neither title nor text (first: {', '.join(empty)}).")
+        what = "document has" if n_empty == 1 else "documents have"
+        warnings.append(f"{n_empty:,} {what} neither title nor text (first: {', '.join(empty)}).")
 
 
 @dataclass(frozen=True)
@@ -196,7 +197,10 @@ class Judgments:
         return sum(map(len, self.grades.values()))
 
 
-_QRELS_HINT = "A line is: query id, tab, document id, tab, a whole number (or TREC's four columns)."
+_QRELS_HINT = (
+    "A line is: query id, tab, document id, tab, a whole number (or TREC's four columns); "
+    "the first may be: query-id, tab, corpus-id, tab, score."
+)
 
 
 def _columns(line: str) -> list[str]:
@@ -206,6 +210,9 @@ def _columns(line: str) -> list[str]:
     if len(parts) == 4:
         del parts[1]
     return [part.strip() for part in parts]
+
+
+_GRADE_TITLES = ("score", "grade", "rel", "relevance", "relevant", "label", "judgment", "judgement", "rating", "qrel")
 
 
 def _grade(text: str) -> int | None:
@@ -221,13 +228,16 @@ def _grade(text: str) -> int | None:
 
 
 def read_qrels(path: Path) -> Judgments:
-    """The judgments of one split. InputError naming every bad line, and for a file without judgments."""
+    """The judgments of one split. InputError naming every bad line, and for a file without judgments.
+
+    A first line is a header if its last column is a word for a grade.
+    """
     problems, found = Problems(path.name), Judgments(path.name)
     first = True
     for number, line in lines_of(path):
         columns = _columns(line) if line is not None else []
         grade = _grade(columns[2]) if len(columns) == 3 else None
-        is_header, first = first and len(columns) == 3 and grade is None, False
+        is_header, first = first and len(columns) == 3 and columns[2].lower() in _GRADE_TITLES, False
         if is_header:
             continue
         if len(columns) != 3 or not columns[0] or not columns[1]:

@@ -285,7 +285,10 @@ def _check_known(
     if len(unknown) == len(named):
         raise InputError(sentence, hint="Not one is known: the qrels belong to other files.", file=judgments.file)
     if not allowed:
-        hint = f"Add what is missing to {source}, or remove these lines from the qrels."
+        hint = (
+            f"Add what is missing to {source}, or remove these lines from the qrels; or evaluate on the folder itself "
+            "with allow_unknown."
+        )
         raise InputError(sentence, hint=hint, file=judgments.file)
     return [f"{judgments.file}: {sentence}"]
 

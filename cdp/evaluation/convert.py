@@ -31,8 +31,8 @@ class StoppedError(Exception):
 @dataclass(frozen=True)
 class Counts:
     """What came of a conversion. ``repeated`` documents had the id of an earlier one and were left out, ``conflicting``
-    of them with another text; ``unjudged`` queries were left out; ``unknown`` judgments name a document or query that
-    is not there."""
+    of them with another text; ``unjudged`` queries were left out, and ``repeated`` ones, of which the first stands;
+    ``unknown`` judgments name a document or query that is not there."""
 
     documents: int
     queries: int
@@ -40,6 +40,7 @@ class Counts:
     repeated_documents: int = 0
     conflicting_documents: int = 0
     repeated_judgments: int = 0
+    repeated_queries: int = 0
     unjudged_queries: int = 0
     unknown_documents: int = 0
     unknown_queries: int = 0
@@ -67,7 +68,7 @@ def write_layout(
         for query, grades in qrels.items():
             file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
     with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
-        written, unjudged, exclusions = _queries(file, contents, qrels)
+        written, again, unjudged, exclusions = _queries(file, contents, qrels)
     wanted = {document for grades in qrels.values() for document in grades}
     with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
         found = _documents(file, contents, wanted, expected, progress, should_stop)
@@ -78,6 +79,7 @@ def write_layout(
         repeated_documents=found.repeated,
         conflicting_documents=found.conflicting,
         repeated_judgments=repeated,
+        repeated_queries=again,
         unjudged_queries=unjudged,
         unknown_documents=len(wanted) - found.judged,
         unknown_queries=len(qrels) - len(written),
@@ -98,14 +100,16 @@ def _judgments(contents: Contents) -> tuple[dict[str, dict[str, int]], int]:
     return qrels, repeated
 
 
-def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]]) -> tuple[set[str], int, int]:
-    """Write the judged queries: (their ids, queries left out for want of judgments, documents they exclude)."""
+def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]]) -> tuple[set[str], int, int, int]:
+    """Write the judged queries: (their ids, left out as repeated, left out as not judged, documents they exclude)."""
     written: set[str] = set()
-    unjudged = exclusions = 0
+    repeated = unjudged = exclusions = 0
     for query in contents.queries():
         if query.id not in qrels:
             unjudged += 1
-        elif query.id not in written:
+        elif query.id in written:
+            repeated += 1
+        else:
             written.add(query.id)
             exclusions += len(query.excluded)
             record = {"_id": query.id, "text": query.text}
@@ -115,7 +119,7 @@ def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]])
                 _line(file, record)
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
-    return written, unjudged, exclusions
+    return written, repeated, unjudged, exclusions
 
 
 @dataclass

@@ -165,6 +165,7 @@ def _notes(entry: Entry, counts: Counts) -> list[str]:
         (counts.repeated_documents, "Documents with the id of an earlier one, left out"),
         (counts.conflicting_documents, "of these with another text; the first one stands"),
         (counts.repeated_judgments, "Judgments that came again; the highest grade stands"),
+        (counts.repeated_queries, "Queries with the id of an earlier one, left out"),
         (counts.unjudged_queries, "Queries without a judgment in this split, left out"),
         (counts.unknown_documents, "Judged documents that the corpus lacks; they count as never retrieved"),
         (counts.unknown_queries, "Judged queries without a text, left out"),

@@ -96,10 +96,13 @@ def fetch_address(address: str, folder: Path, received: Received | None = None) 
     partial = folder / f".{name}.part"
     try:
         with urllib.request.urlopen(address, timeout=TIMEOUT_S) as answer, open(partial, "wb") as file:
+            stated = answer.headers.get("Content-Length")
             while block := answer.read(BLOCK):
                 file.write(block)
                 if received is not None:
                     received(len(block))
+            if stated is not None and file.tell() != int(stated):  # a cut connection ends like a whole file
+                raise DownloadError(f"{address} broke off after {file.tell():,} of {int(stated):,} bytes.")
     except urllib.error.HTTPError as error:
         raise DownloadError(f"{address} answers {error.code} ({error.reason}).") from error
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:

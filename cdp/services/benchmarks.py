@@ -82,6 +82,7 @@ class _Place:
 
     name: str
     split: str
+    judgments: str
 
 
 def known(workspace: Workspace, group: str = "") -> list[Known]:
@@ -130,7 +131,7 @@ def _places(workspace: Workspace) -> dict[str, _Place]:
                 continue
             split = entry.split if entry.split in sizes[1] else next(iter(sizes[1]))
         if entry.name not in found or info.name == entry.name:
-            found[entry.name] = _Place(info.name, split)
+            found[entry.name] = _Place(info.name, split, info.content_hash)
     return found
 
 
@@ -292,15 +293,15 @@ def _mean(name: str, values: Mapping[str, float]) -> Mean:
 def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupScore]:
     """The mean of each retriever over a group or a mean of parts, best coverage first, then best mean.
 
-    Each uses its newest result per benchmark; only results on whole benchmarks count, at the split of the registry.
+    Each uses its newest result per benchmark; only results on whole benchmarks count, at the split of the registry, and
+    on the judgments that are in the workspace now.
     """
-    places = _places(workspace)
-    entries = {place.name: (entry, place.split) for entry, place in places.items()}
+    entries = {(p.name, p.split, p.judgments): entry for entry, p in _places(workspace).items()}
     found: dict[tuple[str, str], dict[str, float]] = {}
     names: dict[tuple[str, str], str] = {}
     for row in catalog.evaluations(workspace):
-        entry, split = entries.get(row["benchmark"], ("", ""))
-        if not entry or row["split"] != split or row["ndcg@10"] is None:
+        entry = entries.get((row["benchmark"], row["split"], row["benchmark_hash"]))
+        if entry is None or row["ndcg@10"] is None:
             continue
         if retriever and retriever not in (row["retriever_id"], row["retriever_name"]):
             continue

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from cdp import catalog, evaluation
 from cdp.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.evaluation import beir_files, manifests
 from cdp.evaluation.benchmarks import part, qrels_files
+from cdp.evaluation.encode import HALF_PRECISION
 from cdp.evaluation.runs import read_run
 from cdp.services import kept
 from cdp.workspace import Workspace, read_json_or_none
@@ -50,6 +51,26 @@ def record(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InputError(f"The result of {row['id']} is no longer there.", hint="Evaluate once more.")
     return value
+
+
+def without_results(counts: Mapping[str, Any]) -> list[str]:
+    """The sentence on judged queries for which nothing was retrieved, if there are any."""
+    absent, queries = int(counts.get("judged_without_results", 0)), int(counts.get("judged_queries", 0))
+    return [f"Nothing was retrieved for {absent:,} of {queries:,} judged queries; they count 0."] if absent else []
+
+
+def remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
+    """What has to be said beside a score: queries without results, half precision, and what is odd of its benchmark.
+
+    The benchmark's own remarks are left out if it was changed since, or is no longer there.
+    """
+    found = without_results(row["counts"])
+    found += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
+    try:
+        info = evaluation.describe(folder(workspace, row), workspace)
+    except CdpError:
+        return found
+    return [*found, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
 
 
 def retrieved(workspace: Workspace, row: dict[str, Any]) -> dict[str, dict[str, float]]:

@@ -62,6 +62,8 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
             and row["split"] == config.split
             and row["protocol"] == config.protocol
             and row["settings"].get("max_length") == config.max_length
+            and row["settings"].get("top_k", config.top_k) == config.top_k
+            and config.precision in ("auto", row["settings"].get("precision"))
         )
         if same:
             return str(row["id"])

@@ -12,7 +12,7 @@ from cdp import jobs as room
 from cdp.errors import ConfigError
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES
-from cdp.services import access, live_metrics
+from cdp.services import access, evaluated, live_metrics
 from cdp.services.live_metrics import Curve
 from cdp.workspace import Workspace, folder_size, read_json_or_none
 
@@ -81,6 +81,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "split": result["benchmark"]["split"],
             "n_queries": result["benchmark"]["n_queries"],
             "seconds": result["seconds"],
+            "notes": [*result.get("warnings", []), *evaluated.without_results(result.get("counts", {}))],
         }
     found = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
     if isinstance(found.get("measures"), list):

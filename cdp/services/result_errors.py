@@ -31,6 +31,9 @@ AUTO, ID_PREFIX = "auto", "id-prefix"
 FIELDS = ("source_id", "document_id", "doc_id", "book", "title")
 """Fields of a passage's line that name the document it was cut from, the surest first."""
 
+_JOINED = re.compile(r"[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff]")
+"""A character of Chinese, Japanese or Korean."""
+
 _PREFIX = re.compile(r"^(.+?)[-_#:./ ]+\d+$")
 
 
@@ -86,6 +89,9 @@ def pair(
     rows = catalog.evaluations(workspace)
 
     def of(name: str) -> dict[tuple[str, ...], str]:
+        called = sorted({row["retriever_id"] for row in rows if row["retriever_name"] == name})
+        if len(called) > 1 and name not in called:
+            raise ConfigError(f"{len(called)} retrievers are called {name!r}.", hint=f"Choose: {', '.join(called)}.")
         found: dict[tuple[str, ...], str] = {}
         for row in rows:
             named = name in (row["retriever_id"], row["retriever_name"], row["id"])
@@ -192,7 +198,9 @@ def _source(wanted: str, passages: Mapping[str, Passage]) -> tuple[Callable[[str
 
 def _field(passage: Passage, name: str) -> str:
     inner = passage.fields.get("metadata")
-    value: Any = passage.fields.get(name) or (inner.get(name) if isinstance(inner, dict) else "")
+    value: Any = passage.fields.get(name)
+    if value in (None, "") and isinstance(inner, dict):
+        value = inner.get(name)
     return str(value).strip() if isinstance(value, (str, int)) else ""
 
 
@@ -204,10 +212,11 @@ def _prefix(document: str) -> str:
 def marked(text: str, words: Collection[str]) -> list[tuple[str, bool]]:
     """``text`` in pieces, each with whether it is one of the ``words``, whatever the case. Joined they are the text.
 
-    Words in a script that writes none apart (Chinese, Japanese) are found anywhere; others only as whole words.
+    Words in a script that writes none apart, or endings to them (Chinese, Japanese, Korean), are found anywhere; others
+    only as whole words.
     """
     if not words:
         return [(text, False)] if text else []
-    apart = [rf"\b{re.escape(word)}\b" if word.isascii() else re.escape(word) for word in words]
+    apart = [re.escape(word) if _JOINED.search(word) else rf"\b{re.escape(word)}\b" for word in words]
     pattern = re.compile(f"({'|'.join(sorted(apart, key=len, reverse=True))})", re.IGNORECASE)
     return [(piece, i % 2 == 1) for i, piece in enumerate(pattern.split(text)) if piece]

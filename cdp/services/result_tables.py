@@ -8,8 +8,9 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from cdp.evaluation.tables import Table, comparison_table
-from cdp.services import result_means
+from cdp.services import evaluated, result_means
 from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row
+from cdp.workspace import Workspace
 
 
 def paper_table(found: Comparison) -> Table:
@@ -50,6 +51,22 @@ def notes(found: Comparison) -> list[str]:
             f"Mean ± standard deviation over seeds: {spreads}."
         )
     return said
+
+
+def remarks(workspace: Workspace, found: Comparison) -> list[str]:
+    """What has to be said beside the scores, each once, with the results that it is of: ``scifact (BM25): …``."""
+    known = {row["id"]: row for row in found.evaluations}
+    said: dict[tuple[str, str], list[str]] = {}
+    everyone: dict[str, set[str]] = {}
+    for row in found.rows:
+        everyone.setdefault(row.place, set()).add(row.retriever)
+        for one in (known[name] for name in row.evaluation_id.split("+") if name in known):
+            for remark in evaluated.remarks(workspace, one):
+                names = said.setdefault((row.place, remark), [])
+                if row.retriever not in names:
+                    names.append(row.retriever)
+    of = {key: "" if set(names) == everyone[key[0]] else f" ({', '.join(names)})" for key, names in said.items()}
+    return [f"{place}{of[place, remark]}: {remark}" for place, remark in said]
 
 
 def spread(row: Row) -> str:

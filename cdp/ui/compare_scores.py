@@ -8,14 +8,16 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.services import result_tables
 from cdp.services.result_means import ALL, OWN, means
 from cdp.services.results import Comparison, Row
 from cdp.ui import charts, focus, frame, state, tables
 from cdp.ui.compare import compared, interval, mark, marks, names_of, palette
 from cdp.ui.text import cut, md, p_value, points
+from cdp.workspace import Workspace
 
 
-def scores(found: Comparison, chosen: Sequence[str]) -> None:
+def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str]) -> None:
     """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
     names = names_of(found)
     having = Counter(row.place for row in found.rows)
@@ -55,6 +57,8 @@ def scores(found: Comparison, chosen: Sequence[str]) -> None:
             f"{len(found.families)} of these differ from another run in the seed alone: Test and seeds averages them."
         )
     st.caption(" ".join(said))
+    for remark in result_tables.remarks(workspace, found):
+        st.caption(f":material/info: {md(remark)}")
     charts.show(
         ndcg_bars(values, palette=palette(found), marks=stars, focus=chosen),
         key="ndcg",

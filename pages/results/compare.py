@@ -28,7 +28,7 @@ with frame.guarded():
             found = compare.covered(result_means.only(found, wanted))
             chosen = focus.chosen(compare.names_of(found))
             compare.answer(found)
-            compare_scores.scores(found, chosen)
+            compare_scores.scores(workspace, found, chosen)
             compare_scores.differences(found, chosen)
             compare.download(found)
             compare_queries.by_query(workspace, found)

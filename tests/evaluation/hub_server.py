@@ -68,7 +68,11 @@ class _Handler(BaseHTTPRequestHandler):
         if words[:1] == ["datasets"] and words[3:4] == ["resolve"]:
             return self._file("/".join(words[1:3]), words[4], "/".join(words[5:]), body)
         data = self.hub.plain.get(words[-1])
-        return self._refuse(404, "EntryNotFound") if data is None else self._send(data, {}, body)
+        if data is None:
+            return self._refuse(404, "EntryNotFound")
+        half = len(data) // 2 if words[-1] in self.hub.cut else None
+        self.hub.cut.discard(words[-1])
+        self._send(data, {}, body, upto=half)
 
     def _known(self, repository: str, revision: str) -> tuple[str, dict[str, bytes]] | None:
         if repository in self.hub.gated:

@@ -117,6 +117,18 @@ def test_a_bad_line_is_named_with_its_file_and_number(folder: Path, file: str, l
     assert said in failure(folder)
 
 
+@pytest.mark.parametrize("first", ["q1\td1\thigh", "q1\td1\t0.5", "q1\td1\t1\t"])
+def test_a_bad_first_line_is_not_taken_for_a_header(tmp_path: Path, first: str) -> None:
+    folder = write_benchmark(tmp_path / "b", qrels={"test": f"{first}\nq2\td3\t1\n"})
+    assert "test.tsv, line 1: " in failure(folder)
+
+
+@pytest.mark.parametrize("header", ["query-id\tcorpus-id\tscore\n", "qid 0 docid relevance\n", ""])
+def test_a_header_may_be_there_or_not(tmp_path: Path, header: str) -> None:
+    folder = write_benchmark(tmp_path / "b", qrels={"test": f"{header}q2\td3\t1\n"})
+    assert load_benchmark(folder).qrels == {"q2": {"d3": 1}}
+
+
 def test_many_bad_lines_are_reported_together(folder: Path) -> None:
     with open(folder / "corpus.jsonl", "a", encoding="utf-8") as opened:
         opened.write("not json\n" * 35)

@@ -208,6 +208,15 @@ def test_a_plain_address_that_cannot_be_reached(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.glob("a.txt")) == []
 
 
+def test_a_plain_file_that_breaks_off_is_no_file(the_hub: Hub, tmp_path: Path) -> None:
+    the_hub.plain["qrels.txt"] = b"1 Q0 d1 1\n" * 1000
+    the_hub.cut.add("qrels.txt")
+    with pytest.raises(hub.DownloadError, match=r"broke off after 5,000 of 10,000 bytes"):
+        hub.fetch_address("https://example.org/qrels.txt", tmp_path)
+    assert not (tmp_path / "qrels.txt").exists()
+    assert hub.fetch_address("https://example.org/qrels.txt", tmp_path).stat().st_size == 10_000
+
+
 def test_offline_mode_is_named(fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(hub.DownloadError, match="HF_HUB_OFFLINE is set"):

@@ -195,6 +195,14 @@ def test_judgments_of_documents_that_the_corpus_lacks_are_kept_and_told(workspac
     assert "Judged documents that the corpus lacks; they count as never retrieved: 1." in notes
 
 
+def test_a_query_that_comes_twice_is_counted(workspace: Workspace, tmp_path: Path) -> None:
+    forum = published.mteb_forum()
+    forum["queries.jsonl"] += published.lines([{"_id": "q1", "text": "another text"}])
+    target = stored(workspace, "cqadupstack-unix", put(tmp_path / "forum", forum))
+    assert load_benchmark(target).queries[0] == "why does the sea rise"
+    assert "Queries with the id of an earlier one, left out: 1." in manifests.read(target).notes
+
+
 def test_the_manifest_holds_the_hash_of_every_file(workspace: Workspace, tmp_path: Path) -> None:
     folder = put(tmp_path / "n", published.nano())
     target = stored(workspace, "nanoscifact", folder)

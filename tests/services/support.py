@@ -20,8 +20,13 @@ def evaluation(
     judgments: str = "same",
     split: str = "test",
     protocol: str = "published",
+    settings: Mapping[str, Any] | None = None,
+    counts: Mapping[str, int] | None = None,
 ) -> str:
-    """A finished evaluation job with these NDCG@10 per query, in [0, 1]; its id."""
+    """A finished evaluation job with these NDCG@10 per query, in [0, 1]; its id.
+
+    ``judgments`` is the hash of the benchmark, or tells it apart from others of its name.
+    """
     job_id = new_id("evaluation")
     values: Sequence[float] = list(scores.values())
     result: dict[str, Any] = {
@@ -29,14 +34,14 @@ def evaluation(
         "id": job_id,
         "retriever": {"id": retriever, "name": name or retriever, "kind": kind, "hash": retriever},
         "benchmark": {
-            "name": benchmark, "folder": "", "split": split, "hash": f"{benchmark} {judgments}",
+            "name": benchmark, "folder": "", "split": split, "hash": judgments,
             "n_queries": len(values), "n_documents": 10,
         },
         "protocol": protocol,
-        "settings": {},
+        "settings": dict(settings or {}),
         "measures": {"ndcg@10": sum(values) / len(values)},
         "per_query": {"query_ids": list(scores), "ndcg@10": values},
-        "counts": {},
+        "counts": dict(counts or {}),
         "seconds": 1.0,
         "created": created,
     }  # fmt: skip

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.errors import ConfigError
-from cdp.evaluation import add_benchmark
+from cdp.evaluation import add_benchmark, describe
 from cdp.evaluation.download import bring
 from cdp.evaluation.registry import find, parts
 from cdp.services import benchmarks
@@ -15,7 +15,7 @@ from cdp.workspace import Workspace
 from tests.evaluation import published
 from tests.evaluation.folders import write_benchmark
 from tests.evaluation.published import put
-from tests.pages.support import evaluated
+from tests.services.support import evaluation
 
 
 @pytest.fixture
@@ -27,9 +27,15 @@ def forums(workspace: Workspace, tmp_path: Path) -> list[str]:
     return [part.name for part in parts("cqadupstack")]
 
 
+def evaluated(workspace: Workspace, name: str, score: float, *, judgments: str = "", **more: str) -> None:
+    """A result of static-minilm on a benchmark of the workspace, as it is now unless other ``judgments`` are named."""
+    judgments = judgments or describe(workspace.benchmark(name), workspace).content_hash
+    evaluation(workspace, "static-minilm", name, {"q1": score}, judgments=judgments, **more)
+
+
 def test_cqadupstack_is_the_mean_of_its_forums_in_the_workspace(workspace: Workspace, forums: list[str]) -> None:
     for number, name in enumerate(forums):
-        evaluated(workspace, f"evaluation-{number:02}", "static-minilm", [number / 12, number / 12], benchmark=name)
+        evaluated(workspace, name, number / 12)
     (score,) = benchmarks.scores(workspace, "cqadupstack")
     assert score.mean.value == pytest.approx(100 * sum(range(12)) / 144)
     assert score.mean.coverage == "12/12"
@@ -38,20 +44,21 @@ def test_cqadupstack_is_the_mean_of_its_forums_in_the_workspace(workspace: Works
 
 
 def test_eleven_forums_are_no_member_of_beir(workspace: Workspace, forums: list[str]) -> None:
-    for number, name in enumerate(forums[1:]):
-        evaluated(workspace, f"evaluation-{number:02}", "static-minilm", [0.5], benchmark=name)
+    for name in forums[1:]:
+        evaluated(workspace, name, 0.5)
     assert benchmarks.scores(workspace, "beir") == []
     (score,) = benchmarks.scores(workspace, "cqadupstack")
     assert score.mean.missing == (forums[0],)
 
 
-def test_the_newest_result_of_each_protocol_counts(workspace: Workspace, tmp_path: Path) -> None:
+def test_the_newest_result_on_these_judgments_counts(workspace: Workspace, tmp_path: Path) -> None:
     entry = find("musique")
     assert entry is not None
     bring(entry, workspace, folder=put(tmp_path, published.musique()))
-    evaluated(workspace, "evaluation-1", "static-minilm", [0.1], benchmark="musique", split="dev")
-    evaluated(workspace, "evaluation-2", "static-minilm", [0.3], benchmark="musique", split="dev")
-    evaluated(workspace, "evaluation-3", "static-minilm", [0.9], benchmark="musique", split="train")
+    evaluated(workspace, "musique", 0.1, split="dev", created="2026-01-01T00:00:00+00:00")
+    evaluated(workspace, "musique", 0.3, split="dev", created="2026-01-02T00:00:00+00:00")
+    evaluated(workspace, "musique", 0.9, split="train", created="2026-01-03T00:00:00+00:00")
+    evaluated(workspace, "musique", 0.8, split="dev", created="2026-01-04T00:00:00+00:00", judgments="of another copy")
     (score,) = benchmarks.scores(workspace, "multi-hop")
     assert score.mean.scores == {"musique": pytest.approx(30.0)}
 

@@ -17,6 +17,7 @@ from cdp.evaluation.trec_files import read_run_file
 from cdp.services import result_errors, result_files, results
 from cdp.ui.compare_errors import underlined
 from cdp.workspace import Workspace, new_id, write_json
+from tests.services.support import evaluation as recorded
 
 CORPUS = [
     {"_id": "moby-1", "title": "Moby Dick", "text": "Call me Ishmael, said the sailor."},
@@ -143,6 +144,28 @@ def test_the_rule_for_the_source_can_be_chosen(workspace: Workspace, evaluations
         result_errors.analyse(workspace, *evaluations, source="author")
 
 
+def test_a_source_may_be_number_zero_and_lie_in_the_metadata(workspace: Workspace, tmp_path: Path) -> None:
+    folder = workspace.benchmark("books")
+    (folder / "qrels").mkdir(parents=True)
+    books = [{"book": 0}, {"book": 0}, {"metadata": {"book": 1}}, {"book": None, "metadata": {"book": 1}}]
+    lines = [{**line, **book, "title": ""} for line, book in zip(CORPUS, books, strict=True)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    (folder / "queries.jsonl").write_text("".join(json.dumps(line) + "\n" for line in QUERIES))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{QRELS}")
+    ids = (_evaluated(workspace, folder, "before", BASELINE), _evaluated(workspace, folder, "after", OTHER))
+    found = result_errors.analyse(workspace, *ids)
+    assert found.rule == "Passages with the same book come from one source."
+    assert [case.kind for case in found.wins] == [result_errors.SAME_SOURCE, result_errors.OTHER_SOURCE]
+
+
+def test_a_name_of_several_retrievers_is_refused(workspace: Workspace) -> None:
+    for job in ("training-1", "training-2"):
+        recorded(workspace, job, "bench", {"q1": 0.5}, kind="job", name="mine")
+    with pytest.raises(ConfigError, match="training-1, training-2"):
+        result_errors.pair(workspace, "mine", "training-1", "bench")
+    assert result_errors.pair(workspace, "training-2", "training-1", "bench")
+
+
 def test_retrievers_without_a_common_benchmark_say_so(workspace: Workspace, evaluations: tuple[str, str]) -> None:
     with pytest.raises(NotFoundError, match="books"):
         result_errors.pair(workspace, "before", "after", "scifact")
@@ -154,5 +177,7 @@ def test_words_are_underlined_and_everything_else_is_text() -> None:
     )
     assert underlined("白鲸 <i>", {"白鲸"}) == "<u>白鲸</u> &lt;i&gt;"
     assert underlined("", {"x"}) == ""
+    assert underlined("мир, мирный; été, étés", {"мир", "été"}) == "<u>мир</u>, мирный; <u>été</u>, étés"
+    assert underlined("고래는 바다에", {"고래", "바다"}) == "<u>고래</u>는 <u>바다</u>에"
     pieces = result_errors.marked("c++ and C++", {"c++"})
     assert "".join(piece for piece, _ in pieces) == "c++ and C++"
