@@ -15,8 +15,8 @@ from tests.evaluation import published
 from tests.evaluation.folders import write_benchmark
 from tests.evaluation.published import put
 from tests.pages.conftest import Open
-from tests.pages.support import evaluated
 from tests.pages.test_every_page_in_every_state import words
+from tests.services.support import evaluation
 
 
 def stored(workspace: Workspace, name: str, folder: Path) -> None:
@@ -88,7 +88,9 @@ def test_a_group_s_means_say_what_they_cover(open_page: Open, workspace: Workspa
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
     stored(workspace, "2wikimultihopqa", put(tmp_path / "w", published.two_wiki(as_text=True)))
     for number, name in enumerate(("musique", "2wikimultihopqa")):
-        evaluated(workspace, f"evaluation-{number}", "static-minilm", [0.2, 0.4 + number], benchmark=name, split="dev")
+        judgments = library.describe(workspace.benchmark(name), workspace).content_hash
+        scores = {"q1": 0.2, "q2": 0.4 + number}
+        evaluation(workspace, "static-minilm", name, scores, split="dev", judgments=judgments)
     at = open_page("benchmarks", group="multi-hop")
     (means,) = [d.value for d in at.dataframe if "Covers" in d.value]
     assert means["Covers"].tolist() == ["2/4"]
@@ -101,7 +103,7 @@ def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Worksp
 
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
     drawn, _ = sample("musique", workspace, queries=1, documents=2)
-    evaluated(workspace, "evaluation-1", "static-minilm", [0.9], benchmark=drawn.name, split="dev")
+    evaluation(workspace, "static-minilm", drawn.name, {"q1": 0.9}, split="dev", judgments=drawn.content_hash)
     at = open_page("benchmarks", group="multi-hop")
     assert not [d for d in at.dataframe if "Covers" in d.value]
 
