@@ -138,6 +138,19 @@ def test_a_training_jobs_model_is_found_by_its_id_and_is_cosine(tmp_path: Path, 
     assert load(found, "cpu").encode("ice").shape == (32,)
 
 
+def test_a_model_trained_from_a_trained_model_keeps_the_terms_and_defaults_of_the_preset_behind_both(
+    tmp_path: Path, workspace: Workspace
+) -> None:
+    for name, base in (("j1", "contriever"), ("j2", "j1"), ("j3", "j2"), ("j4", "j4"), ("j5", str(tmp_path))):
+        write_json(workspace.job(name) / "spec.json", {"id": name, "config": {"retriever": base}})
+        (tiny_retriever(tmp_path / name)).rename(workspace.job(name) / "model")
+    for name in ("j2", "j3"):
+        found = resolve(name, workspace)
+        assert (found.licence, found.defaults) == (PRESETS["contriever"].licence, PRESETS["contriever"].defaults)
+    for name in ("j4", "j5"):
+        assert resolve(name, workspace).defaults == GENERAL_DEFAULTS
+
+
 def test_a_model_of_another_kind_of_job_is_refused(workspace: Workspace) -> None:
     write_json(workspace.job("e1") / "spec.json", {"id": "e1", "kind": "evaluation", "config": {}})
     with pytest.raises(ModelError, match="evaluation"):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from cdp.workspace import Workspace, read_json_or_none
 HUB_TIMEOUT_S = 8.0
 """Longest wait for the hub to say whether a model exists, name resolution included."""
 
+_JOB_ID = re.compile(r"\w[\w.\-]{0,119}")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
 
 
@@ -101,7 +102,7 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
 
 
 def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
-    if not re.fullmatch(r"\w[\w.\-]{0,119}", name) or not workspace.job(name).is_dir():
+    if not _JOB_ID.fullmatch(name) or not workspace.job(name).is_dir():
         return None
     job = workspace.job(name)
     spec = read_json_or_none(job / "spec.json") or {}
@@ -111,21 +112,29 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
-    found = _from_folder(name, job / "model", "job")
-    base = PRESETS.get(str(spec.get("config", {}).get("retriever", "")))
+    found = replace(_from_folder(name, job / "model", "job"), title=str(spec.get("name") or name))
+    base = _base(spec, workspace)
     if base is None:
         return found
-    return ResolvedRetriever(
-        **{
-            **found.__dict__,
-            "title": str(spec.get("name") or name),
-            # It was trained with cosine, whatever its base was evaluated with.
-            "similarity": COSINE,
-            "max_length": base.max_length if base.max_length is None else found.max_length,
-            "defaults": base.defaults,
-            "licence": base.licence,
-        }
+    return replace(
+        found,
+        # It was trained with cosine, whatever its base was evaluated with.
+        similarity=COSINE,
+        max_length=base.max_length if base.max_length is None else found.max_length,
+        defaults=base.defaults,
+        licence=base.licence,
     )
+
+
+def _base(spec: Mapping[str, Any], workspace: Workspace) -> Retriever | None:
+    """The preset that a training began with, however many trainings lie between; None for another model."""
+    seen: set[str] = set()
+    name = str(spec.get("config", {}).get("retriever", ""))
+    while name not in PRESETS and name not in seen and _JOB_ID.fullmatch(name):
+        seen.add(name)
+        before = read_json_or_none(workspace.job(name) / "spec.json") or {}
+        name = str(before.get("config", {}).get("retriever", ""))
+    return PRESETS.get(name)
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
