@@ -22,11 +22,10 @@ from cdp.services import access, commands, devices, evaluation, kept
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
-from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
 from cdp.training.retrievers import PRESETS, Default, resolve
-from cdp.training.settings import complete
+from cdp.training.settings import complete, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
 from cdp.workspace import Workspace
 
@@ -163,7 +162,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
             f"These queries are for one document only ({query_set.name}), so none has a negative to learn from.",
             hint="Training needs queries for at least two different documents.",
         )
-    order = BatchOrder(pairs, settings.batch_size or pairs, settings.epochs or 1)
+    order = order_of(settings, pairs)
     notes = order_notes(order)
     if not query_set.complete:
         notes.insert(0, "The query set is not complete yet: the training takes what is there when it starts.")

@@ -26,7 +26,7 @@ from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, training_config
 from cdp.training.pairs import BatchOrder, PairSet, load_pairs
 from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
-from cdp.training.settings import complete
+from cdp.training.settings import complete, order_of
 from cdp.training.weights import raw_weights
 from cdp.worker import Job, failure_of
 from cdp.workspace import now
@@ -205,9 +205,7 @@ class Study:
                 for role, texts in (("query", pairs.queries), ("document", pairs.documents))
             ]
         weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
-        order = BatchOrder(len(pairs), config.batch_size or 1, config.epochs or 1, config.seed)
-        if order.global_rows < 2:
-            raise ConfigError(f"A batch of {order.global_rows} pairs is too small.", hint="Use a larger batch_size.")
+        order = order_of(config, len(pairs))
         outcome = Training(
             model,
             Batches(data.stores[0], data.stores[1], pairs.document_of, weights),

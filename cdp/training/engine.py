@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from typing import Any, Protocol
 
 import numpy as np
@@ -43,6 +45,17 @@ class Batches:
     weights: NDArray[np.float64]
     reasoned: Store | None = None
     negatives: NDArray[np.int64] | None = None
+
+    @cached_property
+    def content_hash(self) -> str:
+        """16 hex digits of the SHA-256 of all of it: what a run may only be resumed with."""
+        digest = sha256()
+        for store in (self.queries, self.documents, self.reasoned):
+            for part in () if store is None else store.content():
+                digest.update(part)
+        for array in (self.document_of, self.weights, self.negatives):
+            digest.update(b"" if array is None else np.ascontiguousarray(array).data)
+        return digest.hexdigest()[:16]
 
     def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
         """float64, shape (B, 2 + h): weight, document index, the indices of the hard negatives."""

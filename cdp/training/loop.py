@@ -7,6 +7,7 @@ reaches the weights that an uninterrupted one reaches. The loop knows no job fol
 from __future__ import annotations
 
 import io
+import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -37,10 +38,13 @@ LOGGED_LINES = 400
 """About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""
 
 ENDS = 10
-"""The first and the last loss of a run are means over so many steps."""
+"""The first and the last loss of a run are means over so many steps, or over its halves if it is shorter."""
 
 SKIPPED_LIMIT = 20
 """FP16 steps skipped in a row before a run is taken to have diverged."""
+
+Measured = tuple[torch.Tensor, torch.Tensor]
+"""Of one step: the loss of this process's rows, and the gradient's norm before clipping; still on the device."""
 
 
 class Training:
@@ -70,6 +74,7 @@ class Training:
         torch.manual_seed(config.seed + process)
         if config.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
+        self.data_hash = batches.content_hash
         if batches.reasoned is not None and config.ri_mode == "static":
             weights = batches.weights * self._static_ri(batches)
             batches = replace(batches, weights=weights, reasoned=None)
@@ -80,6 +85,7 @@ class Training:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "fp16")
         self._one = torch.ones((), device=self.device)
         self.outcome = Outcome(steps=order.steps)
+        self._ends = max(1, min(ENDS, order.steps // 2))
         self._skipped_in_a_row = 0
         self._masked_before = 0
 
@@ -98,11 +104,10 @@ class Training:
 
     def _static_ri(self, batches: Batches) -> NDArray[np.float64]:
         """RI of every pair under the untrained model, kept for a resume; every process computes the same."""
-        path = self.checkpoints / "ri.npy"
+        path = self.checkpoints / f"ri-{self.data_hash}.npy"
         if path.is_file():
             known: NDArray[np.float64] = np.load(path)
-            if len(known) == self.order.pairs:
-                return known
+            return known
         found = static_ri(self._make_engine(batches, self._make_loss(gather=False)), self.order)
         if self.process == 0:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
@@ -119,25 +124,27 @@ class Training:
         self.model.train()
         began = mark = time.perf_counter()
         before = outcome.seconds
-        pending: list[torch.Tensor] = []
-        for rows in self.order.batches(outcome.step, self.process):
+        pending: list[Measured] = []
+        self._evaluate_what_was_cut_off()
+        for rows in () if outcome.early else self.order.batches(outcome.step, self.process):
             if self._agree(self.hooks.stop_requested()):
                 outcome.stopped = True
                 break
             rate = cosine_rate(self.optimiser.defaults["lr"], outcome.step, outcome.steps)
-            loss, norm = self._step(rows, rate)
+            pending.append(self._step(rows, rate))
             outcome.step += 1
             outcome.pairs_seen += self.order.global_rows
             outcome.seconds = before + time.perf_counter() - began
-            pending.append(loss)
             last = outcome.step == outcome.steps
             saving = outcome.step % self.config.save_steps == 0 and not last
-            if outcome.step % log_every == 0 or outcome.step == 1 or saving or last:  # a checkpoint is checked first
+            judging = self._to_be_evaluated
+            # What is kept or judged is checked first: a log line looks at every step since the one before.
+            if outcome.step % log_every == 0 or outcome.step == 1 or saving or judging or last:
                 now = time.perf_counter()
-                self._log(pending, norm, rate, (now - mark) / len(pending))
+                self._log(pending, rate, (now - mark) / len(pending))
                 pending, mark = [], now
             self.hooks.progress(outcome.step, outcome.steps, f"epoch {self._epoch()} of {self.config.epochs}")
-            if self.evaluate is not None and (outcome.step % self.config.eval_steps == 0 or last):
+            if judging:
                 self._evaluate()
                 mark = time.perf_counter()
                 if self._agree(self._out_of_patience()) and not last:
@@ -146,7 +153,8 @@ class Training:
             if saving:
                 self.save()
         if pending:
-            self._log(pending, norm, rate, (time.perf_counter() - mark) / len(pending))
+            self._log(pending, rate, (time.perf_counter() - mark) / len(pending))
+        outcome.stopped = outcome.stopped or self._agree(self._cut_off)
         outcome.seconds = before + time.perf_counter() - began
         if self.keep:
             self.save()
@@ -155,7 +163,7 @@ class Training:
         self.model.eval()
         return outcome
 
-    def _step(self, rows: np.ndarray, rate: float) -> tuple[torch.Tensor, torch.Tensor]:
+    def _step(self, rows: NDArray[np.int64], rate: float) -> Measured:
         """One update; the loss of this process's rows and the gradient's norm before clipping."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
@@ -168,58 +176,59 @@ class Training:
             self.scaler.step(self.optimiser)
             self.scaler.update()
         else:
-            if self.device.type == "cpu":
-                self._check(loss, norm)
+            if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
+                self._check(float(loss), float(norm), self.outcome.step + 1)
             self.optimiser.step()
         return loss, norm.detach()
 
-    def _check(self, loss: torch.Tensor, norm: torch.Tensor) -> None:
-        """Fail clearly where training has diverged, before the weights are touched by it (on a CPU) or saved."""
-        what = "loss" if not bool(torch.isfinite(loss)) else "gradient"
-        if bool(torch.isfinite(loss)) and bool(torch.isfinite(norm)):
+    def _check(self, loss: float, norm: float, step: int) -> None:
+        """Fail clearly where training has diverged at this step (from 1), before its weights are saved or judged."""
+        if math.isfinite(loss) and math.isfinite(norm):
             self._skipped_in_a_row = 0
             return
+        what = "gradient" if math.isfinite(loss) else "loss"
         if self.scaler.is_enabled() and what == "gradient":
             # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
             self.outcome.skipped += 1
             self._skipped_in_a_row += 1
             if self._skipped_in_a_row < SKIPPED_LIMIT:
                 return
-        if self.outcome.step == 0:
+        if step == 1:
             raise ModelError(
                 f"The model gives a {what} that is no finite number before any training.",
                 hint="Are its weights whole? Try precision fp32.",
             )
         raise ConfigError(
-            f"Training diverged: the {what} is no longer a finite number at step {self.outcome.step + 1} of "
-            f"{self.outcome.steps} (learning rate {self.config.learning_rate:g}, {self.precision}).",
+            f"Training diverged: the {what} is no longer a finite number at step {step} of {self.outcome.steps} "
+            f"(learning rate {self.config.learning_rate:g}, {self.precision}).",
             hint="Lower the learning rate or the scale, or use bf16 or fp32; the last checkpoint is from before it.",
         )
 
-    def _log(self, losses: list[torch.Tensor], norm: torch.Tensor, rate: float, step_seconds: float) -> None:
+    def _log(self, pending: list[Measured], rate: float, step_seconds: float) -> None:
+        """Check the steps since the last line, count what happened in them, and write a line over them."""
         outcome = self.outcome
         masked = torch.tensor([float(self.loss.masked_total - self._masked_before)], device=self.device)
-        values = torch.cat([torch.stack([loss.float() for loss in losses]), masked])
+        values = torch.cat([torch.stack([loss.float() for loss, _ in pending]), masked])
         if self._distributed:
             dist.all_reduce(values)
             values[:-1] /= dist.get_world_size()
         self._masked_before = self.loss.masked_total
-        values, newly_masked = values[:-1], int(values[-1])
-        outcome.masked += newly_masked
-        if self.device.type != "cpu" or self.scaler.is_enabled():
-            self._check(values.sum(), norm)
-        found = [float(v) for v in values]
-        outcome.first_losses += found[: ENDS - len(outcome.first_losses)]
-        outcome.last_losses = (outcome.last_losses + found)[-ENDS:]
-        outcome.clipped += int(float(norm) > self.config.clip_norm > 0)
+        *losses, newly_masked = values.tolist()
+        norms = torch.stack([norm for _, norm in pending]).tolist()
+        for step, (loss, norm) in enumerate(zip(losses, norms, strict=True), start=outcome.step - len(pending) + 1):
+            self._check(loss, norm, step)
+            outcome.clipped += int(self.config.clip_norm > 0 and self.config.clip_norm < norm < math.inf)
+        outcome.masked += int(newly_masked)
+        outcome.first_losses += losses[: self._ends - len(outcome.first_losses)]
+        outcome.last_losses = (outcome.last_losses + losses)[-self._ends :]
         memory = torch.cuda.max_memory_allocated() / 2**20 if self.device.type == "cuda" else None
         self.hooks.log(
             outcome.step,
-            loss=sum(found) / len(found),
+            loss=sum(losses) / len(losses),
             learning_rate=rate,
-            gradient_norm=float(norm),
+            gradient_norm=norms[-1],
             pairs_per_second=self.order.global_rows / max(step_seconds, 1e-9),
-            masked=newly_masked,
+            masked=int(newly_masked),
             epoch=self._epoch(),
             memory_mib=host_memory_mib(),
             gpu_memory_mib=memory,
@@ -240,6 +249,26 @@ class Training:
         answer = torch.tensor([int(flag)], device=self.device)
         dist.broadcast(answer, src=0)
         return bool(answer.item())
+
+    @property
+    def _to_be_evaluated(self) -> bool:
+        """Whether the model is to be judged after the present step."""
+        step = self.outcome.step
+        return (
+            self.evaluate is not None and step > 0 and (step % self.config.eval_steps == 0 or step == self.order.steps)
+        )
+
+    @property
+    def _cut_off(self) -> bool:
+        """Whether the evaluation of the present step was begun and stopped midway. The first process knows."""
+        done = self.outcome.evaluations
+        return self._to_be_evaluated and not (done and done[-1]["step"] == self.outcome.step)
+
+    def _evaluate_what_was_cut_off(self) -> None:
+        """After a stop within an evaluation: take it up again, so that the best step is that of an unstopped run."""
+        if self._agree(self._cut_off):
+            self._evaluate()
+            self.outcome.early = self._agree(self._out_of_patience()) and self.outcome.step < self.outcome.steps
 
     def _evaluate(self) -> None:
         """NDCG@10 on the dev benchmark; the best weights so far are kept."""
@@ -270,9 +299,8 @@ class Training:
         return patience is not None and sum(step > (self.outcome.best_step or 0) for step in done) >= patience
 
     def _restore_best(self) -> None:
-        path = self.checkpoints / "best" / checkpoint.STATE
-        if self.process == 0 and path.is_file():
-            self.model.load_state_dict(torch.load(path, map_location=self.device, weights_only=True), strict=False)
+        if self.process == 0:
+            self.model.load_state_dict(checkpoint.load(self.checkpoints / "best"), strict=False)
 
     def _weights(self) -> dict[str, torch.Tensor]:
         """What training changes: everything, or with frozen weights (LoRA) only the rest."""
@@ -297,6 +325,7 @@ class Training:
                     "random": states,
                     "outcome": self.outcome.__dict__,
                     "order": self.order.__dict__,
+                    "data": self.data_hash,
                 },
             )
         if self._distributed:
@@ -307,9 +336,9 @@ class Training:
         if found is None:
             return
         state = checkpoint.load(found)
-        if state["order"] != self.order.__dict__:
+        if (state["order"], state.get("data")) != (self.order.__dict__, self.data_hash):
             raise ConfigError(
-                "The checkpoint was made with other data, another batch size, seed or number of processes.",
+                "The checkpoint was made with other data or weights, another batch size, seed or number of processes.",
                 hint="Start a new training instead of resuming this one.",
             )
         self.model.load_state_dict(state["model"], strict=False)

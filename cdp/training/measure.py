@@ -24,6 +24,7 @@ from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, plan_of
 from cdp.training.retrievers import load
+from cdp.training.settings import order_of
 from cdp.worker import failure_of
 from cdp.workspace import Workspace
 
@@ -51,7 +52,7 @@ class _Watch:
 def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     """Load the model, take one step to warm up and ``steps`` more, and say what they took."""
     whole = data.settings
-    order = BatchOrder(len(data.pairs), whole.batch_size or 1, whole.epochs or 1, whole.seed)
+    order = order_of(whole, len(data.pairs))
     rows = np.unique(np.concatenate([r for r, _ in zip(order.batches(), range(WARM_UP + steps), strict=False)]))
     data = data.part(rows)
     part, config = data.pairs, replace(whole, save_steps=2**31, ri_mode="online")

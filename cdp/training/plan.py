@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdp.config import TrainingConfig
-from cdp.errors import InputError
 from cdp.training.data import TrainingData, prepare
 from cdp.training.licences import licence_notes
 from cdp.training.pairs import BatchOrder
+from cdp.training.settings import order_of
 from cdp.workspace import Workspace
 
 
@@ -72,11 +72,9 @@ def plan(config: TrainingConfig, workspace: Workspace) -> Plan:
 
 
 def plan_of(data: TrainingData, workspace: Workspace) -> Plan:
-    """What training on this data would do. InputError where a batch has no negatives."""
+    """What training on this data would do. ConfigError where a batch has no negatives."""
     settings, pairs = data.settings, data.pairs
-    order = BatchOrder(len(pairs), settings.batch_size or len(pairs), settings.epochs or 1, settings.seed)
-    if order.global_rows < 2:
-        raise InputError(f"A batch of {order.global_rows} pair has no negatives.", hint="Use a larger batch_size.")
+    order = order_of(settings, len(pairs))
     zero = int((data.weights == 0).sum())
     width = 0 if pairs.negatives is None else pairs.negatives.shape[1]
     return Plan(

@@ -6,6 +6,7 @@ import dataclasses
 
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
+from cdp.training.pairs import BatchOrder
 from cdp.training.retrievers import ResolvedRetriever
 from cdp.training.weights import weighting_named
 
@@ -39,6 +40,23 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
             f"The weighting {complete.weighting!r} needs 'reasoning', a query set with reasoned queries.",
             hint="Make one with the method reasoning from the query set to train on.",
         )
+    if complete.learning_rate == 0:
+        raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
     if complete.patience is not None and not complete.benchmark:
         raise ConfigError("'patience' needs a 'benchmark' to evaluate on while training.")
     return complete
+
+
+def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:
+    """The order in which a training with these complete settings sees so many pairs. ConfigError where a batch would
+    leave a query without a negative, or a process without a query."""
+    assert settings.batch_size is not None
+    assert settings.epochs is not None
+    order = BatchOrder(pairs, settings.batch_size, settings.epochs, settings.seed, processes)
+    if order.rows < 1 or order.global_rows < 2:
+        shared = f" for {processes} processes" if processes > 1 else ": a pair alone has no negatives"
+        raise ConfigError(
+            f"A batch of {min(settings.batch_size, pairs)} is too small{shared}.",
+            hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
+        )
+    return order

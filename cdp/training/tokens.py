@@ -6,7 +6,7 @@ token ids and an attention mask, ``TextStore`` for any other model, which is giv
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -27,6 +27,9 @@ class Store(Protocol):
 
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         """What the model's forward takes for these texts, padded to the longest of them."""
+
+    def content(self) -> Iterator[bytes | memoryview]:
+        """All that the texts are made of, for a hash."""
 
 
 @dataclass
@@ -56,6 +59,10 @@ class TokenStore:
             found["token_type_ids"] = torch.zeros_like(found["input_ids"])
         return {**found, **self.constants}
 
+    def content(self) -> Iterator[bytes | memoryview]:
+        yield self.offsets.data
+        yield self.ids.data
+
 
 @dataclass
 class TextStore:
@@ -70,6 +77,10 @@ class TextStore:
 
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
         return self.model.preprocess([self.texts[int(row)] for row in rows], prompt=self.prompt or None)
+
+    def content(self) -> Iterator[bytes | memoryview]:
+        for text in (self.prompt, *self.texts):
+            yield f"{len(text)}:{text}".encode("utf-8", "surrogatepass")
 
 
 def tokenise(

@@ -12,12 +12,11 @@ from datetime import timedelta
 from typing import Any
 
 from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
-from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Plan, plan_of
 from cdp.training.retrievers import load, model_hash
+from cdp.training.settings import order_of
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
 
@@ -66,7 +65,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     from cdp.training.loop import Training
     from cdp.training.lora import add_lora, merge_lora
     from cdp.training.optimiser import keep_freed_memory
-    from cdp.training.tokens import tokenise
+    from cdp.training.tokens import TokenStore, tokenise
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
     state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
@@ -94,14 +93,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     evaluate = dev_evaluation(config, job)
     if config.lora_rank is not None:
         add_lora(model, config.lora_rank)
-    order = BatchOrder(
-        len(pairs), config.batch_size or 1, config.epochs or 1, config.seed, state.num_processes
-    )  # fmt: skip
-    if order.rows < 1 or order.global_rows < 2:
-        raise ConfigError(
-            f"A batch of {min(order.batch_size, len(pairs))} pairs is too small for {state.num_processes} processes.",
-            hint="Use a larger batch_size or fewer GPUs.",
-        )
+    order = order_of(config, len(pairs), state.num_processes)
     training = Training(
         model,
         Batches(queries, documents, pairs.document_of, data.weights, reasoned, pairs.negatives),
@@ -121,7 +113,9 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
 
     job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
     limit = model.max_seq_length
-    filled = int((documents.lengths >= limit).sum()) if isinstance(limit, int) else 0
+    filled = 0
+    if isinstance(limit, int) and isinstance(documents, TokenStore):  # another store counts characters
+        filled = int((documents.lengths >= limit).sum())
     result: dict[str, Any] = {
         "id": job.id,
         "retriever": config.retriever,

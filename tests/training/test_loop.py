@@ -53,14 +53,14 @@ def train(
     folder: Path, source: Path, hooks: Recorder | None = None, evaluate: Any = None, **settings: Any
 ) -> tuple[SentenceTransformer, Outcome]:
     values = {"learning_rate": 3e-3, "batch_size": 6, "epochs": 5, "scale": 20.0, "save_steps": 4, "weight_decay": 0.01}
-    reasoned = settings.pop("reasoned", None)
+    reasoned, weights = settings.pop("reasoned", None), settings.pop("weights", np.arange(24.0) % 5)
     config = dataclasses.replace(TrainingConfig(query_set="q"), **{**values, **settings})
     model = SentenceTransformer(str(source), device="cpu")
     queries, documents, thought = (t and tokenise(model, t) for t in (QUERIES, DOCUMENTS, reasoned))
     if config.lora_rank:
         torch.manual_seed(config.seed)
         add_lora(model, config.lora_rank)
-    batches = Batches(queries, documents, DOCUMENT_OF, np.arange(24.0) % 5, thought)
+    batches = Batches(queries, documents, DOCUMENT_OF, weights, thought)
     order = BatchOrder(len(QUERIES), config.batch_size or 1, config.epochs or 1, config.seed)
     training = Training(model, batches, order, config, hooks or Recorder(), folder, evaluate=evaluate)
     return model, training.run()
@@ -114,8 +114,11 @@ def test_another_seed_gives_another_model_and_the_same_seed_the_same(tmp_path: P
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     model = source("static", tmp_path)
     train(tmp_path / "run", model, Recorder(stop_after=3))
-    with pytest.raises(ConfigError, match="other data, another batch size"):
+    with pytest.raises(ConfigError, match="other data or weights, another batch size"):
         train(tmp_path / "run", model, batch_size=4)
+    with pytest.raises(ConfigError, match="other data or weights"):
+        train(tmp_path / "run", model, weights=np.arange(24.0) % 6)
+    train(tmp_path / "run", model)  # as it was, it goes on
 
 
 def test_metrics_tell_every_step_and_the_schedule_is_a_cosine(tmp_path: Path) -> None:
@@ -151,9 +154,35 @@ def test_training_ends_early_after_so_many_evaluations_without_a_better_one(tmp_
     assert (outcome.step, outcome.early, outcome.stopped, outcome.best_step) == (12, True, False, 6)
 
 
-def test_an_evaluation_that_was_stopped_midway_counts_for_nothing(tmp_path: Path) -> None:
-    _, outcome = train(tmp_path / "run", source("static", tmp_path), evaluate=lambda model: None, eval_steps=5)
-    assert (outcome.step, outcome.evaluations, outcome.best_step) == (20, [], None)
+@pytest.mark.parametrize("at", [10, 20])
+def test_an_evaluation_that_was_stopped_midway_is_made_on_resuming(tmp_path: Path, at: int) -> None:
+    """Whether it was one on the way or the last: the best step is then that of a run that was never stopped."""
+    folder, hooks = source("static", tmp_path), Recorder()
+    scores = {5: 0.3, 10: 0.9, 15: 0.2, 20: 0.95}
+
+    def stopping(model: SentenceTransformer) -> float | None:
+        if hooks.steps == at:
+            hooks.stop_after = at
+            return None
+        return scores[hooks.steps]
+
+    _, stopped = train(tmp_path / "run", folder, hooks, evaluate=stopping, eval_steps=5)
+    assert (stopped.step, stopped.stopped) == (at, True)
+    assert at not in [evaluation["step"] for evaluation in stopped.evaluations]
+    left = [scores[step] for step in scores if step >= at][::-1]
+    _, outcome = train(tmp_path / "run", folder, evaluate=lambda model: left.pop(), eval_steps=5)
+    assert {e["step"]: e["ndcg@10"] / 100 for e in outcome.evaluations} == pytest.approx(scores)
+    assert (outcome.step, outcome.stopped, outcome.best_step) == (20, False, 20)
+
+
+def test_a_run_that_ended_early_does_not_go_on_when_it_is_resumed(tmp_path: Path) -> None:
+    """As after a disk that was full when the model was to be saved."""
+    folder = source("static", tmp_path)
+    scores = iter((0.5, 0.4))
+    train(tmp_path / "run", folder, evaluate=lambda model: next(scores), eval_steps=3, patience=1)
+    hooks = Recorder()
+    _, outcome = train(tmp_path / "run", folder, hooks, evaluate=lambda model: next(scores), eval_steps=3, patience=1)
+    assert (outcome.step, outcome.early, hooks.steps) == (6, True, 0)
 
 
 @pytest.mark.slow
@@ -182,7 +211,7 @@ def test_static_ri_is_computed_once_and_kept_for_a_resume(tmp_path: Path) -> Non
     folder = source("static", tmp_path)
     settings = {"ri_mode": "static", "reasoned": [query[::-1] for query in QUERIES]}
     whole, _ = train(tmp_path / "whole", folder, **settings)
-    kept = np.load(tmp_path / "whole" / "ri.npy")
+    kept = np.load(next((tmp_path / "whole").glob("ri-*.npy")))
     assert kept.shape == (24,)
     assert 0 < kept.min() < kept.max() <= 5
     train(tmp_path / "parts", folder, Recorder(stop_after=7), **settings)
@@ -210,6 +239,34 @@ def test_a_huge_gradient_is_clipped_and_counted(tmp_path: Path) -> None:
     _, outcome = train(tmp_path / "run", source("static", tmp_path), hooks, clip_norm=1e-6)
     assert outcome.clipped == 20
     assert all(np.isfinite(line["loss"]) for line in hooks.lines)
+
+
+def test_every_step_that_fp16_skips_is_counted_and_too_many_in_a_row_are_divergence(tmp_path: Path) -> None:
+    """What the scaler has left of each step, a line of the log at a time; the scaler itself needs no GPU to be on."""
+    model = SentenceTransformer(str(source("static", tmp_path)), device="cpu")
+    stores = [tokenise(model, texts) for texts in (QUERIES, DOCUMENTS)]
+    config = TrainingConfig(query_set="q", learning_rate=1e-3, batch_size=6, epochs=20, scale=20.0)
+    order = BatchOrder(24, 6, 20)
+    training = Training(model, Batches(*stores, DOCUMENT_OF, np.ones(24)), order, config, Recorder(), tmp_path / "run")
+    training.scaler = torch.amp.GradScaler("cpu", enabled=True)
+
+    def log(norms: list[float]) -> None:
+        training.outcome.step += len(norms)
+        training._log([(torch.tensor(1.0), torch.tensor(norm)) for norm in norms], 1e-3, 0.1)
+
+    infinite = float("inf")
+    log([infinite, infinite, 0.5, infinite, 3.0])
+    assert (training.outcome.skipped, training.outcome.clipped) == (3, 1)
+    log([infinite] * 10)
+    with pytest.raises(ConfigError, match="the gradient is no longer a finite number at step 25 of 80"):
+        log([infinite] * 12)
+
+
+def test_a_short_run_compares_the_losses_of_its_halves(tmp_path: Path) -> None:
+    hooks = Recorder()
+    _, outcome = train(tmp_path / "run", source("static", tmp_path), hooks, epochs=1)
+    losses = [line["loss"] for line in hooks.lines]
+    assert (outcome.first_losses, outcome.last_losses) == (losses[:2], losses[2:])
 
 
 def test_divergence_is_named_with_its_step_and_leaves_no_new_checkpoint(tmp_path: Path) -> None:
