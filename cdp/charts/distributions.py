@@ -37,13 +37,15 @@ def _span(first: float, last: float, n: int, unit: str) -> str:
     return f"{lengths} {unit}: {n:,} {'document' if n == 1 else 'documents'}"
 
 
-def cw_histogram(histograms: Mapping[str, Sequence[int]], *, last: int = LAST_BAR) -> go.Figure:
+def cw_histogram(
+    histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
+) -> go.Figure:
     """Share of queries by content words, one series per query set, with the published lines at 7 and 10.
 
     ``histograms[name][i]`` counts the queries with CW = i; what lies above ``last`` is shown in the last bar.
     """
     chart = figure(x="content words per query (CW)", y="share of queries (%)", legend=len(histograms) > 1)
-    palette = colours(list(histograms))
+    palette = palette or colours(list(histograms))
     highest = 0
     for name, histogram in histograms.items():
         counts = _folded(histogram, last)
@@ -66,10 +68,12 @@ def cw_histogram(histograms: Mapping[str, Sequence[int]], *, last: int = LAST_BA
     return chart
 
 
-def cw_cumulative(histograms: Mapping[str, Sequence[int]], *, last: int = LAST_BAR) -> go.Figure:
+def cw_cumulative(
+    histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
+) -> go.Figure:
     """Share of queries with at most so many content words, one step line per query set."""
     chart = figure(x="content words per query (CW)", y="queries with at most so many (%)", legend=len(histograms) > 1)
-    palette = colours(list(histograms))
+    palette = palette or colours(list(histograms))
     highest = 0
     for i, (name, histogram) in enumerate(histograms.items()):
         counts = _folded(histogram, last)

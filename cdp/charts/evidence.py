@@ -71,11 +71,8 @@ def difference_against_cw(
         )
     chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
     if here is not None:
-        chart.add_vline(
-            x=here,
-            line={"color": PALETTE[5], "width": 2},
-            annotation={"text": f"your queries: {here:.2f}", "showarrow": False, "font": {"color": PALETTE[5]}},
-        )
+        said = f"your queries, CW {here:.2f}"
+        chart.add_vline(x=here, line={"color": PALETTE[5], "width": 2}, name=said, showlegend=True)
     chart.update_xaxes(range=[left, right])
     return chart
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, SYMBOLS, colours, figure, plain
+from cdp.charts.style import MUTED, SYMBOLS, by_method, colours, figure, plain
 
 Interval = tuple[float, float]
 
@@ -46,7 +46,7 @@ def trade_off(
         for draw in (chart.add_vline, chart.add_hline):
             draw(0.5, line={"color": MUTED, "dash": "dot", "width": 1})
     _add_references(chart, references)
-    palette = colours(list(dict.fromkeys(s.method for s in sets)))
+    palette = by_method({f"{i}": item.method for i, item in enumerate(sets)})
     for i, item in enumerate(sets):
         chart.add_scatter(
             x=[item.x],
@@ -55,7 +55,7 @@ def trade_off(
             text=[f"<b>{plain(item.name, 28)}</b>"],
             textposition="top left" if item.x > 0.7 else "top right",
             name=plain(item.name),
-            marker={"size": 14, "color": palette[item.method], "symbol": SYMBOLS[i % len(SYMBOLS)]},
+            marker={"size": 14, "color": palette[f"{i}"], "symbol": SYMBOLS[i % len(SYMBOLS)]},
             error_x=_error(item.x, item.x_interval),
             error_y=_error(item.y, item.y_interval),
             hovertemplate=f"{plain(item.name)}<br>%{{x:.3f}}, %{{y:.3f}}<extra></extra>",
@@ -95,10 +95,12 @@ def _add_references(chart: go.Figure, references: Sequence[ReferencePoint]) -> N
         )
 
 
-def by_queries_per_document(curves: Mapping[str, Mapping[int, float]], *, measure: str) -> go.Figure:
+def by_queries_per_document(
+    curves: Mapping[str, Mapping[int, float]], *, measure: str, palette: Mapping[str, str] | None = None
+) -> go.Figure:
     """A measure at each Q/Doc, nested: the first M queries of every document. ``curves[name][M]``."""
     chart = figure(x="queries per document (Q/Doc)", y=measure, height=300)
-    palette = colours(list(curves))
+    palette = palette or colours(list(curves))
     for i, (name, values) in enumerate(curves.items()):
         chart.add_scatter(
             x=list(values),

@@ -66,7 +66,7 @@ def ndcg_bars(
         )
     top = max((v for by in scores.values() for v in by.values()), default=1.0)
     chart.update_yaxes(range=[0, min(112.0, top * 1.18 + 1)])
-    chart.update_layout(barmode="group", bargap=0.25)
+    chart.update_layout(barmode="group", bargap=0.25, uniformtext={"minsize": 9, "mode": "hide"})
     return chart
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, figure, plain
+from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
 from cdp.studies.gains import Gain
 from cdp.studies.plan import UNTRAINED
 from cdp.studies.report import Row, StudyReport
@@ -17,6 +17,7 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
     chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 (%)", height=320)
     trained = [row for row in report.rows if row.source != UNTRAINED and benchmark in row.scores]
     series = dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)
+    palette = _palette(report, series)
     for i, key in enumerate(series):
         rows = sorted((r for r in trained if (r.retriever, r.source, r.weighting) == key), key=lambda r: r.per_doc)
         chart.add_scatter(
@@ -24,7 +25,7 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
             y=[row.scores[benchmark] for row in rows],
             mode="lines+markers",
             name=_series(*key),
-            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i % len(DASHES)]},
+            line={"color": palette[_series(*key)], "dash": DASHES[i % len(DASHES)]},
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
             error_y={"type": "data", "array": [row.spread.get(benchmark, 0.0) for row in rows], "thickness": 1.2},
             customdata=[(row.pairs, row.n_seeds) for row in rows],
@@ -83,22 +84,33 @@ def cost_efficiency(report: StudyReport) -> go.Figure:
     """Mean NDCG@10 over all benchmarks against the number of training queries, one line per way of training."""
     chart = figure(x="training queries", y="mean NDCG@10 (%)", height=340)
     trained = [row for row in report.rows if row.pairs and row.average is not None]
-    for i, key in enumerate(dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)):
+    series = dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)
+    palette = _palette(report, series)
+    tops: dict[int, float] = {}
+    for row in trained:
+        tops[row.pairs] = max(tops.get(row.pairs, 0.0), row.average or 0.0)
+    for i, key in enumerate(series):
         rows = sorted((r for r in trained if (r.retriever, r.source, r.weighting) == key), key=_by_cost)
         chart.add_scatter(
             x=[row.pairs for row in rows],
             y=[row.average for row in rows],
             mode="lines+markers+text",
-            text=[f"Q/Doc {row.per_doc}" for row in rows],
+            text=[f"Q/Doc {row.per_doc}" if row.average == tops[row.pairs] else "" for row in rows],
             textposition="top center",
             name=_series(*key),
-            line={"color": PALETTE[i % len(PALETTE)], "dash": DASHES[i % len(DASHES)]},
+            line={"color": palette[_series(*key)], "dash": DASHES[i % len(DASHES)]},
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},
-            customdata=[(row.documents, row.seconds) for row in rows],
-            hovertemplate="%{text}: %{y:.2f}<br>%{x:,} queries on %{customdata[0]:,} documents, "
+            customdata=[(row.documents, row.seconds, row.per_doc) for row in rows],
+            hovertemplate="Q/Doc %{customdata[2]}: %{y:.2f}<br>%{x:,} queries on %{customdata[0]:,} documents, "
             "%{customdata[1]:.0f} s<extra></extra>",
         )
     return chart
+
+
+def _palette(report: StudyReport, series: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """A colour for each way of training (retriever, source, weighting), by the method of its source."""
+    kinds = {source.label: source.kind for source in report.sources}
+    return by_method({_series(*key): kinds.get(key[1], "") for key in series})
 
 
 def _by_cost(row: Row) -> tuple[int, int]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
@@ -41,6 +41,20 @@ def colours(names: Sequence[str]) -> dict[str, str]:
             chosen[name] = free[others % len(free)]
             others += 1
     return chosen
+
+
+def by_method(methods: Mapping[str, str]) -> dict[str, str]:
+    """A colour for each thing by the method that made it: ``methods[name]``, or "" where none did.
+
+    The first of a method has the method's colour; every other has one that no method here has.
+    """
+    first: dict[str, str] = {}
+    for name, method in methods.items():
+        if method in METHOD_COLOURS:
+            first.setdefault(method, name)
+    known = {name: method for method, name in first.items()}
+    chosen = colours([known.get(name, f"other {name}") for name in methods])
+    return {name: chosen[known.get(name, f"other {name}")] for name in methods}
 
 
 def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figure:

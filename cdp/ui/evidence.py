@@ -32,6 +32,7 @@ def choose_evidence() -> tuple[str, bool]:
             default=published.MULTI_HOP,
             required=True,
             key="evidence_datasets",
+            wrap=True,
             persist_state="session",
             help="The paper draws its threshold from the four multi-hop datasets. It also prints Q/Doc scaling on all "
             "31 datasets whose CW it gives.",

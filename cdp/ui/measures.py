@@ -10,6 +10,7 @@ import streamlit as st
 
 from cdp.charts.distributions import cw_histogram
 from cdp.charts.quality_diversity import by_queries_per_document
+from cdp.charts.style import by_method
 from cdp.errors import CdpError
 from cdp.services import metrics
 from cdp.services.metrics import PairedDifference, QuickMetrics
@@ -226,6 +227,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
     names = state.labels({q.id: q.name for q, _ in rows})
     if not rows:
         return
+    palette = by_method({names[q.id]: q.method or q.kind for q, _ in rows})
     bleu = {names[q.id]: m.by_per_doc["self_bleu"] for q, m in rows if m.by_per_doc.get("self_bleu")}
     ratios: dict[str, dict[str, dict[int, float]]] = {}
     for q, _ in rows:
@@ -241,7 +243,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
                 if len(shown) > 1:
                     st.markdown(f"**{md(title)}**")
                 charts.show(
-                    by_queries_per_document(lines, measure=title),
+                    by_queries_per_document(lines, measure=title, palette=palette),
                     key=f"by_m_{slug(title)}",
                     alt=f"{title} of each query set at each number of queries per document",
                     caption="The first M queries of every document. Rising: further queries repeat earlier ones.",
@@ -254,7 +256,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
         )
     st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
     charts.show(
-        cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}),
+        cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}, palette=palette),
         key="cw_of_sets",
         alt="Distribution of content words of each query set",
         caption="Dashed: the published lines at 7 and 10.",

@@ -86,7 +86,7 @@ PAGES: dict[str, PageInfo] = {
             "pages/train/launch.py",
             "Launch",
             "rocket_launch",
-            "What will be trained, on what, and judged by what?",
+            "What will be trained or evaluated, and on what?",
             "Train",
             ("query_set",),
         ),

@@ -71,15 +71,8 @@ def choose(
     is not here says so and falls back.
     """
     names = labels(items)
-    asked = st.query_params.get(param)
-    if asked and asked not in names:
-        st.warning(f"The link asks for {what or label.lower()} {md(asked, 80)}, which is not in this workspace.")
-    current = next((v for v in (asked, kept(param)) if v in names), None)
-    if current is None and names and not optional:
-        current = next(iter(names))
+    current = _current(names, param, what or label.lower(), optional)
     key = f"choose_{param}"
-    if key not in st.session_state or st.session_state[key] != current:
-        st.session_state[key] = current
     st.selectbox(
         label,
         list(names),
@@ -93,6 +86,39 @@ def choose(
         label_visibility=label_visibility,
     )
     _settle(param, current)
+    return current
+
+
+def choose_button(label: str, items: Mapping[str, str], param: str, *, label_visibility: LabelVisibility) -> str:
+    """One of a few ``items`` (id → name) that all stand side by side; kept and held in the address like ``choose``."""
+    current = _current(items, param, label.lower(), optional=False) or next(iter(items))
+    key = f"choose_{param}"
+    st.segmented_control(
+        label,
+        list(items),
+        format_func=lambda item: items.get(item, str(item)),
+        required=True,
+        key=key,
+        on_change=_chosen,
+        args=(param, key),
+        label_visibility=label_visibility,
+        wrap=True,
+    )
+    _settle(param, current)
+    return current
+
+
+def _current(names: Mapping[str, str], param: str, what: str, optional: bool) -> str | None:
+    """What the address, or an earlier choice, names of what is there; the widget's state is set to it."""
+    asked = st.query_params.get(param)
+    if asked and asked not in names:
+        st.warning(f"The link asks for {what} {md(asked, 80)}, which is not in this workspace.")
+    current = next((v for v in (asked, kept(param)) if v in names), None)
+    if current is None and names and not optional:
+        current = next(iter(names))
+    key = f"choose_{param}"
+    if key not in st.session_state or st.session_state[key] != current:
+        st.session_state[key] = current
     return current
 
 

@@ -19,12 +19,12 @@ ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")
 """Settings that a sweep chooses in its own way."""
 
-MODES = {ONE: "One training", SWEEP: "A sweep over learning rates", EVALUATION: "An evaluation"}
+MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
 
 
 def mode() -> str:
     """Whether one training is to be set up, one per learning rate, or an evaluation of what is there."""
-    return state.choose("What to start", MODES, "start", what="way to start") or ONE
+    return state.choose_button("What to start", MODES, "start", label_visibility="collapsed")
 
 
 def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:

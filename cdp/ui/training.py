@@ -63,6 +63,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         default=first.get("weighting", "none"),
         required=True,
         key=f"{key}_weighting",
+        wrap=True,
         help=frame.definition("weighting")
         + " RI: reasoning intensity, from a query set with the reasoned form of each "
         "query.",

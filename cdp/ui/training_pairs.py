@@ -26,6 +26,7 @@ def choose(workspace: Workspace, query_set: str, first: dict[str, Any], key: str
         default=LIMIT,
         required=True,
         key=f"{key}_pairs_way",
+        wrap=True,
         help="A fixed number of pairs compares many documents with one query each to few documents with many, at the "
         "same budget.",
         persist_state="session",

@@ -13,8 +13,7 @@ frame.head("launch")
 
 with frame.guarded():
     imports.flash()
-    with st.container(width=420):
-        mode = sweep.mode()
+    mode = sweep.mode()
     known = [q for q in queries.every(workspace) if q.n_queries]
     if mode == sweep.EVALUATION:
         evaluating.page(workspace)

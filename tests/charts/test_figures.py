@@ -18,6 +18,14 @@ def test_histogram_shares_and_the_last_bar() -> None:
     assert {shape.x0 for shape in chart.layout.shapes} == {7, 10}
 
 
+def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
+    alone = style.by_method({"mine": "paraphrase"})
+    both = style.by_method({"theirs": "diverse", "mine": "paraphrase", "more": "paraphrase", "unknown": ""})
+    assert both["mine"] == alone["mine"] == style.METHOD_COLOURS["paraphrase"]
+    assert both["theirs"] == style.METHOD_COLOURS["diverse"]
+    assert len(set(both.values())) == 4
+
+
 def test_cumulative_share_ends_at_all_queries() -> None:
     chart = distributions.cw_cumulative({"diverse": [0, 1, 2, 1]})
     assert chart.data[0].y[-1] == pytest.approx(100)
@@ -65,7 +73,7 @@ def test_trade_off_and_curves_by_queries_per_document() -> None:
 def test_evidence_shows_every_difference_and_where_the_user_stands() -> None:
     chart = evidence.difference_against_cw(differences(), threshold(), here=9.0)
     assert sum(len(t.x) for t in chart.data if t.mode == "markers") == 56
-    assert any("your queries: 9.00" in (a.text or "") for a in chart.layout.annotations)
+    assert any(shape.showlegend and shape.name == "your queries, CW 9.00" for shape in chart.layout.shapes)
 
 
 def test_names_made_of_markup_are_shown_as_text() -> None:

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from cdp.charts import study as figures
 from cdp.charts.evidence import correlations, difference_against_cw
 from cdp.charts.study_report import html
+from cdp.charts.style import METHOD_COLOURS
 from cdp.principle import SCALING, correlation_table, differences, threshold
 from tests.studies.support import BENCHMARKS, study
 
@@ -34,8 +35,11 @@ def test_gains_show_significance_by_a_full_symbol() -> None:
 
 
 def test_cost_goes_by_the_number_of_queries() -> None:
-    chart = figures.cost_efficiency(made())
+    chart = figures.cost_efficiency(made(weightings="none, cw"))
     assert list(chart.data[0].x) == [100, 200, 500]
+    labels = [text for trace in chart.data for text in trace.text if text]
+    assert sorted(labels) == ["Q/Doc 1", "Q/Doc 2", "Q/Doc 5"]  # one to a place, so that none lies on another
+    assert chart.data[0].line.color == METHOD_COLOURS["human"] != chart.data[1].line.color
 
 
 def test_the_published_scatter_holds_every_point_and_the_band() -> None:
