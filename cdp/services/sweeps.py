@@ -82,7 +82,7 @@ def start(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) 
     sweep = {"id": new_id("sweep", name), "name": name}
     for value in sorted(set(rates)):
         one = dataclasses.replace(whole, learning_rate=value, name=f"{name}, {rate(value)}")
-        training.submit(workspace, TrainingConfig.from_dict(one.to_dict()), plan.query_set, {LINK: sweep})
+        training.submit(workspace, one, {LINK: sweep})
     return find(workspace, sweep["id"])
 
 

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,9 +25,12 @@ from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
 from cdp.training.plan import Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
+from cdp.training.reasoning import check_corpus
 from cdp.training.retrievers import PRESETS, Default, resolve
 from cdp.training.settings import complete, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
+from cdp.training.weights import weighting_named
+from cdp.training.weights_file import read_weights
 from cdp.workspace import Workspace
 
 WORKER = "cdp.training.worker"
@@ -144,11 +148,29 @@ def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> Trai
     return TrainingConfig.from_dict({**config.to_dict(), **changes})
 
 
+def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig, QuerySet]:
+    """``config`` with the ids of the query sets that it names, and the one to train on.
+
+    What a weighting needs besides is looked at too: reasoned queries for the same corpus, a readable file of weights.
+    Whether every query has its weight is seen when the pairs are read.
+    """
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    needs = weighting_named(config.weighting).needs
+    reasoning = config.reasoning
+    if needs == "reasoning" and reasoning:
+        reasoned = query_sets.resolve_query_set(workspace, reasoning)
+        check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
+        reasoning = reasoned.id
+    if needs == "column" and config.weights:
+        kept.of_file(Path(config.weights).expanduser(), "weights", lambda: read_weights(config.weights, ()))
+    return dataclasses.replace(config, query_set=query_set.id, reasoning=reasoning), query_set
+
+
 def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
     """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
     retriever = resolve(config.retriever, workspace)
-    settings = complete(dataclasses.replace(config, query_set=query_set.id), retriever)
+    with_ids, query_set = named(workspace, config)
+    settings = complete(with_ids, retriever)
     if query_set.complete and config.per_doc is None and config.max_documents is None:
         pairs, documents = query_set.n_queries, query_set.n_documents
     else:
@@ -181,8 +203,8 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
 
     InputError or ConfigError for what is wrong with data and settings; ModelError where the steps themselves failed.
     """
-    whole = plan(workspace, config)
-    values = TrainingConfig.from_dict({**config.to_dict(), "query_set": whole.query_set.id})
+    plan(workspace, config)
+    values, _ = named(workspace, config)
     environment = {
         "GOMP_SPINCOUNT": SPINS,
         **os.environ,
@@ -217,16 +239,15 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
     return f"{resolve(config.retriever, workspace).name} on {query_set.name}{weighting}"
 
 
-def submit(
-    workspace: Workspace, config: TrainingConfig, query_set: QuerySet, links: Mapping[str, Any] | None = None
-) -> str:
-    """Submit one training that has been checked; the job's id. ``links`` say what it belongs to."""
+def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any] | None = None) -> str:
+    """Submit one training that has been checked (``plan``); the job's id. ``links`` say what it belongs to."""
+    with_ids, query_set = named(workspace, TrainingConfig.from_dict(config.to_dict()))
     return jobs.submit(
         workspace,
         kind="training",
         name=config.name or label(workspace, config),
         module=WORKER,
-        config={**config.to_dict(), "query_set": query_set.id},
+        config=with_ids.to_dict(),
         launcher="accelerate",
         device=devices.request(config.gpus, ids=config.gpu_ids),
         inputs={
@@ -251,7 +272,7 @@ def start(
 
     An evaluation of the untrained retriever that is in the results already is not run again.
     """
-    found = plan(workspace, config)
+    plan(workspace, config)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
     known: list[str] = []
@@ -263,7 +284,7 @@ def start(
                 known.append(there)
             else:
                 evaluations.append(evaluation.start(workspace, wish))
-    job_id = submit(workspace, TrainingConfig.from_dict(config.to_dict()), found.query_set)
+    job_id = submit(workspace, config)
     if after:
         evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
     return Started(job_id, evaluations, known)

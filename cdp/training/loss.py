@@ -53,11 +53,11 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
     """Weighted InfoNCE with in-batch negatives, for the sentence-transformers trainer and for our own loop.
 
     A dataset gives it the columns query, document and any number of hard negatives, and a column named ``label`` that
-    holds ``[weight, document index]`` for each row (the trainer passes on only one label column, so both travel in
-    it). The index identifies the document's content: another row's document with the same index is the query's own
-    document and is never used as its negative, on whichever process that row lives. Further label columns, one per
-    hard negative, may hold the indices of those, which are then masked by the same rule; -1 says that the row has no
-    such hard negative, and what stands in its place is nobody's negative.
+    holds ``[weight, document index]`` for each row, no weight below 0 (the trainer passes on only one label column, so
+    both travel in it). The index identifies the document's content: another row's document with the same index is the
+    query's own document and is never used as its negative, on whichever process that row lives. Further label columns,
+    one per hard negative, may hold the indices of those, which are then masked by the same rule; -1 says that the row
+    has no such hard negative, and what stands in its place is nobody's negative.
 
     Args:
         model: the model to train.
@@ -162,7 +162,8 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         embeddings of q′ for RI. Returns a scalar in at least float32, whatever precision the embeddings have.
         """
         weights, losses, intensity = self._rows(embeddings, labels, reasoned)
-        return (normalised(weights if intensity is None else weights * intensity) * losses).mean()
+        weights = normalised(weights if intensity is None else weights * intensity)
+        return (weights.to(losses.dtype) * losses).mean()
 
     def intensities(self, embeddings: list[Tensor], labels: Tensor | None, reasoned: Tensor) -> NDArray[np.float64]:
         """RI of each row, (B,): what the loss multiplies into the weights; arguments as for the loss."""
@@ -242,17 +243,19 @@ def _read_labels(
 ) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
     """(weights (B,), own document indices (B,) or None, document indices of each column or None).
 
-    Indices stay exact up to 2^24 in float32 labels.
+    Weights stay as precise as the labels are until they are normalised: float64 ones may be as large as 1e100. Indices
+    stay exact up to 2^24 in float32 labels.
     """
     if labels is None:
         return torch.ones(rows, dtype=like.dtype, device=like.device), None, [None] * columns
     labels = labels.to(like.device)
     if labels.shape[0] != rows:
         raise ValueError(f"There are {labels.shape[0]} labels for {rows} queries.")
+    exact = torch.promote_types(labels.dtype, torch.float32)
     if labels.ndim == 1:
-        return labels.to(like.dtype), None, [None] * columns
+        return labels.to(exact), None, [None] * columns
     indices = [labels[:, c].round().long().contiguous() if c < labels.shape[1] else None for c in range(1, columns + 1)]
-    return labels[:, 0].to(like.dtype), indices[0], indices
+    return labels[:, 0].to(exact), indices[0], indices
 
 
 def _own_documents(

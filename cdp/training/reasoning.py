@@ -37,9 +37,7 @@ def with_reasoned(pairs: PairSet, workspace: Workspace, reasoning: str) -> PairS
     if not (folder / "manifest.json").is_file():
         known = sorted(p.parent.name for p in workspace.queries.glob("[!.]*/manifest.json"))
         raise NotFoundError("query set", reasoning, known=known)
-    corpus_id = str(read_json(folder / "manifest.json").get("corpus_id", ""))
-    if corpus_id != pairs.corpus_id:
-        raise ConfigError(f"The query set {reasoning} belongs to another corpus, {corpus_id}.")
+    check_corpus(reasoning, str(read_json(folder / "manifest.json").get("corpus_id", "")), pairs.corpus_id)
     by_text: dict[tuple[str, str], str] = {}
     by_place: dict[str, str] = {}
     for line in read_jsonl(folder / "queries.jsonl"):
@@ -61,6 +59,15 @@ def with_reasoned(pairs: PairSet, workspace: Workspace, reasoning: str) -> PairS
             hint="Make one with the method reasoning from this query set.",
         )
     return replace(pairs, reasoned=reasoned, unreasoned=missing)
+
+
+def check_corpus(reasoning: str, corpus_id: str, wanted: str) -> None:
+    """ConfigError where reasoned queries belong to another corpus than the queries."""
+    if corpus_id != wanted:
+        raise ConfigError(
+            f"The query set {reasoning} belongs to another corpus, {corpus_id}.",
+            hint=f"Name one with reasoned queries for {wanted}.",
+        )
 
 
 def static_ri(engine: Engine, order: BatchOrder) -> NDArray[np.float64]:

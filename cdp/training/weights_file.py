@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import json
-import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,12 @@ from numpy.typing import NDArray
 
 from cdp.errors import SHOWN_PROBLEMS, ConfigError, InputError
 
+LARGEST = 1e100
+"""Weights matter only against each other; what is larger could not be summed up over a batch."""
+
 
 def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
-    """The weight of each query, shape (n,), finite and not negative; rows for other queries are not used.
+    """The weight of each query, shape (n,), from 0 to 1e100; rows for other queries are not used.
 
     ConfigError without a file; InputError with the first 20 problems and their number if it cannot be used.
     """
@@ -35,14 +37,15 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
     problems: list[str] = []
     for line, row in _rows(path):
         try:
-            weight = float(row["weight"])
-            if not math.isfinite(weight) or weight < 0:
+            weight, query_id = float(row["weight"]), str(row["query_id"])
+            if not 0 <= weight <= LARGEST:
                 raise ValueError
-            found[str(row["query_id"])] = weight
+            if found.setdefault(query_id, weight) != weight:
+                problems.append(f"line {line} gives {query_id} another weight than a line before")
         except (KeyError, TypeError):
             problems.append(f"line {line} has no query_id or no weight")
         except ValueError:
-            problems.append(f"line {line}: {row['weight']!r} is no weight (a number, not negative)")
+            problems.append(f"line {line}: {row['weight']!r} is no weight (a number from 0 to {LARGEST:g})")
     problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in found]
     if problems:
         more = f" … and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""

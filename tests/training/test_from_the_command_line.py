@@ -53,6 +53,19 @@ def test_an_unknown_set_an_empty_one_and_a_single_pair_are_refused_at_once(ask: 
     assert not list(workspace.jobs.glob("*"))
 
 
+def test_what_a_weighting_needs_is_missed_at_once(ask: Ask, workspace: Workspace, tmp_path: Path) -> None:
+    query_set, file = ask(12), tmp_path / "weights.csv"
+    file.write_text("query_id,weight\nd0-1,-2\n", encoding="utf-8")
+    column = ("train", query_set, "--weighting", "column", "--set")
+    assert "There is no file" in refusal(*column, f"weights={tmp_path / 'absent.csv'}")
+    assert "line 2: '-2' is no weight" in refusal(*column, f"weights={file}")
+    ri = ("train", query_set, "--weighting", "ri")
+    assert "needs 'reasoning'" in refusal(*ri)
+    assert "No query set is called 'nothing'" in refusal(*ri, "--set", "reasoning=nothing")
+    assert "With 'learning_rate' 0 nothing is learnt" in refusal("train", query_set, "--set", "learning_rate=0")
+    assert not list(workspace.jobs.glob("*"))
+
+
 def test_a_sweep_is_refused_before_any_job_is_submitted(ask: Ask, workspace: Workspace) -> None:
     query_set = ask(12)
     wrong = "No benchmark is called 'nowhere'"

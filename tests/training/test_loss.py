@@ -92,6 +92,27 @@ def test_a_batch_of_zero_weights_counts_equally() -> None:
     assert float(zero) == float(one) > 0
 
 
+@pytest.mark.parametrize("size", [1e-60, 1e98])
+def test_only_the_proportions_of_weights_matter_however_large_or_small_they_are(size: float) -> None:
+    weights = [1.0, 3.0, 0.0, 7.0, 2.0, 5.0, 1.0, 4.0, 2.0]
+    columns = vectors(dtype=torch.float32)
+    expected = WeightedInfoNCELoss(None).compute_loss_from_embeddings(columns, labels(weights, list(range(B))))
+    scaled = WeightedInfoNCELoss(None).compute_loss_from_embeddings(
+        columns, labels([w * size for w in weights], list(range(B)))
+    )
+    assert scaled.dtype == torch.float32
+    assert float(scaled) == pytest.approx(float(expected), rel=1e-6)
+
+
+def test_weights_may_be_whole_numbers_in_a_column_of_their_own() -> None:
+    weights = [1, 3, 0, 7, 2, 5, 1, 4, 2]
+    expected, found = (
+        WeightedInfoNCELoss(None).compute_loss_from_embeddings(vectors(), column)
+        for column in (labels([float(w) for w in weights], list(range(B))), torch.tensor(weights))
+    )
+    assert float(found) == pytest.approx(float(expected), rel=1e-6)
+
+
 def test_hard_negatives_that_are_the_rows_own_document_are_masked() -> None:
     queries, docs, hard = vectors(3)
     loss = WeightedInfoNCELoss(None)
