@@ -10,14 +10,14 @@ from __future__ import annotations
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.complexity import language_of
+from cdp.complexity import content_words, language_of
+from cdp.errors import InputError
 from cdp.evaluation.benchmarks import Benchmark
-from cdp.evaluation.encode import Stopped
 from cdp.evaluation.evaluate import Evaluation
 from cdp.evaluation.protocols import Protocol
 from cdp.evaluation.ranking import in_trec_order, judge
@@ -37,6 +37,12 @@ STOPWORDS = frozenset(_LEFT_OUT.split())
 """The 33 words that Lucene leaves out of English texts."""
 
 _WORD = re.compile(r"\w+")
+
+
+Watch = Callable[[str, int, int], None]
+"""Called with the phase, what is done and the total, now and then; may raise to end the work."""
+
+DOCUMENTS_A_LOOK, QUERIES_A_LOOK = 1000, 10
 
 
 def language_in(retriever: str) -> str | None:
@@ -63,17 +69,33 @@ def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
         yield terms
 
 
+def check_language(language: str) -> None:
+    """ConfigError for a language that nobody can count the words of."""
+    content_words("", language)
+
+
 def terms_of(texts: Iterable[str], language: str = "en") -> Iterable[list[str]]:
-    """The terms of each text. ConfigError for a language that is not known."""
+    """The terms of each text."""
     return english_terms(texts) if language == "en" else language_of(language).words(texts)
 
 
-def index(documents: Iterable[str], language: str = "en") -> BM25:
-    """A BM25 index of the documents, in their order."""
+def _watched(items: Sequence[str], phase: str, every: int, watch: Watch | None) -> Iterator[str]:
+    """The items, with a call of ``watch`` before every so many."""
+    for number, item in enumerate(items):
+        if watch is not None and number % every == 0:
+            watch(phase, number, len(items))
+        yield item
+
+
+def index(documents: Sequence[str], language: str = "en", *, watch: Watch | None = None) -> BM25:
+    """A BM25 index of the documents, in their order. InputError if none of them has a word."""
     from bm25s import BM25
 
+    terms = list(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
+    if not any(terms):
+        raise InputError("No document has a word that BM25 counts.", hint="Is the language that of the documents?")
     made = BM25(k1=K1, b=B, method="lucene")
-    made.index(list(terms_of(documents, language)), show_progress=False)
+    made.index(terms, show_progress=False)
     return made
 
 
@@ -84,7 +106,7 @@ def rank(
     *,
     language: str = "en",
     exclude: Sequence[Sequence[int]] | None = None,
-    should_stop: Callable[[], bool] | None = None,
+    watch: Watch | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """(scores float32, document numbers int64), both (n_queries, top_k), best first, the lower number among equals.
 
@@ -92,9 +114,7 @@ def rank(
     """
     scores = np.full((len(queries), top_k), -np.inf, np.float32)
     found = np.full((len(queries), top_k), -1, np.int64)
-    for row, terms in enumerate(terms_of(queries, language)):
-        if should_stop is not None and should_stop():
-            raise Stopped
+    for row, terms in enumerate(terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)):
         known = [term for term in terms if term in made.vocab_dict]
         if not known:
             continue
@@ -115,16 +135,18 @@ def evaluate_bm25(
     *,
     language: str = "en",
     top_k: int = 100,
-    should_stop: Callable[[], bool] | None = None,
+    watch: Watch | None = None,
 ) -> Evaluation:
-    """BM25 on one split of a benchmark, in the form in which ``evaluate_model`` gives a model's result."""
+    """BM25 on one split of a benchmark, in the form in which ``evaluate_model`` gives a model's result.
+
+    ConfigError for a language that nobody can count the words of.
+    """
+    check_language(language)
     began = time.perf_counter()
-    made = index(benchmark.documents, language)
+    made = index(benchmark.documents, language, watch=watch)
     indexed = time.perf_counter()
     exclude = benchmark.excluded_numbers()
-    scores, found = rank(
-        made, benchmark.queries, top_k, language=language, exclude=exclude, should_stop=should_stop
-    )  # fmt: skip
+    scores, found = rank(made, benchmark.queries, top_k, language=language, exclude=exclude, watch=watch)
     ranking = in_trec_order(benchmark, found, scores)
     searched = time.perf_counter()
     means, per_query, absent = judge(benchmark, ranking)

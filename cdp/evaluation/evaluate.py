@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.evaluation.benchmarks import Benchmark
-from cdp.evaluation.encode import Embedded, EmbeddingStore, Encoded, Encoding, encode, precision_for
+from cdp.evaluation.encode import Embedded, EmbeddingStore, Encoded, Encoding, Stopped, encode, precision_for
 from cdp.evaluation.exact_search import search
 from cdp.evaluation.protocols import Protocol, protocol_for
 from cdp.evaluation.ranking import Ranking, in_trec_order, judge
@@ -54,8 +54,8 @@ def evaluate_model(
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
-    Raises ``encode.Stopped`` between batches once ``should_stop`` says so, and ``encode.Encoded`` on all but the first
-    of the processes that share the ``store``'s work.
+    Raises ``encode.Stopped`` between batches, or between chunks of the search, once ``should_stop`` says so, and
+    ``encode.Encoded`` on all but the first of the processes that share the ``store``'s work.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
@@ -90,10 +90,18 @@ def evaluate_model(
         raise Encoded
     reused = documents.reused
     began = time.perf_counter()
-    if progress is not None:
-        progress("searching", 0, benchmark.n_queries)
+
+    def looked_at(done: int) -> None:
+        if should_stop is not None and should_stop():
+            raise Stopped
+        if progress is not None:
+            progress("searching", done, benchmark.n_documents)
+
+    looked_at(0)
     device = model.device.type if model.device.type == "cuda" else "cpu"
-    ranking = retrieve(benchmark, np.concatenate(queries.parts), documents.parts, top_k, device=device)
+    ranking = retrieve(
+        benchmark, np.concatenate(queries.parts), documents.parts, top_k, device=device, progress=looked_at
+    )
     seconds["searching"] = time.perf_counter() - began
     means, per_query, absent = judge(benchmark, ranking)
     return Evaluation(
@@ -130,7 +138,16 @@ def _length_of(model: SentenceTransformer) -> int | None:
     return int(truncation["max_length"]) if isinstance(truncation, dict) else None
 
 
-def retrieve(benchmark: Benchmark, queries: np.ndarray, documents: Any, top_k: int, *, device: str = "cpu") -> Ranking:
+def retrieve(
+    benchmark: Benchmark,
+    queries: np.ndarray,
+    documents: Any,
+    top_k: int,
+    *,
+    device: str = "cpu",
+    progress: Callable[[int], None] | None = None,
+) -> Ranking:
     """The ``top_k`` documents of each query by dot product, without those it must not retrieve."""
-    scores, found = search(queries, documents, top_k, exclude=benchmark.excluded_numbers(), device=device)
+    exclude = benchmark.excluded_numbers()
+    scores, found = search(queries, documents, top_k, exclude=exclude, device=device, progress=progress)
     return in_trec_order(benchmark, found, scores)

@@ -11,7 +11,7 @@ of their index.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -55,12 +55,14 @@ def search(
     device: str = "cpu",
     first_pass: str = "auto",
     chunk_rows: int = CHUNK_ROWS,
+    progress: Callable[[int], None] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The k best documents of each query by dot product, best first.
 
     ``queries`` (n_queries, dim) and ``documents`` (n_documents, dim) are float32 or float16 arrays; documents may be
     memory maps and may come as a sequence of arrays whose rows follow each other. ``exclude[i]`` lists the documents
     that query i must not retrieve. ``device`` as torch names it. ``first_pass`` is float32, bfloat16 or auto.
+    ``progress`` is called with the documents looked at so far, and may raise to end the search.
 
     Returns (scores float32, indices int64), both (n_queries, k). Where a query has fewer than k documents, the last
     places hold -inf and -1. InputError for shapes that do not fit and for values that are not finite.
@@ -91,6 +93,8 @@ def search(
             chunk = _Chunk(torch.from_numpy(rows.slice(start, start + step)).to(device), start)
             for i, block in enumerate(blocks):
                 block.add(chunk, hidden.within(start, start + step, i * QUERY_BLOCK, (i + 1) * QUERY_BLOCK))
+            if progress is not None:
+                progress(min(start + step, len(rows)))
         for i, block in enumerate(blocks):
             found = slice(i * QUERY_BLOCK, (i + 1) * QUERY_BLOCK)
             block.finish(rows, scores[found], indices[found])

@@ -90,8 +90,13 @@ def lexical(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, language: str
 ) -> tuple[Evaluation, dict[str, str]]:
     """Evaluate BM25, as ``dense`` does a model."""
-    job.progress("indexing and searching", 0, 0, "", next_within_s=BATCH_S)
-    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, should_stop=job.stop_requested)
+
+    def watch(phase: str, done: int, total: int) -> None:
+        if job.stop_requested():
+            raise Stopped
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
+
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), language)[:16]
     return result, {"id": config.retriever, "name": bm25.TITLE, "kind": "preset", "hash": identity}
 

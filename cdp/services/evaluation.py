@@ -46,7 +46,9 @@ def checked(
 
 def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
     """The whole name of a retriever and what it is called in lists. ``bm25`` and ``bm25:<language>`` are no models."""
-    if bm25.language_in(retriever) is not None:
+    language = bm25.language_in(retriever)
+    if language is not None:
+        bm25.check_language(language)
         return retriever.strip(), retriever.strip()
     found = resolve(retriever, workspace)
     return found.name, found.title if found.origin == "job" else found.name

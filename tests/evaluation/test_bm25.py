@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdp.errors import ConfigError, InputError
 from cdp.evaluation import bm25, load_benchmark
 from tests.evaluation.folders import write_benchmark
 from tests.support import shared
@@ -61,6 +62,34 @@ def test_other_languages_use_their_own_words() -> None:
     made = bm25.index(["東京は日本の首都です", "京都には古い寺がある"], "ja")
     _, found = bm25.rank(made, ["日本の首都"], 1, language="ja")
     assert found.tolist() == [[0]]
+
+
+def test_a_language_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    benchmark = load_benchmark(write_benchmark(tmp_path / "small"))
+    with pytest.raises(ConfigError, match="no stopword list for the language 'english'"):
+        bm25.evaluate_bm25(benchmark, language="english", top_k=10)
+
+
+def test_it_says_how_far_it_is_and_can_be_ended(tmp_path: Path) -> None:
+    class EndedError(Exception):
+        pass
+
+    benchmark = load_benchmark(write_benchmark(tmp_path / "small"))
+    seen: list[tuple[str, int, int]] = []
+    bm25.evaluate_bm25(benchmark, top_k=10, watch=lambda *words: seen.append(words))
+    assert seen == [("indexing", 0, 4), ("searching", 0, 3)]
+
+    def end(phase: str, *_: int) -> None:
+        if phase == "searching":
+            raise EndedError
+
+    with pytest.raises(EndedError):
+        bm25.evaluate_bm25(benchmark, top_k=10, watch=end)
+
+
+def test_documents_without_any_word_are_refused() -> None:
+    with pytest.raises(InputError, match="No document has a word"):
+        bm25.index(["the ...", ""])
 
 
 @pytest.mark.parametrize(

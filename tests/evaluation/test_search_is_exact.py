@@ -53,6 +53,21 @@ def test_equals_brute_force_over_chunks(first_pass: str, chunk_rows: int) -> Non
     check(found, brute_force(queries, documents, 25))
 
 
+def test_it_says_how_far_it_is_and_can_be_ended() -> None:
+    class EndedError(Exception):
+        pass
+
+    queries, documents, seen = vectors(1, 3, 8), vectors(2, 250, 8), list[int]()
+    search(queries, documents, 5, chunk_rows=100, progress=seen.append)
+    assert seen == [100, 200, 250]
+
+    def end(done: int) -> None:
+        raise EndedError
+
+    with pytest.raises(EndedError):
+        search(queries, documents, 5, chunk_rows=100, progress=end)
+
+
 @pytest.mark.parametrize("first_pass", PASSES)
 def test_closely_packed_scores_are_told_apart(first_pass: str) -> None:
     centre = vectors(3, 1, 64)
