@@ -21,12 +21,14 @@ from cdp.corpus import ReadOptions
 from cdp.metrics import MEASURES
 from cdp.studies import StudyConfig
 from cdp.synthesis.methods import METHODS
+from cdp.synthesis.query_sets import ImportOptions
 from cdp.training.retrievers import PRESETS
 
 TARGET = Path(__file__).parent / "REFERENCE.md"
 
 CONFIGS = {
     "Reading documents": ReadOptions,
+    "Importing queries": ImportOptions,
     "Synthesis": config.SynthesisConfig,
     "Q-D metrics": config.MetricsConfig,
     "Choosing a prompt": config.PromptTuningConfig,

@@ -75,7 +75,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             [
                 (
                     "path",
-                    {"help": "jsonl, csv, tsv, parquet, txt, md (also .gz), a zip or folder of them, a BEIR folder"},
+                    {"help": "jsonl, json, csv, tsv, parquet, txt, md (also .gz), a zip or folder of them, or BEIR"},
                 ),
                 NAME,
                 ("--format", {"default": None, "help": "the format, where the ending does not tell it"}),
@@ -167,10 +167,14 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             "queries.bring",
             "import queries that exist",
             [
-                ("path", {"help": "JSONL (also with negatives), CSV or TSV with document ids, or a BEIR folder"}),
+                ("path", {"help": "JSONL, JSON (also with negatives), CSV or TSV with document ids, or a BEIR folder"}),
                 CORPUS,
                 NAME,
-                ("--encoding", {"default": "utf-8", "help": "the text encoding, if it is not UTF-8"}),
+                ("--query-field", {"default": None, "help": "the field or column with the query"}),
+                ("--document-field", {"default": None, "help": "the field or column with the document's id"}),
+                ("--encoding", {"default": None, "help": "the text encoding, if it is not UTF-8"}),
+                ("--split", {"default": None, "help": "of a BEIR folder only this split's judgments"}),
+                SET,
             ],
         ),
         "queries show": (

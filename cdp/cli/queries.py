@@ -72,7 +72,10 @@ def bring(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries import``: queries that exist."""
     from cdp.services import queries
 
-    found = queries.import_file(workspace, a.path, a.corpus, name=a.name, encoding=a.encoding)
+    named = {field: getattr(a, field) for field in ("query_field", "document_field", "encoding", "split")}
+    given = {field: value for field, value in named.items() if value is not None}
+    options = queries.ImportOptions.from_dict({**given, **settings(a)})
+    found = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
     value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
     return say(a, value, show.imported(found))
 

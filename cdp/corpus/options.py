@@ -70,10 +70,14 @@ class ReadOptions(Config):
     )
 
     def check(self) -> None:
-        """ConfigError if Python knows no text encoding of that name."""
-        try:
-            b"a b ".decode(self.encoding, "replace")
-        except (LookupError, ValueError) as error:
-            raise ConfigError(
-                f"{self.encoding!r} is not a text encoding.", hint="Common ones: utf-8, utf-16, cp1252, latin-1."
-            ) from error
+        check_encoding(self.encoding)
+
+
+def check_encoding(name: str) -> None:
+    """ConfigError if Python knows no text encoding of that name."""
+    try:
+        b"a b ".decode(name, "replace")
+    except (LookupError, ValueError) as error:
+        raise ConfigError(
+            f"{name!r} is not a text encoding.", hint="Common ones: utf-8, utf-16, cp1252, latin-1."
+        ) from error

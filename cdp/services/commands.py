@@ -24,15 +24,19 @@ def line(*words: object, **options: object) -> str:
     return " ".join([PROGRAM, *parts])
 
 
+def given(values: Mapping[str, Any]) -> list[str]:
+    """``--set field=value`` for each of these settings."""
+    return [word for name, value in values.items() for word in ("--set", f"{name}={'' if value is None else value}")]
+
+
 def settings(config: Config, without: tuple[str, ...] = ()) -> list[str]:
     """``--set field=value`` for every setting that differs from its default."""
-    words: list[str] = []
-    for field in dataclasses.fields(config):
-        value = getattr(config, field.name)
-        if field.name in without or field.default is dataclasses.MISSING or value == field.default:
-            continue
-        words += ["--set", f"{field.name}={'' if value is None else value}"]
-    return words
+    changed = {
+        field.name: value
+        for field in dataclasses.fields(config)
+        if (value := getattr(config, field.name)) != field.default and field.default is not dataclasses.MISSING
+    }
+    return given({name: value for name, value in changed.items() if name not in without})
 
 
 def generate(config: Any) -> str:

@@ -22,7 +22,7 @@ from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
 from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, Method, method_of
 from cdp.synthesis.pricing import Price, load_price, price_file
-from cdp.synthesis.query_sets import QuerySet
+from cdp.synthesis.query_sets import ImportOptions, QuerySet
 from cdp.workspace import Workspace
 
 WORKER = "cdp.synthesis.worker"
@@ -171,14 +171,15 @@ def generate(
 
 @access.writes
 def import_file(
-    workspace: Workspace, path: str | Path, corpus: str, *, name: str = "", encoding: str = "utf-8"
+    workspace: Workspace, path: str | Path, corpus: str, *, name: str = "", options: ImportOptions | None = None
 ) -> query_sets.ImportedQueries:
-    """Import queries that exist: JSONL, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents.
+    """Import queries that exist: JSONL, JSON, CSV, TSV, or a BEIR folder whose qrels lead to the corpus's documents.
 
-    The set is measured too: a large one in the background.
+    ``options`` say which fields hold what, the encoding, and which split of a BEIR folder is meant. The set is
+    measured too: a large one in the background.
     """
     manifest = corpus_room.resolve_corpus(workspace, corpus)
-    done = query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name, encoding=encoding)
+    done = query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name, options=options)
     with contextlib.suppress(CdpError):  # what cannot be measured is imported all the same, and the page says why
         if metrics.quick_at_once(workspace, done.query_set.id) is None:
             metrics.start_quick(workspace, done.query_set.id)

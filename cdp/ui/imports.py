@@ -16,7 +16,7 @@ from cdp.ui import access, command, forms, frame, state
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
-DOCUMENT_TYPES = ["jsonl", "ndjson", "csv", "tsv", "parquet", "txt", "md", "zip", "gz"]
+DOCUMENT_TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet", "txt", "md", "zip", "gz"]
 MAX_UPLOAD_MB = 500
 
 
@@ -85,7 +85,7 @@ def add_corpus(workspace: Workspace) -> None:
                 remember("The demo collection is loaded.", demo.load(workspace))
                 st.rerun()
     shown = path or getattr(uploaded, "name", "") or "PATH"
-    command.show(commands.line("corpus", "add", shown, name=name))
+    command.show(commands.line("corpus", "add", shown, *commands.given(options), name=name))
     if pressed:
         with frame.guarded():
             with st.spinner("Reading and checking the documents"), opened(workspace, uploaded, path) as file:

@@ -7,13 +7,13 @@ import streamlit as st
 from cdp.errors import CdpError
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
-from cdp.services.queries import QuerySet
-from cdp.ui import access, command, costs, exports, frame, imports, state, tables
+from cdp.services.queries import ImportOptions, QuerySet
+from cdp.ui import access, command, costs, exports, forms, frame, imports, state, tables
 from cdp.ui.text import count, cut, md, moment
 from cdp.workspace import Workspace
 
 PER_PAGE = 10
-TYPES = ["jsonl", "ndjson", "csv", "tsv", "zip", "gz"]
+TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
 
 
 def title(query_set: QuerySet) -> str:
@@ -25,19 +25,21 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
     """Import queries that exist already, human ones for instance."""
     with st.expander("Import queries that exist already", icon=":material/upload_file:", key="import_queries"):
         st.caption(
-            "One line per query with the id of its document (JSONL, CSV or TSV), or a zipped BEIR folder whose "
+            "One line per query with the id of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
             "qrels lead to these documents."
         )
         uploaded, path = imports.source("Queries", "queries", TYPES)
         name = st.text_input("Name", key="queries_name", placeholder="made from the file's name", max_chars=80)
+        chosen = forms.fields(ImportOptions, key="queries_read")
         pressed = access.button("Import the queries", icon=":material/upload_file:", key="queries_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
-        command.show(commands.line("queries", "import", shown, corpus=manifest.id, name=name))
+        command.show(commands.line("queries", "import", shown, *commands.given(chosen), corpus=manifest.id, name=name))
         if not pressed:
             return
         with frame.guarded():
+            options = ImportOptions.from_dict(chosen)
             with st.spinner("Reading the queries"), imports.opened(workspace, uploaded, path) as file:
-                done = queries.import_file(workspace, file, manifest.id, name=name)
+                done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
             notes = list(done.rejected)
             if done.n_rejected > len(notes):
                 notes.append(f"and {done.n_rejected - len(notes)} more rows that could not be taken")

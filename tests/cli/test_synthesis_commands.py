@@ -134,6 +134,22 @@ def test_an_imported_set_has_no_requests_behind_it(
     assert "no prompt behind it" in said(capsys, *words, code=2)
 
 
+def test_the_fields_of_an_import_are_said_and_the_nearest_is_offered(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    first = queries.page(workspace, queries.every(workspace)[0].id, 0, 1)[0][0]
+    path = tmp_path / "asked.json"
+    path.write_text(json.dumps([{"passage": first, "ask": "Why?", "text": "no query"}]), encoding="utf-8")
+    words = ["queries", "import", str(path), "--corpus", "demo", "--document-field", "passage"]
+    made = json.loads(said(capsys, *words, "--query-field", "ask", "--json"))
+    assert (made["n_queries"], made["n_rejected"]) == (1, 0)
+    assert queries.page(workspace, made["id"]) == [(first, ["Why?"])]
+    again = json.loads(said(capsys, *words, "--set", "query_field=ask", "--json"))
+    assert again["id"] == made["id"]
+    assert "field aks; did you mean ask?" in said(capsys, *words, "--query-field", "aks", code=2)
+    assert "did you mean encoding?" in said(capsys, *words, "--set", "encodng=utf-8", code=2)
+
+
 def test_rows_of_the_papers_tables_are_all_there() -> None:
     names = {row["name"] for row in synthesis.rows()}
     assert names >= {

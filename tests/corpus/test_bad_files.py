@@ -38,12 +38,6 @@ def test_no_file_and_no_files(tmp_path: Path) -> None:
         read_documents(tmp_path / "pipe.jsonl")
 
 
-def test_a_json_array_is_told_from_json_lines(tmp_path: Path) -> None:
-    (tmp_path / "d.json").write_text('[\n{"id": 1, "text": "x"}\n]', encoding="utf-8")
-    with pytest.raises(InputError, match="a JSON array, not JSON Lines"):
-        read_documents(tmp_path / "d.json")
-
-
 @pytest.mark.parametrize(
     ("data", "what"),
     [

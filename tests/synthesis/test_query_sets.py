@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
+import zipfile
 from pathlib import Path
 
 import pytest
 
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet, import_queries
+from cdp.synthesis.query_sets import ImportOptions, QuerySet, import_queries
 from cdp.workspace import Workspace, append_jsonl
 from tests.support import shared
 from tests.synthesis.conftest import CorpusMaker
@@ -141,8 +142,70 @@ def test_a_beir_folder_gives_each_relevant_document_its_queries(
     lines = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, imported.query_set.id)}
     assert lines == {"d1": ["query 0", "query 1"], "d2": ["query 2"]}
     assert imported.rejected == ("Line 3: test.tsv: there is no query 'q7'.",)
-    only = import_queries(folder, workspace, corpus.id, "train only", split="train").query_set
+    only = import_queries(folder, workspace, corpus.id, "train only", options=ImportOptions(split="train")).query_set
     assert only.n_queries == 2
+
+
+def test_a_zip_of_a_beir_folder_is_read_like_the_folder(
+    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
+) -> None:
+    corpus = make_corpus(2)
+    parts = {
+        "set/queries.jsonl": '{"_id": "q0", "text": "zero", "query": "not this", "doc_id": "d1"}\n',
+        "set/qrels/test.tsv": "query-id\tcorpus-id\tscore\nq0\td0\t1\n",
+        "set/qrels/train.tsv": "query-id\tcorpus-id\tscore\nq0\td1\t1\n",
+        "__MACOSX/queries.jsonl": "resource fork",
+    }
+    with zipfile.ZipFile(tmp_path / "set.zip", "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, text)
+    whole = import_queries(tmp_path / "set.zip", workspace, corpus.id, "whole").query_set
+    assert [q.text for q in query_sets.iter_queries(workspace, whole.id)] == ["zero", "zero"]
+    one = import_queries(tmp_path / "set.zip", workspace, corpus.id, "one", options=ImportOptions(split="test"))
+    assert [q.document_id for q in query_sets.iter_queries(workspace, one.query_set.id)] == ["d0"]
+    with pytest.raises(InputError, match=r"no split 'tests'\. Did you mean test\? There is: test, train"):
+        import_queries(tmp_path / "set.zip", workspace, corpus.id, options=ImportOptions(split="tests"))
+
+
+FOREIGN = [
+    {"text": "not this", "passage_no": "d1", "ask": "one?"},
+    {"text": "d0", "passage_no": "d0", "ask": ["a", "b"]},
+]
+
+
+@pytest.mark.parametrize("name", ["q.jsonl", "q.json", "q.csv", "q.tsv"])
+def test_the_fields_of_an_import_can_be_chosen(
+    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path, name: str
+) -> None:
+    corpus = make_corpus(2)
+    path = tmp_path / name
+    if name == "q.json":
+        path.write_text(json.dumps(FOREIGN), encoding="utf-8")
+    elif name == "q.jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in FOREIGN), encoding="utf-8")
+    else:
+        mark = "," if name == "q.csv" else "\t"
+        rows = [["text", "Passage_No", "ask"], ["not this", "d1", "one?"], ["d0", "d0", "a"]]
+        path.write_text("".join(mark.join(row) + "\n" for row in rows), encoding="utf-8")
+    options = ImportOptions(query_field="ask", document_field="passage_no")
+    imported = import_queries(path, workspace, corpus.id, options=options)
+    lines = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, imported.query_set.id)}
+    assert lines == {"d0": ["a", "b"] if "json" in name else ["a"], "d1": ["one?"]}
+    assert imported.n_rejected == 0
+    with pytest.raises(InputError, match=r"passage_on.*[Dd]id you mean [Pp]assage_[Nn]o\?"):
+        import_queries(
+            path, workspace, corpus.id, options=ImportOptions(query_field="ask", document_field="passage_on")
+        )
+
+
+def test_a_field_that_was_chosen_is_not_guessed_to_hold_the_other(
+    workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
+) -> None:
+    path = tmp_path / "q.csv"
+    path.write_text("text,question\nd0,why?\n", encoding="utf-8")
+    options = ImportOptions(document_field="text")
+    imported = import_queries(path, workspace, make_corpus(1).id, options=options)
+    assert [query.text for query in query_sets.iter_queries(workspace, imported.query_set.id)] == ["why?"]
 
 
 @pytest.mark.parametrize(
@@ -153,6 +216,8 @@ def test_a_beir_folder_gives_each_relevant_document_its_queries(
         ("q.csv", b"a,b\n1,2\n", "must name the columns"),
         ("q.jsonl", '{"document_id": "d0", "query": "déjà"}\n'.encode("latin-1"), "not UTF-8"),
         ("q.xlsx", b"PK", "are read from .jsonl"),
+        ("q.zip", b"PK", "cannot be opened as a zip"),
+        ("q.json", b'[{"document_id": "d0", "query": "a"},', "JSON array cannot be read"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_used(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cdp.synthesis.query_sets.imports import ImportedQueries, import_queries
+from cdp.synthesis.query_sets.options import ImportOptions
 from cdp.synthesis.query_sets.store import (
     FAILURES,
     MANIFEST,
@@ -24,6 +25,7 @@ __all__ = [
     "FAILURES",
     "MANIFEST",
     "QUERIES",
+    "ImportOptions",
     "ImportedQueries",
     "QuerySet",
     "count",

@@ -1,4 +1,4 @@
-"""Queries that exist already, as a query set: JSONL, CSV or TSV with a document per row, or a folder in BEIR layout.
+"""Queries that exist already, as a query set: from a file with a document per row, or from a folder in BEIR layout.
 
 Rows are streamed. A row that cannot be used is rejected with its line and reason, counted, and kept in
 ``failures.jsonl``; nothing is dropped silently.
@@ -15,7 +15,9 @@ from cdp.corpus import load_documents, load_manifest
 from cdp.errors import SHOWN_PROBLEMS, InputError
 from cdp.synthesis.ordered import put_in_order
 from cdp.synthesis.query_sets import store
-from cdp.synthesis.query_sets.reading import Row, read_pairs, read_path
+from cdp.synthesis.query_sets.options import ImportOptions
+from cdp.synthesis.query_sets.reading import read_pairs, read_path
+from cdp.synthesis.query_sets.rows import Row
 from cdp.synthesis.query_sets.store import QuerySet, known_language
 from cdp.workspace import Workspace, append_jsonl, now, sha256_file, slug
 
@@ -40,18 +42,17 @@ def import_queries(
     kind: str = "human",
     method: str = "imported",
     language: str = "",
-    split: str = "",
-    encoding: str = "utf-8",
+    options: ImportOptions | None = None,
 ) -> ImportedQueries:
     """Store the queries of ``source`` (a file, a BEIR folder, or (document id, query or queries) pairs) as a set.
 
-    ``split`` chooses the qrels of a BEIR folder; all of them if empty. InputError where nothing could be used.
+    ``options`` say how a file is read. InputError where nothing could be used.
     """
     corpus = load_manifest(workspace, corpus_id)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     positions = {document_id: at for at, document_id in enumerate(ids)}
     if isinstance(source, Path):
-        rows, label = read_path(source, split, encoding), name or source.name.split(".")[0]
+        rows, label = read_path(source, options or ImportOptions()), name or source.name.split(".")[0]
     else:
         rows, label = read_pairs(source), name or "imported"
     staging = workspace.queries / f".importing-{slug(label)}-{now().replace(':', '')}"

@@ -1,0 +1,84 @@
+"""Queries in BEIR layout, in a folder or a zip of one: each query for each document judged relevant to it."""
+
+from __future__ import annotations
+
+import re
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import BinaryIO, cast
+
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.sources import DAMAGED, Budget, Source
+from cdp.errors import InputError, offer
+from cdp.synthesis.query_sets.options import ImportOptions
+from cdp.synthesis.query_sets.rows import Row, json_rows
+
+QUERIES = ("queries.jsonl", "queries.jsonl.gz")
+
+
+def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Row]:
+    """The rows of a BEIR folder or zip; their lines are those of the qrels. InputError where it is none."""
+    with _files(path, budget) as files:
+        queries = next((files[name] for name in QUERIES if name in files), None)
+        splits = {name[6:-4]: files[name] for name in sorted(files) if re.fullmatch(r"qrels/[^/]+\.tsv", name)}
+        if queries is None or not splits:
+            missing = QUERIES[0] if queries is None else "qrels/*.tsv"
+            raise InputError(f"There is no {missing} in it.", hint="Is it in BEIR layout?", file=path)
+        if options.split and options.split not in splits:
+            raise InputError(f"It has no split {options.split!r}.", hint=offer(options.split, list(splits)), file=path)
+        texts: dict[str, str] = {}
+        own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
+        for row in json_rows(queries, own):
+            if row.reason:
+                yield Row(row.line, reason=f"{queries.name}: {row.reason}")
+            else:
+                texts[row.document_id] = row.queries[0]
+        for split, source in splits.items():
+            if options.split in ("", split):
+                yield from _judged(source, texts, options.encoding)
+
+
+def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[Row]:
+    with open_text(source, encoding) as text:
+        for number, line in numbered_lines(text):
+            cells = (line or "").rstrip("\r\n").split("\t")
+            judged = cells[-1].strip().lstrip("-").isdigit()
+            if number == 1 and not judged:
+                continue
+            if len(cells) not in (3, 4) or not judged:
+                yield Row(number, reason=f"{source.name}: this is not query id, document id and score")
+            elif int(cells[-1]) > 0:
+                query, document_id = texts.get(cells[0]), cells[-2]
+                reason = "" if query is not None else f"{source.name}: there is no query {cells[0]!r}"
+                yield Row(number, document_id, (query or "",), reason)
+
+
+@contextmanager
+def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
+    """The files below the folder that holds the queries, by their paths relative to it. A zip is not unpacked."""
+    if path.is_dir():
+        found = [file for file in path.rglob("*") if file.is_file()]
+        yield {file.relative_to(path).as_posix(): Source.of_file(file, file.name, budget) for file in found}
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except (*DAMAGED, OSError, ValueError) as error:
+        raise InputError(f"It cannot be opened as a zip: {error}.", hint="Make it anew.", file=path) from error
+    with archive:
+        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+        tops = [PurePosixPath(name).parent for name in names if PurePosixPath(name).name in QUERIES]
+        top = min(tops, key=lambda folder: len(folder.parts), default=PurePosixPath())
+        yield {
+            PurePosixPath(name).relative_to(top).as_posix(): Source(
+                PurePosixPath(name).name, partial(_opened, archive, name), budget
+            )
+            for name in names
+            if PurePosixPath(name).is_relative_to(top)
+        }
+
+
+def _opened(archive: zipfile.ZipFile, name: str) -> BinaryIO:
+    return cast(BinaryIO, archive.open(name))

@@ -1,0 +1,29 @@
+"""How a file of queries is read: the user's choices about one import."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cdp.config import Config, option
+from cdp.corpus.options import check_encoding
+
+
+@dataclass(frozen=True)
+class ImportOptions(Config):
+    """Choices of the user about one import of queries. The defaults read what common tools export."""
+
+    query_field: str | None = option(
+        None,
+        "The field or column with the query (in JSON also a list of queries); auto tries queries, query, questions, "
+        "question, text. A query needs no id: the first one of document d becomes d-1.",
+    )
+    document_field: str | None = option(
+        None,
+        "The field or column with the id of the document that a query is for; auto tries document_id, doc_id, docid, "
+        "corpus-id, corpus_id, _id, id, pid.",
+    )
+    encoding: str = option("utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …")
+    split: str = option("", "Of a BEIR folder only the qrels of this split; all of them if empty.")
+
+    def check(self) -> None:
+        check_encoding(self.encoding)

@@ -1,0 +1,129 @@
+"""Rows of queries: what one line of a JSON file or of a table says of one document's queries."""
+
+from __future__ import annotations
+
+import csv
+import itertools
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdp.corpus.decoding import open_text
+from cdp.corpus.json_objects import json_values
+from cdp.corpus.sources import Source
+from cdp.errors import InputError, nearest, offer
+from cdp.synthesis.query_sets.options import ImportOptions
+
+DOCUMENT_FIELDS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "_id", "id", "pid")
+QUERY_FIELDS = ("queries", "query", "questions", "question", "text")
+NEGATIVES = "negatives"
+
+
+@dataclass(frozen=True)
+class Row:
+    """The queries that one line of a source has for one document, or the reason why it has none.
+
+    ``negatives`` holds, for each query, the ids of its hard negatives; it is empty where the line names none.
+    """
+
+    line: int
+    document_id: str = ""
+    queries: tuple[str, ...] = ()
+    reason: str = ""
+    negatives: tuple[tuple[str, ...], ...] = ()
+
+
+def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
+    """The fields to look for the document's id in and for the query; a chosen one is not guessed to be the other."""
+    chosen = (options.document_field, options.query_field)
+    document, query = (
+        [field] if field else [name for name in guesses if name not in chosen]
+        for field, guesses in zip(chosen, (DOCUMENT_FIELDS, QUERY_FIELDS), strict=True)
+    )
+    return document, query
+
+
+def json_rows(source: Source, options: ImportOptions) -> Iterator[Row]:
+    """The rows of JSON Lines or of a JSON array of objects, streamed."""
+    fields = _names(options)
+    for number, record, text, problem in json_values(source, options.encoding):
+        if problem:
+            yield Row(number, reason=f"this is not JSON ({problem})" if text else problem)
+        else:
+            yield _row(number, record, *fields)
+
+
+def _row(number: int, record: Any, document_fields: Sequence[str], query_fields: Sequence[str]) -> Row:
+    if not isinstance(record, Mapping):
+        return Row(number, reason="this is not a JSON object")
+    document_id = next((record[name] for name in document_fields if record.get(name) not in (None, "")), None)
+    if document_id is None:
+        return Row(number, reason=f"there is no document id ({_looked_for(document_fields, record)})")
+    value = next((record[name] for name in query_fields if name in record), None)
+    queries = [value] if isinstance(value, str) else value
+    if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
+        looked = _looked_for(query_fields, record)
+        return Row(number, str(document_id), reason=f"there is no query, a text or a list of texts ({looked})")
+    try:
+        negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
+    except ValueError as error:
+        return Row(number, str(document_id), reason=str(error))
+    return Row(number, str(document_id), tuple(queries), negatives=negatives)
+
+
+def _looked_for(fields: Sequence[str], record: Mapping[str, Any]) -> str:
+    """``one of query, text``, or of a field that the user chose ``field qery; did you mean query?``."""
+    if len(fields) > 1:
+        return f"one of {', '.join(fields)}"
+    near = "" if fields[0] in record else nearest(fields[0], map(str, record))
+    return f"field {fields[0]}{f'; did you mean {near}?' if near else ''}"
+
+
+def _negatives(value: Any, n_queries: int) -> tuple[tuple[str, ...], ...]:
+    """The hard negatives of each query: one list of document ids for all of them, or one list per query."""
+    if not isinstance(value, list):
+        raise ValueError(f'"{NEGATIVES}" is no list of document ids')
+    if not any(isinstance(item, list) for item in value):
+        return (tuple(map(str, value)),) * n_queries if value else ()
+    if len(value) != n_queries or not all(isinstance(item, list) for item in value):
+        raise ValueError(f'"{NEGATIVES}" has {len(value)} lists for {n_queries} queries')
+    return tuple(tuple(map(str, item)) for item in value)
+
+
+def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterator[Row]:
+    """The rows of a table with a header, streamed. InputError where the columns are not there."""
+    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    with open_text(source, options.encoding, newline="") as text:
+        first = text.readline()
+        if delimiter == "," and not re.search(r"[,\"]", first):
+            delimiter = next((mark for mark in ";\t|" if mark in first), delimiter)
+        reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
+        try:
+            header = [name.strip() for name in next(reader, [])]
+            id_at, query_at = (_column(header, names, source.name) for names in _names(options))
+            for cells in reader:
+                if cells and len(cells) <= max(id_at, query_at):
+                    yield Row(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
+                elif cells:
+                    yield Row(reader.line_num, cells[id_at].strip(), (cells[query_at],))
+        except csv.Error as error:
+            raise InputError(f"The table cannot be read: {error}.", file=source.name, line=reader.line_num) from error
+
+
+def _column(header: Sequence[str], names: Sequence[str], file: str) -> int:
+    """Where the first of ``names`` stands in the header, upper and lower case alike."""
+    lowered = [name.lower() for name in header]
+    found = next((lowered.index(name.lower()) for name in names if name.lower() in lowered), None)
+    if found is not None:
+        return found
+    has = ", ".join(header) or "nothing"
+    if len(names) == 1:
+        raise InputError(f"There is no column {names[0]!r}.", hint=offer(names[0], header), file=file, line=1)
+    raise InputError(
+        f"The first line must name the columns document_id and query; it has {has}.",
+        hint="Say with document_field and query_field which columns they are.",
+        file=file,
+        line=1,
+    )
