@@ -8,11 +8,12 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.charts.style import METHOD_COLOURS, colours
-from cdp.services import commands, result_means, result_tables, results
+from cdp.charts.style import METHOD_COLOURS, by_method
+from cdp.services import commands, queries, result_means, result_tables, results
 from cdp.services.results import Comparison, Row
 from cdp.ui import command, state
 from cdp.ui.text import cut, md, p_value, points
+from cdp.workspace import Workspace
 
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
@@ -95,6 +96,11 @@ def compared(found: Comparison) -> list[Row]:
     return [row for row in found.rows if row.difference is not None]
 
 
+def largest(rows: Sequence[Row]) -> Row:
+    """The row that the answer is about: the largest difference."""
+    return max(rows, key=lambda row: row.difference or 0.0)
+
+
 def answer(found: Comparison) -> None:
     """What the comparison says, in one sentence or two."""
     rows = compared(found)
@@ -102,7 +108,7 @@ def answer(found: Comparison) -> None:
         st.markdown("#### Nothing to compare on the same queries yet")
         st.caption("The chosen retrievers were not evaluated on a benchmark that the baseline was evaluated on.")
         return
-    best = max(rows, key=lambda row: row.difference or 0.0)
+    best = largest(rows)
     difference = best.difference or 0.0
     sure = best.significant
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
@@ -130,10 +136,13 @@ def interval(row: Row) -> str:
     return "–" if row.low is None or row.high is None else f"{points(row.low)} to {points(row.high)}"
 
 
-def palette(found: Comparison) -> dict[str, str]:
-    """One colour per retriever on all charts of the page; the baseline is grey."""
+def palette(workspace: Workspace, found: Comparison) -> dict[str, str]:
+    """One colour per retriever on all charts of the page, by the method of its queries; the baseline is grey."""
     others = sorted({row.retriever for row in found.rows if row.retriever_id != found.baseline_id})
-    return {found.baseline: METHOD_COLOURS["pretrained"], **colours(others)}
+    trained_on = found.settings.get("query_set", {})
+    methods = {q.id: q.method or q.kind for q in queries.every(workspace)} if trained_on else {}
+    made = {name: methods.get(str(trained_on.get(name, "")), "") for name in others}
+    return {found.baseline: METHOD_COLOURS["pretrained"], **by_method(made)}
 
 
 def mark(row: Row) -> str:

@@ -27,7 +27,6 @@ SOURCES |= {name: f"the field {name}" for name in FIELDS}
 
 def first_places(workspace: Workspace, comparison: Comparison, row: Row) -> None:
     """Wins and losses at P@1 with their passages, and where the gains sit by CW."""
-    st.markdown("**What stood first**")
     with st.container(width=360):
         source = state.choose(
             "The source of a passage is",

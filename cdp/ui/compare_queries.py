@@ -1,34 +1,68 @@
-"""The queries behind a difference: what one retriever gains and loses on one benchmark."""
+"""What stands behind a difference, one part at a time: queries, first places, settings, training curves."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
 from cdp.services import results
-from cdp.services.results import Comparison
-from cdp.ui import compare_errors, state, tables
-from cdp.ui.compare import compared
+from cdp.services.results import Comparison, Row
+from cdp.ui import compare_errors, compare_runs, frame, state, tables
+from cdp.ui.compare import compared, largest
 from cdp.ui.text import count, points
 from cdp.workspace import Workspace
 
 SHOWN_QUERIES = 10
+QUERIES, FIRST, SETTINGS, TRAINING = "Query by query", "What stood first", "Settings that differ", "Training"
+VIEW = "compare_view"
 
 
-def by_query(workspace: Workspace, found: Comparison) -> None:
-    """The queries that one retriever wins and loses most clearly, on one benchmark."""
-    rows = {f"{r.evaluation_id}": r for r in compared(found) if r.baseline_evaluation_id}
-    if not rows:
+def behind(workspace: Workspace, found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """The parts that there are, as tabs; what is not open is not worked out."""
+    rows = [row for row in compared(found) if row.baseline_evaluation_id]
+    trained = compare_runs.measured(workspace, found)
+    parts: dict[str, Callable[[], None]] = {}
+    if rows:
+        parts[QUERIES] = lambda: by_query(workspace, found, choose(rows))
+        parts[FIRST] = lambda: first_places(workspace, found, choose(rows))
+    if found.settings:
+        parts[SETTINGS] = lambda: compare_runs.settings(found, chosen, palette)
+    if trained:
+        parts[TRAINING] = lambda: compare_runs.curves(workspace, found, chosen, palette, trained)
+    if not parts:
         return
-    st.subheader("Query by query", anchor=False)
+    if st.session_state.get(VIEW) not in parts:
+        named = rows and st.query_params.get("query")
+        st.session_state[VIEW] = FIRST if named else next(iter(parts))
+    tabs = st.tabs(list(parts), on_change="rerun", key=VIEW)
+    for tab, draw in zip(tabs, parts.values(), strict=True):
+        if tab.open:
+            with tab, frame.guarded():
+                draw()
+
+
+def choose(rows: Sequence[Row]) -> Row:
+    """One retriever on one benchmark; at first the one that the answer is about."""
+    first = largest(rows)
+    named = {row.evaluation_id: row for row in (first, *rows)}
     picked = state.choose(
         "Retriever and benchmark",
-        {key: f"{row.retriever} on {row.place}" for key, row in rows.items()},
+        {key: f"{row.retriever} on {row.place}" for key, row in named.items()},
         "per_query",
         what="evaluation",
     )
-    if picked is None:
-        return
-    row = rows[picked]
+    return named.get(picked or "", first)
+
+
+def show_queries() -> None:
+    """Before the tabs are drawn: a difference was chosen, so a part that is about it is opened."""
+    if st.session_state.get(VIEW) not in (None, QUERIES, FIRST):
+        st.session_state[VIEW] = QUERIES
+
+
+def by_query(workspace: Workspace, found: Comparison, row: Row) -> None:
+    """The queries that one retriever wins and loses most clearly, on one benchmark."""
     queries = results.per_query(workspace, found, row)
     lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
@@ -58,8 +92,17 @@ def by_query(workspace: Workspace, found: Comparison) -> None:
         f"NDCG@10 per query in percent. {count(row.wins or 0, 'query', 'queries')} better, {row.losses or 0} worse, "
         f"{row.ties or 0} the same."
     )
-    if "+" in row.evaluation_id or "+" in (row.baseline_evaluation_id or ""):
+    if not _averaged(row):
+        compare_errors.files(workspace, found, row)
+
+
+def first_places(workspace: Workspace, found: Comparison, row: Row) -> None:
+    """What each of the two put first."""
+    if _averaged(row):
         st.caption("Averaged over seeds: choose single runs to see what each put first.")
-        return
-    compare_errors.first_places(workspace, found, row)
-    compare_errors.files(workspace, found, row)
+    else:
+        compare_errors.first_places(workspace, found, row)
+
+
+def _averaged(row: Row) -> bool:
+    return "+" in row.evaluation_id or "+" in (row.baseline_evaluation_id or "")

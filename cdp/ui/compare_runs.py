@@ -14,21 +14,31 @@ from cdp.services import jobs
 from cdp.services.result_means import means
 from cdp.services.results import Comparison
 from cdp.ui import charts, focus, tables
-from cdp.ui.compare import names_of, palette
+from cdp.ui.compare import names_of
 from cdp.ui.text import label_of
 from cdp.workspace import Workspace
 
 OUTCOME = "NDCG@10 (%)"
 
 
-def curves(workspace: Workspace, found: Comparison, chosen: Sequence[str]) -> None:
+def measured(workspace: Workspace, found: Comparison) -> dict[str, dict[str, float]]:
+    """The last value of each measure, by job, of the shown retrievers that were trained here."""
+    there = (key for key in names_of(found) if (workspace.jobs / key / "metrics.jsonl").exists())
+    return {key: values for key in there if (values := _latest(workspace, key))}
+
+
+def curves(
+    workspace: Workspace,
+    found: Comparison,
+    chosen: Sequence[str],
+    palette: Mapping[str, str],
+    measured: Mapping[str, Mapping[str, float]],
+) -> None:
     """The training curves of all that were trained here, one upon the other."""
-    runs = {key: name for key, name in names_of(found).items() if (workspace.jobs / key / "metrics.jsonl").exists()}
-    measured = {key: _latest(workspace, key) for key in runs}
+    runs = {key: name for key, name in names_of(found).items() if key in measured}
     measures = [measure for measure in LABELS if any(measure in values for values in measured.values())]
     if not measures:
         return
-    st.subheader("Training", anchor=False)
     picked = st.segmented_control(
         "Curve",
         measures,
@@ -46,7 +56,7 @@ def curves(workspace: Workspace, found: Comparison, chosen: Sequence[str]) -> No
         if measure in measured[key] and (not chosen or name in chosen or not set(chosen) & set(runs.values()))
     }
     charts.show(
-        curve(lines, measure, palette=palette(found)),
+        curve(lines, measure, palette=palette),
         key=f"curves_{measure}",
         alt=f"{LABELS[measure]} over the training steps. Last values: "
         + ", ".join(f"{name} {measured[key][measure]:.4g}" for key, name in runs.items() if name in lines),
@@ -69,17 +79,14 @@ def _points(workspace: Workspace, job: str, measure: str) -> list[dict[str, floa
     return [{"step": step, measure: value} for step, value in zip(found.steps, found.values, strict=True)]
 
 
-def settings(found: Comparison, chosen: Sequence[str]) -> None:
+def settings(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """Only the settings in which the compared retrievers differ: as lines to the outcome, and as a table."""
-    if not found.settings:
-        return
     trained = list(dict.fromkeys(name for values in found.settings.values() for name in values))
-    st.subheader("Settings that differ", anchor=False)
     axes = _axes(found, trained)
     if axes:
         names = names_of(found)
         charts.show(
-            parallel(axes, palette=palette(found), focus=[name for name in chosen if name in trained]),
+            parallel(axes, palette=palette, focus=[name for name in chosen if name in trained]),
             key="parallel",
             turn=focus.turn(),
             alt=f"One line per trained retriever over {', '.join(axes)}. The table below holds the same values.",

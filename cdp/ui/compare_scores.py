@@ -11,13 +11,13 @@ from cdp.charts.results import Gain, gains, ndcg_bars
 from cdp.services import result_tables
 from cdp.services.result_means import ALL, OWN, means
 from cdp.services.results import Comparison, Row
-from cdp.ui import charts, focus, frame, state, tables
-from cdp.ui.compare import compared, interval, mark, marks, names_of, palette
+from cdp.ui import charts, compare_queries, focus, frame, state, tables
+from cdp.ui.compare import compared, interval, mark, marks, names_of
 from cdp.ui.text import cut, md, p_value, points
 from cdp.workspace import Workspace
 
 
-def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str]) -> None:
+def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
     names = names_of(found)
     having = Counter(row.place for row in found.rows)
@@ -39,7 +39,8 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str]) -> No
         columns[one] = [
             f"{shown[name, one]}{stars[name, one]}" if one in values[name] else "–" for name in names.values()
         ]
-    columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
+    if any(found.coverage.get(name, 0) < found.n_benchmarks for name in names.values()):
+        columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
     right = {title: st.column_config.TextColumn(alignment="right") for title in columns if title != "Retriever"}
     focus.table(
         columns,
@@ -60,7 +61,7 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str]) -> No
     for remark in result_tables.remarks(workspace, found):
         st.caption(f":material/info: {md(remark)}")
     charts.show(
-        ndcg_bars(values, palette=palette(found), marks=stars, focus=chosen),
+        ndcg_bars(values, palette=palette, marks=stars, focus=chosen),
         key="ndcg",
         turn=focus.turn(),
         alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
@@ -84,7 +85,7 @@ def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
 
 
-def differences(found: Comparison, chosen: Sequence[str]) -> None:
+def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """Signed differences with interval, p and counts; a row or a point opens its queries below."""
     rows = compared(found)
     if not rows:
@@ -100,7 +101,7 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
                 for r in rows
                 if r.low is not None and r.high is not None
             ],
-            palette=palette(found),
+            palette=palette,
             focus=chosen,
         ),
         key="gains",
@@ -129,20 +130,25 @@ def differences(found: Comparison, chosen: Sequence[str]) -> None:
         alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
         key="differences_table",
         config={
-            "p (t)": st.column_config.TextColumn(help=f"Paired t-test. {frame.definition('p')}"),
-            "p (random.)": st.column_config.TextColumn(help=f"Paired randomisation. {frame.definition('p')}"),
+            "p (t)": st.column_config.TextColumn(width=62, help=f"Paired t-test. {frame.definition('p')}"),
+            "p (random.)": st.column_config.TextColumn(width=82, help=f"Paired randomisation. {frame.definition('p')}"),
             "Effect": st.column_config.TextColumn(
+                width=56,
                 help="Cohen's d for pairs: the mean difference over the standard deviation of the differences. 0.2 is "
-                "called small, 0.5 medium, 0.8 large."
+                "called small, 0.5 medium, 0.8 large.",
             ),
-            "p (Holm)": st.column_config.TextColumn(help=frame.definition("holm")),
-            "Better": st.column_config.NumberColumn(help="Queries on which it is better than the baseline."),
+            "p (Holm)": st.column_config.TextColumn(width=72, help=frame.definition("holm")),
+            "Better": st.column_config.NumberColumn(width=56, help="Queries on which it is better than the baseline."),
+            "Worse": st.column_config.NumberColumn(width=56),
+            "Same": st.column_config.NumberColumn(width=52),
+            "Queries": st.column_config.NumberColumn(width=62),
         },
     )
     if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
         st.session_state["differences_opened"] = shown[picked].evaluation_id
         state.write("per_query", shown[picked].evaluation_id)
-    st.caption(f"{marks(found)} Choose a row to see its queries below.")
+        compare_queries.show_queries()
+    st.caption("Choose a row to see its queries below.")
 
 
 def _p(value: float | None) -> str:
@@ -155,3 +161,4 @@ def _open_queries(found: Sequence[Mapping[str, object]]) -> None:
         data = point.get("customdata")
         if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
             state.write("per_query", str(data[2]))
+            compare_queries.show_queries()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import result_means, results
-from cdp.ui import compare, compare_queries, compare_runs, compare_scores, focus, frame
+from cdp.ui import compare, compare_queries, compare_scores, focus, frame
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -28,12 +28,11 @@ with frame.guarded():
             found = compare.covered(result_means.only(found, wanted))
             chosen = focus.chosen(compare.names_of(found))
             compare.answer(found)
-            compare_scores.scores(workspace, found, chosen)
-            compare_scores.differences(found, chosen)
+            palette = compare.palette(workspace, found)
+            compare_scores.scores(workspace, found, chosen, palette)
+            compare_scores.differences(found, chosen, palette)
             compare.download(found)
-            compare_queries.by_query(workspace, found)
-            compare_runs.settings(found, chosen)
-            compare_runs.curves(workspace, found, chosen)
+            compare_queries.behind(workspace, found, chosen, palette)
             frame.navigation.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
             frame.next_step(
                 "study",

@@ -107,6 +107,8 @@ def test_the_comparison_keeps_its_baseline_in_the_address(open_page: Open, fille
     table = next(d.value for d in at.dataframe if "Difference" in d.value.columns and "95% interval" in d.value.columns)
     assert set(table["Difference"].str[0]) == {"−"}
     assert at.get("download_button")
+    at.session_state["compare_view"] = "Settings that differ"
+    at.run()
     assert any("Epochs" in set(d.value.get("Setting", ())) for d in at.dataframe)
 
 

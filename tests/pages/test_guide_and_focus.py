@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
-from cdp.services import corpora, queries
+from cdp.charts.style import METHOD_COLOURS
+from cdp.services import corpora, queries, results
 from cdp.services.overview import summary
-from cdp.ui import guide
+from cdp.ui import compare, guide
 from cdp.ui.navigation import PAGES
 from cdp.workspace import Workspace
 from tests.pages.conftest import Open
-from tests.pages.support import evaluated, with_results
+from tests.pages.support import evaluated, trained, with_results
 from tests.support import REPOSITORY
 
 
@@ -70,7 +71,8 @@ def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
     first, _ = with_results(filled, queries.every(filled)[0].id)
     evaluated(filled, "evaluation-4-scifact", first, [0.5] * 20, name="tuned on diverse", benchmark="scifact")
     at = open_page("compare", baseline="static-minilm", focus=[first], benchmark=["demo"])
-    table = next(d.value for d in at.dataframe if "Coverage" in d.value.columns)
+    table = at.dataframe[0].value
+    assert "Coverage" not in table.columns  # both are on the one benchmark that is shown
     assert "scifact" not in table.columns
     shown = next(d.value for d in at.dataframe if "p (Holm)" in d.value.columns)
     assert set(shown["Retriever"]) == {"tuned on diverse"}
@@ -78,6 +80,31 @@ def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
     at.switch_page(PAGES["compare"].path).run()
     assert at.query_params["focus"] == first
     assert at.query_params["benchmark"] == "demo"
+
+
+def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open, filled: Workspace) -> None:
+    with_results(filled, queries.every(filled)[0].id)
+    at = open_page("compare", baseline="static-minilm")
+    assert [tab.label for tab in at.tabs] == ["Query by query", "What stood first", "Settings that differ", "Training"]
+    assert at.selectbox(key="choose_per_query").value == "evaluation-2-after"  # what the answer is about
+    assert any("Before → after" in d.value.columns for d in at.dataframe)
+    at.session_state["compare_view"] = "Settings that differ"
+    at.run()
+    assert list(at.dataframe[-1].value["Setting"]) == ["Epochs"]
+    assert not any("Before → after" in d.value.columns for d in at.dataframe)
+    assert not at.error
+
+
+def test_a_retriever_has_the_colour_of_the_method_it_was_trained_on(filled: Workspace) -> None:
+    by_method = {q.method: q.id for q in queries.every(filled)}
+    for method in ("paraphrase", "diverse"):
+        trained(filled, f"training-{method}", by_method[method], name=f"a {method}")
+        evaluated(filled, f"evaluation-{method}", f"training-{method}", [0.5, 0.6], name=f"a {method}")
+    evaluated(filled, "evaluation-before", "static-minilm", [0.4, 0.5], name="before")
+    found = compare.palette(filled, results.compare(filled, "static-minilm"))
+    assert found["a paraphrase"] == METHOD_COLOURS["paraphrase"]
+    assert found["a diverse"] == METHOD_COLOURS["diverse"]
+    assert found["before"] == METHOD_COLOURS["pretrained"]
 
 
 def test_a_focus_on_what_is_not_shown_is_dropped(open_page: Open, filled: Workspace) -> None:

@@ -66,6 +66,56 @@ def test_each_default_of_a_preset_tells_its_reason_on_hover(open_page: Open, fil
         assert words in at.number_input(key=f"train_{name}").help.replace("\\", "")
 
 
+def test_pooling_and_prompts_of_a_preset_tell_their_reasons_on_hover(open_page: Open, filled: Workspace) -> None:
+    def shown(retriever: str) -> tuple[str, str]:
+        at = open_page("launch", retriever=retriever)
+        assert not at.exception
+        found = next(c for c in at.caption if "pooling" in c.value)
+        return found.value.replace("\\", ""), found.proto.help.replace("\\", "")
+
+    value, reasons = shown("minilm")
+    assert value == "mean pooling · no prompts"
+    assert "**Pooling**: The mean of all token vectors" in reasons
+    assert "CLS pooling" in shown("retromae")[0]
+    value, reasons = shown("qwen3-embedding-0.6b")
+    assert "last-token pooling · queries after “Instruct: Given a web search query" in value
+    assert "no space after the colon" in reasons
+
+
+def test_loras_own_rate_is_shown_and_swept_around(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch", retriever="minilm")
+    at.number_input(key="train_lora_rank").set_value(8).run()
+    rate = at.number_input(key="train_learning_rate")
+    assert rate.proto.placeholder == "0.0001"
+    assert "With LoRA" in rate.help
+    at = open_page("launch", retriever="minilm", start="sweep")
+    at.number_input(key="train_lora_rank").set_value(8).run()
+    assert at.text_input(key="sweep_rates_minilm_lora").value == "1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4"
+
+
+def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch")
+    at.session_state["command-train"] = True
+    at.run()
+    dev = at.selectbox(key="train_dev")
+    assert dev.options == ["none: the last model is kept", "demo · dev", "demo · test"]
+    assert "benchmark=" not in next(c.value for c in at.code if "cdp train" in c.value)
+    dev.select("demo/dev").run()
+    assert not at.exception
+    assert "--set benchmark=demo --set split=dev" in next(c.value for c in at.code if "cdp train" in c.value)
+    trained(filled, "judged", queries.every(filled)[0].id, name="judged", benchmark="elsewhere", split="")
+    again = open_page("launch", clone="judged", start="one")
+    assert again.selectbox(key="train_judged_dev").value == "elsewhere"
+
+
+def test_the_papers_many_epochs_ask_for_a_dev_benchmark(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch")
+    at.number_input(key="train_epochs").set_value(100).run()
+    assert any("set a dev benchmark" in c.value for c in at.caption)
+    at.selectbox(key="train_dev").select("demo/dev").run()
+    assert not any("set a dev benchmark" in c.value for c in at.caption)
+
+
 def test_a_preset_whose_weights_cannot_be_had_here_still_shows_its_settings(
     open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
