@@ -8,7 +8,7 @@ assumes nothing about the distribution; its p-value counts the observed outcome 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -43,17 +43,6 @@ class PairedTest:
     wins: int
     losses: int
     ties: int
-
-
-def paired_differences(baseline: Mapping[str, float], other: Mapping[str, float]) -> NDArray[np.float64]:
-    """other - baseline for every query. InputError if the two do not have the same queries."""
-    if baseline.keys() != other.keys():
-        only = sorted(baseline.keys() ^ other.keys())
-        raise InputError(
-            f"The two results do not have the same queries: {len(only):,} are in one only (first: {only[0]!r}).",
-            hint="Compare results on the same split of the same benchmark.",
-        )
-    return np.array([other[query] - score for query, score in baseline.items()], np.float64)
 
 
 def paired_test(differences: ArrayLike, *, draws: int = DRAWS, seed: int = 0) -> PairedTest:

@@ -1,16 +1,10 @@
-"""TREC files: runs and qrels in the form that trec_eval and every other tool of the field reads."""
+"""Runs and qrels as TREC files, the form that trec_eval and every other tool of the field reads."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 
 from cdp.errors import InputError
-from cdp.evaluation.beir_files import Problems, lines_of
-from cdp.workspace import write_bytes
-
-_RUN_HINT = "A line of a TREC run is: query Q0 document rank score tag."
 
 
 def run_lines(run: Mapping[str, Mapping[str, float]], tag: str = "cdp") -> Iterator[str]:
@@ -32,42 +26,6 @@ def qrels_lines(qrels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
 
 
 def _id(text: str) -> str:
-    if not text or len(text.split()) != 1 or text != text.strip():
+    if text.split() != [text]:
         raise InputError(f"TREC files cannot hold the id {text!r}: it is empty or has white space in it.")
     return text
-
-
-def write_run_file(path: Path, run: Mapping[str, Mapping[str, float]], tag: str = "cdp") -> None:
-    """Write a TREC run file, whole or not at all."""
-    write_bytes(path, "".join(run_lines(run, tag)).encode("utf-8"))
-
-
-def write_qrels_file(path: Path, qrels: Mapping[str, Mapping[str, int]]) -> None:
-    """Write a TREC qrels file, whole or not at all."""
-    write_bytes(path, "".join(qrels_lines(qrels)).encode("utf-8"))
-
-
-def read_run_file(path: Path) -> dict[str, dict[str, float]]:
-    """{query: {document: score}} of a TREC run file, which may end in ``.gz``. InputError naming every bad line."""
-    problems = Problems(path.name)
-    run: dict[str, dict[str, float]] = {}
-    for number, line in lines_of(path):
-        columns = (line or "").split()
-        if len(columns) != 6:
-            problems.add(number, f"There are {len(columns)} columns, not 6.")
-            continue
-        query, _, document, _, score, _ = columns
-        try:
-            value = float(score)
-        except ValueError:
-            value = math.nan
-        if math.isnan(value):
-            problems.add(number, f"The score {score!r} is not a number.")
-        elif document in run.setdefault(query, {}):
-            problems.add(number, f"{document!r} was already retrieved for query {query!r}.")
-        else:
-            run[query][document] = value
-    problems.raise_if_any(_RUN_HINT)
-    if not run:
-        raise InputError("There is no result in it.", hint=_RUN_HINT, file=path.name)
-    return run

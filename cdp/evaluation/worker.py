@@ -98,7 +98,8 @@ def lexical(
 
     result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), language)[:16]
-    return result, {"id": config.retriever, "name": bm25.TITLE, "kind": "preset", "hash": identity}
+    name = bm25.TITLE if language == "en" else f"{bm25.TITLE} ({language})"
+    return result, {"id": config.retriever, "name": name, "kind": "preset", "hash": identity}
 
 
 def _processes(gpus: int | None) -> tuple[str, Share]:

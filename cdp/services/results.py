@@ -34,7 +34,7 @@ class Row:
     ``low`` and ``high`` bound the mean difference (95% bootstrap over queries); ``p_t`` and ``p_random`` are two-sided,
     of the paired t-test and the paired randomisation test; ``p_holm`` is the p of the comparison's test, corrected for
     all of its differences (Holm). ``effect`` is Cohen's d for pairs, ``wins``, ``losses`` and ``ties`` count queries.
-    All of these are None for the baseline itself and where the baseline was not evaluated on the same judgments;
+    All of these are None for the baseline itself and where the baseline was not evaluated on the same queries;
     ``p_t`` is None for a single query, ``effect`` where every query differs by the same. Where ``seeds`` runs that
     differ in the seed alone were averaged, ``seed_sd`` is the standard deviation of their NDCG@10 (n - 1), and
     ``evaluation_id`` names them all, joined by ``+``. ``version`` is empty for the judgments that were evaluated on
@@ -300,14 +300,14 @@ def _row(
     )
     if reference is None or reference is row:
         return base
-    base = replace(base, baseline_evaluation_id=reference["id"])
     first, second = scores[reference["id"]], scores[row["id"]]
-    deltas = np.array([100 * (second[query] - first[query]) for query in first if query in second])
-    if not deltas.size:
+    if first.keys() != second.keys():
         return base
+    deltas = np.array([100 * (second[query] - first[query]) for query in first])
     found = _tested(deltas.tobytes())
     same = ("low", "high", "p_t", "p_random", "effect", "wins", "losses", "ties")
-    return replace(base, difference=found.mean, **{name: getattr(found, name) for name in same})
+    known = {name: getattr(found, name) for name in same}
+    return replace(base, baseline_evaluation_id=reference["id"], difference=found.mean, **known)
 
 
 def _corrected(rows: list[Row], test: str) -> list[Row]:

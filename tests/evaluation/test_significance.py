@@ -14,7 +14,6 @@ from cdp.errors import InputError
 from cdp.evaluation.significance import (
     effect_size,
     holm,
-    paired_differences,
     paired_test,
     randomisation_test,
     seed_spread,
@@ -123,12 +122,6 @@ def test_a_single_query_says_little() -> None:
     found = paired_test([0.4])
     assert found.p_t is None
     assert found.p_random == 1.0
-
-
-def test_queries_are_matched_by_id() -> None:
-    assert paired_differences({"a": 0.1, "b": 0.5}, {"b": 0.7, "a": 0.1}).tolist() == pytest.approx([0.0, 0.2])
-    with pytest.raises(InputError, match="1 are in one only \\(first: 'c'\\)"):
-        paired_differences({"a": 0.1}, {"a": 0.1, "c": 0.2})
 
 
 @pytest.mark.parametrize("values", [[], [float("nan")], [[0.1]]])

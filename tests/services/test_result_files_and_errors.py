@@ -13,7 +13,6 @@ from cdp.errors import ConfigError, NotFoundError
 from cdp.evaluation.benchmarks import load_benchmark
 from cdp.evaluation.ranking import in_trec_order, judge
 from cdp.evaluation.runs import write_run
-from cdp.evaluation.trec_files import read_run_file
 from cdp.services import result_errors, result_files, results
 from cdp.ui.compare_errors import underlined
 from cdp.workspace import Workspace, new_id, write_json
@@ -85,7 +84,8 @@ def test_the_exported_run_scores_what_the_evaluation_says(
         qrels.setdefault(query, {})[document] = int(grade)
     assert qrels["q1"] == {"moby-1": 2}
     for evaluation in evaluations:
-        run = read_run_file(result_files.save(workspace, evaluation, "trec-run", tmp_path))
+        lines = result_files.save(workspace, evaluation, "trec-run", tmp_path).read_text().splitlines()
+        run = pytrec_eval.parse_run(lines)
         theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
         mean = np.mean([theirs[query]["ndcg_cut_10"] for query in qrels])
         (row,) = [row for row in results.every(workspace) if row["id"] == evaluation]

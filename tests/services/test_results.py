@@ -39,6 +39,15 @@ def test_other_judgments_are_not_compared(workspace: Workspace) -> None:
     assert rows["other"].baseline_evaluation_id is None
 
 
+def test_other_queries_are_not_compared(workspace: Workspace) -> None:
+    """Of the same judgments by their hash, but not of the same queries: a difference would be of neither."""
+    evaluation(workspace, "base", "bench", BEFORE)
+    evaluation(workspace, "other", "bench", {query: AFTER[query] for query in ("q1", "q2")})
+    row = results.compare(workspace, "base").rows[1]
+    assert (row.retriever_id, row.ndcg, row.n_queries) == ("other", pytest.approx(55), 2)
+    assert (row.difference, row.p_holm, row.baseline_evaluation_id) == (None, None, None)
+
+
 def test_of_several_evaluations_the_newest_counts(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE, created="2026-01-01T00:00:00+00:00")
     newest = evaluation(workspace, "base", "bench", AFTER, created="2026-01-02T00:00:00+00:00")
