@@ -90,7 +90,11 @@ def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
     if not benchmark or "/" in split:  # a colon may belong to a path
         benchmark, split = a.benchmark, ""
     config = _config(workspace, a, benchmark=benchmark, split=split, name=a.name)
-    rates = sweeps.read_rates(a.learning_rates) if a.learning_rates else sweeps.grid_for(workspace, config.retriever)
+    rates = (
+        sweeps.read_rates(a.learning_rates)
+        if a.learning_rates
+        else sweeps.grid_for(workspace, config.retriever, lora=config.lora_rank is not None)
+    )
     begun = sweeps.start(workspace, config, rates)
     ids = [job.id for job in begun.jobs]
     if not a.wait:

@@ -16,7 +16,7 @@ from cdp.jobs import JobView
 from cdp.names import pick
 from cdp.principle.tables import table
 from cdp.services import access, evaluation, training
-from cdp.training.retrievers import PRESETS, resolve
+from cdp.training.retrievers import PRESETS
 from cdp.training.sweep import Run, SweepReport, grid, rate, read_rates, to_markdown
 from cdp.workspace import Workspace, new_id, read_json_or_none, read_jsonl
 
@@ -58,9 +58,9 @@ class Sweep:
         return any(job.active for job in self.jobs)
 
 
-def grid_for(workspace: Workspace, retriever: str) -> tuple[float, ...]:
-    """The learning rates to try with a retriever: the paper's, or some around the retriever's own."""
-    return grid(float(resolve(retriever, workspace).default("learning_rate")))
+def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[float, ...]:
+    """The learning rates to try with a retriever: the paper's, or some around the retriever's own, or LoRA's."""
+    return grid(float(training.defaults(workspace, retriever, lora)["learning_rate"].value))
 
 
 @access.writes

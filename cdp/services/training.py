@@ -27,7 +27,8 @@ from cdp.training.plan import Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
 from cdp.training.reasoning import check_corpus
 from cdp.training.retrievers import PRESETS, Default, resolve
-from cdp.training.settings import complete, order_of
+from cdp.training.retrievers.preset import PAPER_EPOCHS
+from cdp.training.settings import complete, defaults_for, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
 from cdp.training.weights import weighting_named
 from cdp.training.weights_file import read_weights
@@ -35,6 +36,7 @@ from cdp.workspace import Workspace
 
 WORKER = "cdp.training.worker"
 LONGEST_MEASUREMENT_S = 900.0
+POOLING = {"mean": "mean pooling", "cls": "CLS pooling", "lasttoken": "last-token pooling"}
 
 
 @dataclass(frozen=True)
@@ -96,10 +98,22 @@ def retrievers(workspace: Workspace) -> list[RetrieverChoice]:
     return presets + trained
 
 
-def defaults(workspace: Workspace, retriever: str) -> dict[str, Default]:
+def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[str, Default]:
     """What the settings left empty become for this retriever, each with its reason."""
     preset = PRESETS.get(retriever)  # known, wherever its weights are
-    return dict(preset.defaults if preset else resolve(retriever, workspace).defaults)
+    return defaults_for(preset.defaults if preset else resolve(retriever, workspace).defaults, lora)
+
+
+def embedding(retriever: str) -> dict[str, Default]:
+    """How a preset embeds, each with its reason: ``pooling`` and ``prompts``. Empty for a model of another name."""
+    preset = PRESETS.get(retriever)
+    if preset is None:
+        return {}
+    query = preset.prompts["query"]
+    return {
+        "pooling": Default(POOLING[preset.pooling], preset.pooling_reason),
+        "prompts": Default(f"queries after “{query}”" if query else "no prompts", preset.prompts_reason),
+    }
 
 
 def in_order(known: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
@@ -194,6 +208,8 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
         )
     if settings.benchmark:
         evaluation.checked(workspace, retriever.name, settings.benchmark, settings.split)
+    elif settings.epochs == PAPER_EPOCHS.value:
+        notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
     licences = licence_notes(settings, retriever, workspace)
     return Plan(pairs, documents, order.steps, query_set, settings, licences, notes)
 

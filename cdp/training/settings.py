@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.training.pairs import BatchOrder
-from cdp.training.retrievers import ResolvedRetriever
+from cdp.training.retrievers import Default, ResolvedRetriever
 from cdp.training.weights import weighting_named
 
-LORA_RATE = 1e-4
-"""Peak learning rate with LoRA where none is given: its few parameters start at zero effect and need larger steps."""
+LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
 FROM_RETRIEVER = ("epochs", "batch_size", "learning_rate", "scale", "max_length")
 
 
+def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Default]:
+    """What a retriever's settings become where they are left empty, with LoRA or without."""
+    return {**defaults, **({"learning_rate": LORA_RATE} if lora else {})}
+
+
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
+    defaults = defaults_for(retriever.defaults, lora=config.lora_rank is not None)
     filled = {
-        name: retriever.default(name)
-        for name in FROM_RETRIEVER
-        if getattr(config, name) is None and name in retriever.defaults
+        name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults
     }
-    if config.lora_rank is not None and config.learning_rate is None:
-        filled["learning_rate"] = LORA_RATE
     complete = dataclasses.replace(config, **filled)
     if complete.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError(

@@ -9,9 +9,9 @@ import streamlit as st
 
 from cdp.config import TrainingConfig
 from cdp.errors import InputError
-from cdp.services import commands, evaluation, sweeps, training
+from cdp.services import commands, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
-from cdp.ui import access, command, frame, jobs, navigation, state, tables, training_preview
+from cdp.ui import access, command, frame, jobs, navigation, state, tables, training_dev, training_preview
 from cdp.ui.text import count, md, moment
 from cdp.workspace import Workspace
 
@@ -29,11 +29,11 @@ def mode() -> str:
 
 def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
     """The learning rates, and the training with the dev benchmark that they are compared on."""
-    retriever = config.retriever
+    retriever, lora = config.retriever, config.lora_rank is not None
     text = st.text_input(
         "Learning rates",
-        value=", ".join(map(sweeps.rate, sweeps.grid_for(workspace, retriever))),
-        key=f"sweep_rates_{retriever}",
+        value=", ".join(map(sweeps.rate, sweeps.grid_for(workspace, retriever, lora))),
+        key=f"sweep_rates_{retriever}" + ("_lora" if lora else ""),
         help="Peak learning rates, separated by commas: one training each. First the paper's grid, or one around the "
         "retriever's own rate where that is not in it.",
         persist_state="session",
@@ -41,12 +41,10 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
     rates: tuple[float, ...] = ()
     with frame.guarded():
         rates = sweeps.read_rates(text)
-    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
-    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
-    ordered = sorted(options, key=lambda name: options[name][1] not in sweeps.DEV_SPLITS)
+    options = training_dev.options(workspace)
     chosen = state.choose(
         "Dev benchmark",
-        {name: " · ".join(options[name]) for name in ordered},
+        {name: " · ".join(option) for name, option in options.items()},
         "dev",
         what="benchmark",
         help="What the rates are compared on. Keep it apart from the benchmarks that you report.",

@@ -12,7 +12,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.services import commands, devices, evaluation, training
 from cdp.services.queries import QuerySet
-from cdp.ui import access, clone, command, forms, frame, imports, state, training_pairs, training_preview
+from cdp.ui import access, clone, command, forms, frame, imports, state, training_dev, training_pairs, training_preview
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
@@ -72,22 +72,25 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     needed = _needed(known, weighting or "none", first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
-        presets = training.defaults(workspace, retriever)
+        lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
+        presets = training.defaults(workspace, retriever, lora=lora is not None)
     except CdpError as error:
         frame.show_error(error)
         return None
     with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
         st.caption("An empty field takes the retriever's own value, shown in grey with its reason on hover.")
+        judged = {} if "benchmark" in leave_out else training_dev.choose(workspace, first, key)
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=(*CHOSEN_ABOVE, "gpu_ids", *leave_out, *needed),
+            leave_out=(*CHOSEN_ABOVE, "benchmark", "split", "gpu_ids", *leave_out, *needed),
             values=first,
             presets=presets,
         )
         more |= _gpus(first, key)
     values = {
         **more,
+        **judged,
         **pairs,
         **needed,
         "query_set": query_set,
@@ -167,6 +170,12 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     note = next((c.note for c in choices if c.id == picked), "")
     if note:
         st.caption(md(note))
+    embedding = training.embedding(picked)
+    if embedding:
+        st.caption(
+            md(" · ".join(str(default.value) for default in embedding.values())),
+            help="\n\n".join(f"**{what.capitalize()}**: {md(default.reason)}" for what, default in embedding.items()),
+        )
     return picked
 
 

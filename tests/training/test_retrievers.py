@@ -120,6 +120,7 @@ def test_every_default_has_a_reason_and_every_protocol_a_similarity(name: str) -
     preset = PRESETS[name]
     assert set(preset.defaults) == set(GENERAL_DEFAULTS)
     assert all(len(default.reason) > 15 for default in preset.defaults.values())
+    assert min(len(preset.pooling_reason), len(preset.prompts_reason)) > 15
     assert set(preset.similarity) == set(PROTOCOLS)
     assert preset.licence
     assert preset.help

@@ -11,6 +11,7 @@ PRESET = Retriever(
     source="facebook/contriever",
     kind="transformer",
     pooling="mean",
+    pooling_reason="The mean of all token vectors, as its authors trained and evaluate it.",
     normalize=False,
     max_length=512,
     similarity=DOT_AS_PUBLISHED,

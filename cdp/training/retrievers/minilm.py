@@ -12,6 +12,7 @@ PRESET = Retriever(
     source=MINILM_NAME,
     kind="transformer",
     pooling="mean",
+    pooling_reason="The mean of all token vectors, made unit length: its authors' configuration.",
     normalize=True,
     max_length=256,
     similarity=COSINE,

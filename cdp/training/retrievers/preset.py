@@ -28,7 +28,8 @@ class Retriever:
     ``kind`` says how the model is built: ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation
     if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol to ``cosine``
     or ``dot``; ``prompts`` maps ``query`` and ``document`` to the text put before. ``max_length`` is the length at
-    which the authors evaluate, in tokens; None means that nothing is cut.
+    which the authors evaluate, in tokens; None means that nothing is cut. ``pooling_reason`` and ``prompts_reason`` say
+    why the two are what they are (shown on hover).
     """
 
     name: str
@@ -43,6 +44,8 @@ class Retriever:
     parameters: str
     licence: str
     defaults: Mapping[str, Default]
+    pooling_reason: str
+    prompts_reason: str = "Its authors train and evaluate it without prompts."
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
     embedded: bool = False

@@ -13,12 +13,15 @@ PRESET = Retriever(
     source="Qwen/Qwen3-Embedding-0.6B",
     kind="transformer",
     pooling="lasttoken",
+    pooling_reason="In a decoder only the last token has seen the whole text; batches are padded on the left, "
+    "so that it stands last.",
+    prompts_reason="Its authors' format, which the model was trained with: no space after the colon, nothing "
+    "before documents.",
     normalize=True,
     max_length=8192,
     similarity=COSINE,
     parameters="596 M parameters, 2.4 GB in fp32",
     licence="Apache 2.0.",
-    # No space after "Query:": the authors' format, and the one the model was trained with.
     prompts={"query": f"Instruct: {TASK}\nQuery:", "document": ""},
     padding_side="left",
     defaults={

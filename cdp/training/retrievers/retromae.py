@@ -11,6 +11,7 @@ PRESET = Retriever(
     source="Shitao/RetroMAE",
     kind="transformer",
     pooling="cls",
+    pooling_reason="RetroMAE pre-trains the CLS vector; the mean, a library's default, is wrong for it.",
     normalize=False,
     max_length=512,
     similarity=DOT_AS_PUBLISHED,

@@ -1,0 +1,38 @@
+"""The dev benchmark: what a training is judged by while it runs, and the rates of a sweep are compared on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from cdp.services import evaluation, sweeps
+from cdp.workspace import Workspace
+
+NONE = ""
+
+
+def options(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """Name → (benchmark, split) of every usable one in the workspace, splits made for choosing first."""
+    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    every = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
+    return dict(sorted(every.items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
+
+
+def choose(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, str]:
+    """The settings ``benchmark`` and ``split`` of a single training; empty where the last model is to be kept."""
+    known = options(workspace)
+    asked = (str(first.get("benchmark") or ""), str(first.get("split") or ""))
+    if asked[0] and asked not in known.values():
+        known["/".join(filter(None, asked))] = asked
+    chosen = st.selectbox(
+        "Dev benchmark",
+        [NONE, *known],
+        index=[("", ""), *known.values()].index(asked),
+        format_func=lambda name: " · ".join(filter(None, known[name])) if name else "none: the last model is kept",
+        key=f"{key}_dev",
+        help="Evaluated every so many steps (500, under More settings); the model with the best NDCG@10 is kept. Keep "
+        "it apart from the benchmarks that you report.",
+        persist_state="session",
+    )
+    return {"benchmark": known[chosen][0], "split": known[chosen][1]} if chosen else {}
