@@ -19,6 +19,7 @@ from cdp.evaluation.encode import HALF_PRECISION, EmbeddingStore, Encoded, Share
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
 from cdp.evaluation.library import resolve_benchmark
 from cdp.evaluation.runs import write_run
+from cdp.training.card_results import refresh
 from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.worker import Job, run
 from cdp.workspace import now, sha256_text
@@ -57,6 +58,8 @@ def main(job: Job) -> None:
     if job.is_main:
         write_run(job.results / "run.parquet", benchmark, result.ranking)
     job.result("evaluation", record(job.id, config, who, benchmark, result, time.perf_counter() - began))
+    if job.is_main and who["kind"] == "job":
+        refresh(job.workspace, config.retriever)
     print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from cdp.complexity import count_content_words, profile
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
+from cdp.training.card_results import section
 from cdp.training.pairs import PairSet
 from cdp.training.retrievers import ResolvedRetriever
 from cdp.training.sweep import rate
 from cdp.training.weights import WEIGHTINGS
-from cdp.workspace import Workspace, read_json_or_none
+from cdp.workspace import Workspace, read_json_or_none, sha256_file
 
 TEMPLATE = """---
 library_name: sentence-transformers
@@ -94,14 +96,14 @@ def model_card(
     notes = "".join(f"- {note}\n" for note in result.get("notes", ()))
     terms = licences or {"model": retriever.licence}
     return TEMPLATE.format(
-        front=_front(retriever),
+        front=_front(retriever, str(data.get("language", ""))),
         title=title or config.name or f"{retriever.name} trained on {config.query_set}",
         base=retriever.name,
         corpus=result["corpus"],
         data=_table(data),
         negatives="in-batch negatives" + (f" and {hard} hard negatives per pair" if hard else ""),
         notes=f"\n{notes}" if notes else "",
-        results=_results(config, result),
+        results=section(result),
         licences="\n".join(f"- **{what.capitalize()}**: {note}" for what, note in terms.items()),
         scale=f"{config.scale:g}",
         weighting=config.weighting,
@@ -111,33 +113,12 @@ def model_card(
     )
 
 
-def _front(retriever: ResolvedRetriever) -> str:
-    """``base_model`` for the hub's front matter, where the model it started from has a name there."""
+def _front(retriever: ResolvedRetriever, language: str) -> str:
+    """The hub's front matter: the language, and ``base_model`` where the model it started from has a name there."""
     source = retriever.preset.source if retriever.preset is not None else retriever.source
     hub = retriever.preset is not None or retriever.origin == "hub"
-    return f"base_model: {source}\n" if hub and source.count("/") == 1 else ""
-
-
-def _results(config: TrainingConfig, result: dict[str, Any]) -> str:
-    """The dev benchmark's scores while training; a sentence where there are none."""
-    evaluations = result["evaluations"]
-    if not evaluations:
-        return "None while training: no dev benchmark was set. Evaluations made later are in the workspace's results."
-    dev = f"{config.benchmark}/{config.split}" if config.split else config.benchmark
-    best = result["best_step"]
-    lines = [
-        f"NDCG@10 in percent on the dev benchmark `{dev}`, cosine; the best checkpoint is the one kept.",
-        "",
-        "| Step | NDCG@10 |",
-        "|---|---|",
-        *(
-            f"| {e['step']:,} | **{e['ndcg@10']:.2f}** |"
-            if e["step"] == best
-            else f"| {e['step']:,} | {e['ndcg@10']:.2f} |"
-            for e in evaluations
-        ),
-    ]
-    return "\n".join(lines)
+    known = {"language": language, "base_model": source if hub and source.count("/") == 1 else ""}
+    return "".join(f"{name}: {value}\n" for name, value in known.items() if value)
 
 
 def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
@@ -149,15 +130,20 @@ def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
         "learning rate": rate(config.learning_rate or 0.0),
         "weight decay": f"{config.weight_decay:g}",
         "gradient clipping": f"{config.clip_norm:g}",
-        "longest text": f"{config.max_length} tokens" if config.max_length else "as the model says",
+        "pooling": result["pooling"],
+        "query prompt": f"`{result['query_prompt']}`".replace("\n", "\\n") if result["query_prompt"] else "none",
+        "longest text": f"{result['max_length']} tokens" if result["max_length"] else "nothing is cut",
         "documents at that length or cut there": result["filled_the_limit"],
         "precision": result["precision"],
         "seed": config.seed,
         "loss, first and last steps": f"{result['loss_first']:.4f} and {result['loss_last']:.4f}",
         "own documents masked": f"{result['masked']:,} cells",
-        "gradients clipped": f"{result['clipped']:,} of the steps logged",
+        "gradients clipped": f"in {result['clipped']:,} of {result['steps']:,} steps",
+        "made with": result["software"],
         "model hash": f"`{result['model_hash']}` (from `{result['base_hash']}`)",
     }
+    if config.weighting in ("cw", "ri-cw"):
+        rows["κ"] = f"{config.kappa:g}"
     if WEIGHTINGS[config.weighting].needs == "reasoning":
         rows["RI"] = f"{config.ri_mode}, at most {config.ri_kappa:g}"
     if config.mini_batch is not None:
@@ -166,10 +152,6 @@ def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
         rows["processes"] = result["processes"]
     if config.lora_rank is not None:
         rows["LoRA"] = f"rank {config.lora_rank}; the adapter was merged into the weights, so it loads like any model"
-    if result["best_ndcg@10"] is not None:
-        rows["best NDCG@10 while training"] = (
-            f"{result['best_ndcg@10']:.2f} on {config.benchmark} at step {result['best_step']}"
-        )
     return rows
 
 
@@ -197,8 +179,12 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
         rows["Q-D metrics"] = "not measured before this training"
     if made.get("corpus_hash"):
         rows["hash of the corpus"] = f"`{made['corpus_hash']}`"
+    if made.get("prompt_hash"):
+        rows["hash of the prompt"] = f"`{made['prompt_hash']}`"
     rows["hash of the pairs"] = f"`{pairs.content_hash}`"
     rows["hash of the query set"] = f"`{query_set_hash}`"
+    if config.weighting == "column":
+        rows["hash of the weights"] = f"`{sha256_file(Path(config.weights).expanduser())[:16]}`"
     return {name: value for name, value in rows.items() if value != ""}
 
 
@@ -215,17 +201,20 @@ def _content_words(pairs: PairSet) -> str:
 
 
 def measured(workspace: Workspace, query_set: str, per_doc: int | None = None) -> list[dict[str, Any]]:
-    """The Q-D metrics of a query set from its newest metrics job, at the Q/Doc that is trained on; empty without one.
+    """The Q-D metrics of a query set, at the Q/Doc that is trained on: those that need no model from beside the set,
+    the others from its newest metrics job. Empty where nothing was measured.
 
     Within documents only; each measure at ``per_doc``, or at the most queries that it was measured for.
     """
+    quick = max(workspace.query_set(query_set).glob("measures/*.json"), key=lambda p: p.stat().st_mtime, default=None)
+    beside = read_json_or_none(quick) if quick is not None else None
     newest: tuple[str, dict[str, Any]] = ("", {})
     for path in workspace.jobs.glob("*/results/metrics.json"):
         found = read_json_or_none(path)
         if isinstance(found, dict) and found.get("query_set") == query_set and found.get("created", "") >= newest[0]:
             newest = (str(found.get("created", "")), found)
     chosen: dict[str, dict[str, Any]] = {}
-    for value in newest[1].get("values", ()):
+    for value in (*(beside or {}).get("values", ()), *newest[1].get("values", ())):
         defined = value["scope"] == "document" and value["value"] is not None and value["name"] in MEASURES
         within = per_doc is None or value["per_doc"] <= per_doc
         if defined and within and value["per_doc"] >= chosen.get(value["name"], value)["per_doc"]:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import os
 from datetime import timedelta
+from importlib.metadata import version
 from typing import Any
 
+from cdp import __version__
 from cdp.config import TrainingConfig
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
@@ -23,6 +25,8 @@ from cdp.workspace import sha256_file
 TOGETHER = timedelta(days=1)
 """How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
 libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher."""
+
+LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
 LOADING_S = 300.0
 """A model may take this long to load (a download on first use) without a heartbeat."""
@@ -112,7 +116,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         merge_lora(model)
 
     job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
-    limit = model.max_seq_length
+    limit = model.max_seq_length or config.max_length  # a static model keeps its limit in its tokenizer
     filled = 0
     if isinstance(limit, int) and isinstance(documents, TokenStore):  # another store counts characters
         filled = int((documents.lengths >= limit).sum())
@@ -144,6 +148,9 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "clipped": outcome.clipped,
         "skipped": outcome.skipped,
         "precision": training.precision,
+        "pooling": next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "mean"),
+        "query_prompt": model.prompts["query"] or "",
+        "max_length": limit,
         "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,
         "best_step": outcome.best_step,
         "evaluations": outcome.evaluations,
@@ -151,6 +158,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "query_set_hash": sha256_file(job.workspace.query_set(config.query_set) / "queries.jsonl")[:16],
         "base_hash": base_hash,
         "model_hash": model_hash(model),
+        "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "settings": config.to_dict(),
         "notes": [*plan.notes, *cut_notes(filled, limit)],
     }

@@ -14,6 +14,7 @@ from cdp.corpus import read_documents, store
 from cdp.metrics import self_bleu
 from cdp.synthesis.query_sets import import_queries
 from cdp.training.card import MEASURES, measured
+from cdp.training.card_results import refresh, section
 from cdp.workspace import REPOSITORY, Workspace, read_json, write_json
 from tests.support_models import tiny_retriever
 from tests.training.conftest import TOPICS, write_job
@@ -43,6 +44,71 @@ def test_the_newest_metrics_at_the_trained_q_doc_are_stated(workspace: Workspace
     assert [v["value"] for v in measured(workspace, "q", 2)] == [0.2]
     assert measured(workspace, "q", 1) == []
     assert measured(workspace, "unmeasured") == []
+
+
+def test_what_was_measured_beside_the_set_is_stated_too(workspace: Workspace) -> None:
+    kept = {"values": [value("self_bleu", 2, 0.2), value("self_bleu", 3, 0.3), value("cw", 3, 6.0)]}
+    write_json(workspace.query_set("q") / "measures" / "0123.json", kept)
+    assert [(v["name"], v["value"]) for v in measured(workspace, "q", 2)] == [("self_bleu", 0.2)]
+    job = {"query_set": "q", "created": "2026-01-02", "values": [value("paraphrase_ratio", 3, 0.5)]}
+    write_json(workspace.job("m") / "results" / "metrics.json", job)
+    assert [(v["name"], v["value"]) for v in measured(workspace, "q")] == [
+        ("paraphrase_ratio", 0.5),
+        ("self_bleu", 0.3),
+    ]
+
+
+def evaluated(
+    workspace: Workspace, job: str, retriever: str, model: str, score: float, created: str, **benchmark: str
+) -> None:
+    """An evaluation as its worker leaves it."""
+    write_json(workspace.job(job) / "spec.json", {"id": job, "kind": "evaluation", "config": {"retriever": retriever}})
+    result = {
+        "retriever": {"id": retriever, "hash": model},
+        "benchmark": {"name": "sea", "split": "test", "hash": "b1", **benchmark},
+        "protocol": "published",
+        "measures": {"ndcg@10": score},
+        "created": created,
+    }
+    write_json(workspace.job(job) / "results" / "evaluation.json", result)
+
+
+def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(workspace: Workspace) -> None:
+    result = {
+        "retriever": "minilm", "base_hash": "base", "model_hash": "new", "best_step": 8,
+        "settings": {"benchmark": "sea", "split": "dev"},
+        "evaluations": [{"step": 4, "ndcg@10": 40.0}, {"step": 8, "ndcg@10": 41.5}],
+    }  # fmt: skip
+    job = workspace.job("t")
+    write_json(job / "results" / "training.json", result)
+    refresh(workspace, "t")  # no card yet: nothing to do
+    (job / "model").mkdir()
+    card = job / "model" / "README.md"
+    head, tail = "# Sea\n\n## Results\n\n", "\n\n## Licences\n\nof mine\n"
+    card.write_text(f"{head}{section(result)}{tail}", encoding="utf-8")
+    assert "| 8 | **41.50** |" in section(result)
+    assert "Before" not in section(result)
+
+    evaluated(workspace, "e1", "minilm", "base", 0.5, "2026-01-01")
+    evaluated(workspace, "e2", "t", "new", 0.61, "2026-01-02")
+    evaluated(workspace, "e3", "t", "new", 0.62, "2026-01-03")  # the same once more
+    evaluated(workspace, "e4", "t", "earlier attempt", 0.9, "2026-01-04")
+    evaluated(workspace, "e5", "another", "new", 0.9, "2026-01-05")
+    evaluated(workspace, "e6", "t", "new", 0.7, "2026-01-06", name="lake")
+    evaluated(workspace, "e7", "minilm", "base", 0.3, "2026-01-07", name="lake", hash="other content")
+    for _ in range(2):
+        refresh(workspace, "t")
+        text = card.read_text(encoding="utf-8")
+        assert text.startswith(head)
+        assert text.endswith(tail)
+        assert [line for line in text.splitlines() if "published" in line] == [
+            "| lake/test | published | – | 70.00 |",
+            "| sea/test | published | 50.00 | 62.00 |",
+        ]
+        assert "| 8 | **41.50** |" in text
+    card.write_text("my own card\n", encoding="utf-8")
+    refresh(workspace, "t")
+    assert card.read_text(encoding="utf-8") == "my own card\n"
 
 
 def test_the_card_names_measures_as_the_metrics_do() -> None:

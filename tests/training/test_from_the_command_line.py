@@ -142,6 +142,18 @@ def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, works
         assert planned["plan"][key] == result[key] == value
 
 
+def test_the_card_of_a_model_states_its_evaluations(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
+    write_benchmark(workspace, "judged", test=range(12))
+    model = str(tiny_static(tmp_path / "tiny"))
+    result = train(ask(12), "--retriever", model, "--set", "learning_rate=1e-3", "--evaluate", "judged")
+    card = (workspace.job(result["id"]) / "model" / "README.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[3:5] for line in card.splitlines() if line.startswith("| judged/test | published |")]
+    assert len(rows) == 1
+    scores = sorted(workspace.jobs.glob("evaluation-*/results/evaluation.json"))
+    found = {e["retriever"]["kind"]: 100 * e["measures"]["ndcg@10"] for e in map(read_json, scores)}
+    assert [float(cell) for cell in rows[0]] == [pytest.approx(found[kind], abs=0.01) for kind in ("model", "job")]
+
+
 def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
     ask: Ask, tmp_path: Path, workspace: Workspace
 ) -> None:

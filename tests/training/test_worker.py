@@ -67,7 +67,12 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
         "| content words per query | mean ",
         "| Q-D metrics | not measured before this training |",
         "- **Queries**: not recorded here",
-        "None while training: no dev benchmark was set.",
+        "Not evaluated yet.",
+        "| gradients clipped | in ",
+        "| κ | 100 |",
+        "| pooling | mean |",
+        "| longest text | 128 tokens |",
+        "made with | CDP Studio",
         f"- {result['notes'][0]}",
     ):
         assert stated in card
@@ -104,6 +109,7 @@ def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
         "**ri-cw**",
         "rank 2; the adapter was merged into the weights",
         "on the dev benchmark `dev-set`",
+        "| RI | online, at most 5 |",
         "thought (12 queries have none)",
         "content words per query | mean 1.33",
     ):

@@ -1,0 +1,104 @@
+"""The results in a model card: the dev benchmark while training, and every evaluation of the finished model since.
+
+A model is evaluated after its card was written, so whoever evaluates it calls ``refresh``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cdp.locks import locked
+from cdp.workspace import Workspace, read_json_or_none, write_bytes
+
+BEGIN, END = "## Results\n", "\n## Licences\n"
+"""What stands around the results in a card."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """NDCG@10 of the trained model on a benchmark, in percent; ``before`` is the untrained model's, if it is known."""
+
+    benchmark: str
+    protocol: str
+    after: float
+    before: float | None = None
+
+
+def section(result: Mapping[str, Any], judged: Sequence[Judged] = ()) -> str:
+    """The text under the heading. ``result`` is ``results/training.json``."""
+    parts = [part for part in (_while_training(result), _afterwards(result, judged)) if part]
+    return "\n\n".join(parts) or "Not evaluated yet."
+
+
+def _while_training(result: Mapping[str, Any]) -> str:
+    settings, evaluations = result["settings"], result["evaluations"]
+    if not evaluations:
+        return ""
+    dev = "/".join(filter(None, (settings["benchmark"], settings["split"])))
+    lines = [
+        f"While training, on the dev benchmark `{dev}`: NDCG@10 in percent, cosine. The best step's weights were kept.",
+        "",
+        "| Step | NDCG@10 |",
+        "|---|---|",
+    ]
+    for evaluation in evaluations:
+        score = f"{evaluation['ndcg@10']:.2f}"
+        bold = f"**{score}**" if evaluation["step"] == result["best_step"] else score
+        lines.append(f"| {evaluation['step']:,} | {bold} |")
+    return "\n".join(lines)
+
+
+def _afterwards(result: Mapping[str, Any], judged: Sequence[Judged]) -> str:
+    if not judged:
+        return ""
+    lines = [
+        f"NDCG@10 in percent; before: {result['retriever']} as it was.",
+        "",
+        "| Benchmark | Protocol | Before | After |",
+        "|---|---|---|---|",
+    ]
+    for one in judged:
+        before = "–" if one.before is None else f"{one.before:.2f}"
+        lines.append(f"| {one.benchmark} | {one.protocol} | {before} | {one.after:.2f} |")
+    return "\n".join(lines)
+
+
+def evaluations_of(workspace: Workspace, training_job: str, result: Mapping[str, Any]) -> list[Judged]:
+    """Every evaluation of this very model in the workspace, the newest of each kind, by benchmark.
+
+    Two are of one kind on the same content of a benchmark, the same split and protocol; a model is known by its hash.
+    """
+    scores: dict[str, dict[tuple[str, str, str], tuple[str, float]]] = {}
+    for path in sorted(workspace.jobs.glob("*/spec.json")):
+        spec = read_json_or_none(path) or {}
+        if spec.get("kind") != "evaluation" or spec["config"]["retriever"] not in (training_job, result["retriever"]):
+            continue
+        found = read_json_or_none(path.parent / "results" / "evaluation.json")
+        if not isinstance(found, dict):
+            continue
+        benchmark = found["benchmark"]
+        kind = (f"{benchmark['name']}/{benchmark['split']}", found["protocol"], benchmark["hash"])
+        known = scores.setdefault(found["retriever"]["hash"], {})
+        known[kind] = max(known.get(kind, ("", 0.0)), (found["created"], 100 * found["measures"]["ndcg@10"]))
+    before = scores.get(result["base_hash"], {})
+    return [
+        Judged(kind[0], kind[1], score, before[kind][1] if kind in before else None)
+        for kind, (_, score) in sorted(scores.get(result["model_hash"], {}).items())
+    ]
+
+
+def refresh(workspace: Workspace, training_job: str) -> None:
+    """Put what is known of a trained model into its card; a card that somebody has rearranged stays as it is."""
+    job = workspace.job(training_job)
+    card = job / "model" / "README.md"
+    result = read_json_or_none(job / "results" / "training.json")
+    if not isinstance(result, dict) or not card.is_file():
+        return
+    with locked(job / "card.lock", "the model card"):
+        head, begin, rest = card.read_text(encoding="utf-8").partition(BEGIN)
+        _, end, tail = rest.partition(END)
+        if begin and end:
+            text = section(result, evaluations_of(workspace, training_job, result))
+            write_bytes(card, f"{head}{BEGIN}\n{text}\n{END}{tail}".encode())
