@@ -71,6 +71,11 @@ def test_bright_excludes_documents_and_not_available_is_none(workspace: Workspac
     assert manifests.read(found.folder).counts["repeated_documents"] == 1
 
 
+def test_bright_counts_what_is_excluded_without_not_available(workspace: Workspace, tmp_path: Path) -> None:
+    target = stored(workspace, "bright-biology", put(tmp_path / "b", published.bright()))
+    assert manifests.read(target).counts["exclusions"] == 2
+
+
 def test_miracl_passages_have_titles_and_judgments_four_columns(workspace: Workspace, tmp_path: Path) -> None:
     topics, corpus = published.miracl()
     put(tmp_path / "miracl", topics)

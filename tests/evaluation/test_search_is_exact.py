@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -74,6 +75,42 @@ def test_closely_packed_scores_are_told_apart(first_pass: str) -> None:
     documents = (centre + 1e-4 * vectors(4, 2000, 64)).astype(np.float32)
     queries = (centre + 1e-3 * vectors(5, 8, 64)).astype(np.float32)
     check(search(queries, documents, 10, first_pass=first_pass, chunk_rows=300), brute_force(queries, documents, 10))
+
+
+STEP = 2.0**-5  # half of what lies between two bfloat16 numbers from 8 to 16
+UP = np.tile(np.array([12 + STEP + 2.0**-20, -10 - STEP + 2.0**-20], np.float32), 128)
+DOWN = np.tile(np.array([12 + STEP - 2.0**-20, -10 - STEP - 2.0**-20], np.float32), 128)
+
+
+@pytest.mark.parametrize("n_queries", [1, 300])
+@pytest.mark.parametrize("better_first", [True, False])
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [(np.full(256, 1 + 2.0**-8, np.float32), UP), (DOWN, np.full(256, 1 - 2.0**-8, np.float32))],
+    ids=["the worse is overrated", "the better is underrated"],
+)
+def test_rounding_at_its_worst_loses_nothing(
+    better: np.ndarray, worse: np.ndarray, better_first: bool, n_queries: int
+) -> None:
+    """Every component rounded the wrong way: in bfloat16 the worse document leads by 2% or more."""
+    rounded = [float(torch.from_numpy(vector).bfloat16().float().sum()) for vector in (better, worse)]
+    assert rounded[1] > 1.02 * rounded[0]
+    assert better.astype(np.float64).sum() > worse.astype(np.float64).sum()
+    documents = np.stack([better, worse] if better_first else [worse, better])
+    queries = np.ones((n_queries, 256), np.float32)
+    found = search(queries, documents, 1, first_pass="bfloat16", chunk_rows=1)
+    check(found, brute_force(queries, documents, 1))
+
+
+@pytest.mark.parametrize("better_first", [True, False])
+def test_what_float32_adds_up_to_nothing_is_found(better_first: bool) -> None:
+    """2^24 + 1 is 2^24 in float32: the ones between two such numbers vanish from its sums."""
+    better = np.repeat(np.array([2.0**24, 1, -(2.0**24)], np.float32), 64)
+    worse = np.repeat(np.array([0, 0.5, 0], np.float32), 64)
+    documents = np.stack([better, worse] if better_first else [worse, better])
+    found = search(np.ones((1, 192), np.float32), documents, 1, first_pass="float32", chunk_rows=1)
+    assert found[0].tolist() == [[64.0]]
+    assert found[1].tolist() == [[0 if better_first else 1]]
 
 
 @pytest.mark.parametrize("first_pass", PASSES)
