@@ -36,7 +36,7 @@ from cdp.workspace import Workspace
 
 WORKER = "cdp.training.worker"
 LONGEST_MEASUREMENT_S = 900.0
-POOLING = {"mean": "mean pooling", "cls": "CLS pooling", "lasttoken": "last-token pooling"}
+POOLING = {"mean": "Mean pooling", "cls": "CLS pooling", "lasttoken": "Last-token pooling"}
 
 
 @dataclass(frozen=True)

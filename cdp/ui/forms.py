@@ -144,7 +144,7 @@ def _placeholder(key: str, preset: Preset | None) -> str:
     """What stands in an empty field: the preset's value, "all" or "none" for a limit, else "automatic"."""
     if preset is not None and preset.value is not None:
         return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
-    if key.endswith("_budget"):
+    if key.endswith(("_budget", "_lora_rank", "_mini_batch", "_patience")):
         return "none"
     return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
 

@@ -59,9 +59,9 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
     """What the sweep comes to, and the button that starts it; nothing without rates, about which a box says enough."""
     if not rates:
         return
+    plan = training.plan(workspace, config)
     with st.container(border=True):
         st.markdown("#### What will happen")
-        plan = training.plan(workspace, config)
         training_preview.figures(plan, trainings=len(rates))
         every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
         st.caption(f":material/info: Each is evaluated every {count(every, 'step')}, and at its end.")

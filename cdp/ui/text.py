@@ -75,7 +75,11 @@ def moment(stamp: str | None, *, at: datetime | None = None) -> str:
     return then.astimezone(UTC).strftime("%d %b %Y, %H:%M UTC")
 
 
+WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "κ", "eval": "evaluation"}
+"""Words of settings that are written otherwise than they are spelt."""
+
+
 def label_of(field: str) -> str:
-    """A setting's name as a label: ``learning_rate`` → ``Learning rate``."""
-    words = field.replace("_", " ").strip()
-    return words[:1].upper() + words[1:]
+    """A setting's name as a label: ``learning_rate`` → ``Learning rate``, ``lora_rank`` → ``LoRA rank``."""
+    words = " ".join(WRITTEN.get(word, word) for word in field.split("_"))
+    return words if words.startswith("κ") else words[:1].upper() + words[1:]

@@ -83,7 +83,15 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         more = forms.fields(
             TrainingConfig,
             key=key,
-            leave_out=(*CHOSEN_ABOVE, "benchmark", "split", "gpu_ids", *leave_out, *needed),
+            leave_out=(
+                *CHOSEN_ABOVE,
+                "benchmark",
+                "split",
+                "gpu_ids",
+                *leave_out,
+                *needed,
+                *_idle(weighting or "none"),
+            ),
             values=first,
             presets=presets,
         )
@@ -103,6 +111,18 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     except CdpError as error:
         frame.show_error(error)
         return None
+
+
+def _idle(weighting: str) -> list[str]:
+    """Settings that have no effect with this weighting."""
+    effects = {
+        "kappa": ("cw", "ri-cw"),
+        "reasoning": ("ri", "ri-cw"),
+        "ri_mode": ("ri", "ri-cw"),
+        "ri_kappa": ("ri", "ri-cw"),
+        "weights": ("column",),
+    }
+    return [name for name, weightings in effects.items() if weighting not in weightings]
 
 
 def _needed(known: Sequence[QuerySet], weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
@@ -232,9 +252,9 @@ def _add_benchmark(workspace: Workspace) -> None:
 
 def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
     """What will happen, in figures, and the button that makes it happen."""
+    plan = training.plan(workspace, config)
     with st.container(border=True):
         st.markdown("#### What will happen")
-        plan = training.plan(workspace, config)
         training_preview.figures(plan)
         with frame.guarded():
             training_preview.measured(workspace, config)

@@ -70,16 +70,29 @@ def test_pooling_and_prompts_of_a_preset_tell_their_reasons_on_hover(open_page: 
     def shown(retriever: str) -> tuple[str, str]:
         at = open_page("launch", retriever=retriever)
         assert not at.exception
-        found = next(c for c in at.caption if "pooling" in c.value)
+        found = next(c for c in at.caption if "pooling" in c.value.lower())
         return found.value.replace("\\", ""), found.proto.help.replace("\\", "")
 
     value, reasons = shown("minilm")
-    assert value == "mean pooling · no prompts"
+    assert value == "Mean pooling · no prompts"
     assert "**Pooling**: The mean of all token vectors" in reasons
     assert "CLS pooling" in shown("retromae")[0]
     value, reasons = shown("qwen3-embedding-0.6b")
-    assert "last-token pooling · queries after “Instruct: Given a web search query" in value
+    assert "Last-token pooling · queries after “Instruct: Given a web search query" in value
     assert "no space after the colon" in reasons
+
+
+def test_only_settings_that_have_an_effect_are_asked_for(open_page: Open, filled: Workspace) -> None:
+    def labels(at: AppTest) -> set[str]:
+        return {w.label for w in (*at.number_input, *at.text_input, *at.selectbox)}
+
+    at = open_page("launch")
+    assert not {"κ", "RI mode", "RI κ", "Reasoning", "Weights"} & labels(at)
+    assert {"LoRA rank", "GPUs"} <= labels(at)
+    at.segmented_control(key="train_weighting").set_value("cw").run()
+    assert {"κ", "RI mode", "RI κ", "Weights"} & labels(at) == {"κ"}
+    at.segmented_control(key="train_weighting").set_value("ri").run()
+    assert {"κ", "RI mode", "RI κ", "Weights", "Reasoning"} & labels(at) == {"RI mode", "RI κ", "Reasoning"}
 
 
 def test_loras_own_rate_is_shown_and_swept_around(open_page: Open, filled: Workspace) -> None:
