@@ -6,13 +6,15 @@ from typing import Any
 
 from cdp.config import TrainingConfig
 from cdp.training.retrievers import ResolvedRetriever
+from cdp.training.weights import weighting_named
 from cdp.workspace import Workspace, read_json_or_none
 
 UNKNOWN = "not recorded here; ask whoever published it."
 
 
 def licence_notes(config: TrainingConfig, retriever: ResolvedRetriever, workspace: Workspace) -> dict[str, str]:
-    """What is known of each, by what it is of: ``model``, ``documents``, ``queries``, ``benchmark`` if one is set.
+    """What is known of each, by what it is of: ``model``, ``documents``, ``queries``, ``reasoned queries`` where
+    they weight, ``benchmark`` if one is set.
 
     Reads manifests only. Where nothing is recorded that is what is said.
     """
@@ -23,6 +25,8 @@ def licence_notes(config: TrainingConfig, retriever: ResolvedRetriever, workspac
         "documents": str(corpus.get("licence") or UNKNOWN),
         "queries": _queries(made),
     }
+    if config.reasoning and weighting_named(config.weighting).needs == "reasoning":
+        notes["reasoned queries"] = _queries(_manifest(workspace.query_set(config.reasoning) / "manifest.json"))
     if config.benchmark:
         notes["benchmark"] = _benchmark(config, workspace)
     return notes
@@ -35,7 +39,10 @@ def _queries(made: dict[str, Any]) -> str:
     if generator == "recorded":
         return "recorded with the demo collection: as the documents."
     if generator in ("openai", "transformers"):
-        return f"written by {model or 'a language model'}: the terms of its provider say what may be trained on them."
+        return (
+            f"written by {model or 'a language model'}: its licence, or the terms of its provider, say what may be "
+            "trained on them."
+        )
     return UNKNOWN
 
 

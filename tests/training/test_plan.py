@@ -13,8 +13,9 @@ import pytest
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.training.plan import Measured, estimate, measured_from, plan
-from cdp.workspace import REPOSITORY, Workspace
+from cdp.workspace import REPOSITORY, Workspace, read_json, write_json
 from tests.support_models import tiny_retriever, tiny_static
+from tests.training.conftest import write_queries
 
 
 def test_pairs_and_steps_are_said_exactly(workspace: Workspace, query_set: str) -> None:
@@ -34,6 +35,22 @@ def test_what_is_wrong_is_found_without_a_model(workspace: Workspace, query_set:
         plan(TrainingConfig(query_set="none-such"), workspace)
     with pytest.raises(CdpError, match="needs 'reasoning'"):
         plan(TrainingConfig(query_set=query_set, weighting="ri"), workspace)
+
+
+def test_the_terms_of_everything_that_a_training_uses_are_named(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    manifest = read_json(workspace.query_set(query_set) / "manifest.json")
+    asked = {f"d{i}": ["one", "two", "three"] for i in range(12)}
+    write_queries(workspace, "thought", manifest["corpus_id"], asked)
+    file = workspace.query_set("thought") / "manifest.json"
+    write_json(file, {**read_json(file), "generator": "openai", "model": "some-model"})
+    settings = {"query_set": query_set, "retriever": "static-minilm", "reasoning": "thought"}
+    found = plan(TrainingConfig(**settings, weighting="ri"), workspace).licences
+    assert found["model"] == "Apache 2.0."
+    assert found["documents"].startswith("not recorded")
+    assert found["reasoned queries"].startswith("written by some-model: its licence, or the terms")
+    assert "reasoned queries" not in plan(TrainingConfig(**settings), workspace).licences
 
 
 def test_weights_that_are_zero_are_told(workspace: Workspace, query_set: str, tmp_path: Path) -> None:
