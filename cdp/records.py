@@ -41,22 +41,3 @@ class Qrel:
     query_id: str
     document_id: str
     score: int
-
-
-@dataclass(frozen=True, slots=True)
-class TrainingPair:
-    """A query and the document that answers it. ``weight`` is the raw weight, before any normalisation."""
-
-    query: str
-    document: str
-    document_hash: str
-    weight: float = 1.0
-
-
-@dataclass(frozen=True, slots=True)
-class Score:
-    """The value of one measure for one query, in [0, 1]."""
-
-    query_id: str
-    measure: str
-    value: float

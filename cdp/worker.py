@@ -289,9 +289,3 @@ def _report_failure(job: Job, error: Exception) -> None:
         job._record("failure.json", dict(failure_of(error)))
     except (OSError, WorkspaceError) as problem:
         print(f"failure.json could not be written: {problem}", file=sys.stderr, flush=True)
-
-
-def read_heartbeat(job_folder: Path) -> dict[str, Any] | None:
-    """The last heartbeat of a job, or None before the first."""
-    value = read_json_or_none(job_folder / "heartbeat.json")
-    return value if isinstance(value, dict) else None

@@ -156,8 +156,9 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
 def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import results
 
-    counts = results.rebuild(workspace)
-    return say(a, counts, "rebuilt: " + ", ".join(f"{n} {name}" for name, n in counts.items()))
+    found = results.rebuild(workspace)
+    lines = [f"rebuilt from the files: {found['added']} entries", *(f"  {text}" for text in found["problems"])]
+    return say(a, found, "\n".join(lines))
 
 
 def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:

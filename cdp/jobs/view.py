@@ -287,7 +287,8 @@ def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None =
         return starting[0]
     if starting:
         raise NotFoundError("job", text, hint=f"Several begin like that: {', '.join(starting[:20])}.")
-    raise NotFoundError("job", text, known=[job.id for job in jobs], also=[job.name for job in jobs])
+    ids, names = [job.id for job in jobs], [job.name for job in jobs]
+    raise NotFoundError("job", text, known=ids, also=names, hint="" if jobs else "There is no such job yet.")
 
 
 def wait(

@@ -94,12 +94,3 @@ def tune(config: Any) -> str:
         "--documents", config.documents, "--per-doc", config.per_doc, "--generator", config.generator,
         *(("--human", config.human) if config.human else ()), *settings(config, named), "--wait",
     )  # fmt: skip
-
-
-def from_words(pairs: list[str]) -> Mapping[str, str]:
-    """``["field=value", …]`` as a mapping; a word without ``=`` is an unknown setting named as it stands."""
-    found: dict[str, str] = {}
-    for pair in pairs:
-        name, _, value = pair.partition("=")
-        found[name.strip()] = value
-    return found

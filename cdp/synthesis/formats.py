@@ -74,14 +74,11 @@ def format_mix(queries: Sequence[str]) -> dict[str, int]:
     return {name: found.count(name) for name in FORMATS if name in found}
 
 
-def word_overlap(a: str, b: str, language: str = "en") -> float:
-    """Common content words as a share of all content words of both (Jaccard), in [0, 1]; 0 where neither has any."""
-    left, right = content_words(a, language), content_words(b, language)
-    return len(left & right) / len(left | right) if left | right else 0.0
-
-
 def overlapping_pairs(queries: Sequence[str], language: str = "en") -> list[tuple[int, int, float]]:
-    """The pairs of places (i < j) that share at least ``OVERLAPPING`` of their content words, with the share."""
+    """The pairs of places (i < j) that share at least ``OVERLAPPING`` of their content words, with the share.
+
+    The share is Jaccard's: common content words over all content words of both; 0 where neither has any.
+    """
     words = [content_words(query, language) for query in queries]
     found = []
     for i, j in combinations(range(len(queries)), 2):

@@ -25,7 +25,7 @@ from tests.jobs.support import start
 
 
 def serve(workspace: Workspace, steps: str) -> None:
-    print(start(workspace, steps=int(steps), step_s=0.02), flush=True)
+    print(start(workspace, steps=int(steps), hold_at=50), flush=True)
     look_on(workspace)
 
 

@@ -34,7 +34,7 @@ def test_jobs_from_before_the_change(workspace: Workspace) -> None:
     jobs.stop(workspace, hung)
     until_state(workspace, hung, "stopped")
 
-    job_id = start(workspace, steps=150, step_s=0.02)
+    job_id = start(workspace, steps=150, hold_at=3)
     until_step(workspace, job_id, 3)
     running = until_state(workspace, job_id, "running", patience_s=TRUE_WITHIN_S)
     assert running.seconds is not None

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.slow
 def test_machine_restart(workspace: Workspace) -> None:
     done = start(workspace, steps=2)
     until_state(workspace, done, "finished")
-    running = start(workspace, steps=80, step_s=0.02)
+    running = start(workspace, steps=80, hold_at=5)
     queued = start(workspace, steps=2)
     until_step(workspace, running, 5)
     assert jobs.view(workspace, queued).position == 1

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=200, step_s=0.02)
+    job_id = start(workspace, steps=200, hold_at=3)
     until_step(workspace, job_id, 3)
     worker = worker_of(workspace, job_id)
     kill([supervisor_of(workspace, job_id)])
@@ -33,9 +33,10 @@ def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
 
 def test_a_worker_that_finishes_without_its_supervisor_has_finished(workspace: Workspace) -> None:
     """The work was done before the worker noticed: nothing finished may be called lost."""
-    job_id = start(workspace, steps=12, step_s=0.05, ignore_stop=True)
+    job_id = start(workspace, steps=12, hold_at=3, ignore_stop=True)
     until_step(workspace, job_id, 3)
     kill([supervisor_of(workspace, job_id)])
+    (workspace.job(job_id) / "go").touch()
     finished = until_state(workspace, job_id, "finished", "lost", "failed")
     assert (finished.state, finished.done) == ("finished", 12)
 

@@ -34,7 +34,7 @@ def test_torn_at_every_byte(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=40, step_s=0.02)
+    job_id = start(workspace, steps=40, hold_at=5)
     until_step(workspace, job_id, 5)
     jobs.stop(workspace, job_id)
     until_state(workspace, job_id, "stopped")

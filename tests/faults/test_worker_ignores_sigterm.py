@@ -14,14 +14,14 @@ pytestmark = pytest.mark.slow
 
 
 def test_worker_ignores_sigterm(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=1.5)
+    job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=4.0)
     until_step(workspace, job_id, 3)
     worker = worker_of(workspace, job_id)
     jobs.stop(workspace, job_id)
     until_state(workspace, job_id, "stopping", patience_s=TRUE_WITHIN_S)
     assert psutil.pid_exists(worker), "it has its grace first"
     stopped = until_state(workspace, job_id, "stopped")
-    assert "within 1.5 seconds" in stopped.message
+    assert "within 4 seconds" in stopped.message
     assert not psutil.pid_exists(worker)
     assert saved_step(workspace, job_id) >= 3
     assert jobs.resume(workspace, job_id) == 2

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_worker_killed(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=60, step_s=0.02)
+    job_id = start(workspace, steps=60, hold_at=5)
     until_step(workspace, job_id, 5)
     kill([worker_of(workspace, job_id)])
     failed = until_state(workspace, job_id, "failed", patience_s=TRUE_WITHIN_S)

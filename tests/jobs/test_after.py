@@ -19,9 +19,10 @@ def submit(
 
 def test_it_starts_after_the_other_has_finished(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDP_CPU_SLOTS", "2")
-    first = submit(workspace, "first", steps=20)
+    first = submit(workspace, "first", steps=20, hold_at=1)
     second = submit(workspace, "second", after=[first], steps=1)
     assert jobs.view(workspace, second).message == f"Starts after {first}."
+    (workspace.job(first) / "go").touch()
     ended = until_state(workspace, second, "finished", "failed")
     before = jobs.view(workspace, first)
     assert (before.state, ended.state) == ("finished", "finished")

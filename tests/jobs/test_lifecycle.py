@@ -20,7 +20,9 @@ def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
     seen: list[jobs.JobView] = []
     job = jobs.wait(workspace, job_id, seen.append, every_s=0.02)
     assert (job.state, job.fraction, job.failure, job.attempt) == ("finished", 1.0, None, 1)
-    assert seen[0].state == "queued"
+    course = [("queued", "running", "finished").index(view.state) for view in seen]
+    assert course == sorted(course)
+    assert course[-1] == 2
     assert (job.name, job.done, job.total, job.unit, job.has_model) == ("Überraschung", 5, 5, "steps", True)
     assert job.created <= job.started <= job.ended
     assert read_json(workspace.job(job_id) / "results" / "count.json") == {"id": job_id, "counted": 5}
@@ -109,7 +111,7 @@ def test_what_cannot_be_given_is_refused_at_once(workspace: Workspace, monkeypat
         start(workspace, device=jobs.DeviceRequest.gpus(2))
     with pytest.raises(ConfigError, match="GPU-x"):
         start(workspace, device=jobs.DeviceRequest.named(["GPU-x"]))
-    with pytest.raises(ConfigError, match="launcher"):
+    with pytest.raises(NotFoundError, match="launcher"):
         start(workspace, launcher="ssh")
     monkeypatch.setenv("CDP_CPU_SLOTS", "many")
     with pytest.raises(ConfigError, match="CDP_CPU_SLOTS"):

@@ -15,7 +15,7 @@ from tests.jobs.support import saved_step, start, status, until, until_state, un
 
 
 def test_stop_saves_and_resume_goes_on(workspace: Workspace) -> None:
-    job_id = start(workspace, steps=60, step_s=0.01)
+    job_id = start(workspace, steps=60, hold_at=5)
     until_step(workspace, job_id, 2)
     assert jobs.stop(workspace, job_id)
     stopped = until_state(workspace, job_id, "stopped", "finished")

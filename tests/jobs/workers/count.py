@@ -1,6 +1,8 @@
 """Counts to config["steps"], ``step_s`` apart, with a checkpoint at each step; goes on from it when resumed.
 
-``ignore_stop`` makes it deaf, ``silent_after`` makes it hang after that step, having promised a word within a second.
+``hold_at`` makes its first attempt wait after that step, for a stop or for the file ``go`` in its folder, so that a
+test can do what it will to a running job however slow the machine is. ``ignore_stop`` makes it deaf, ``silent_after``
+makes it hang after that step, having promised a word within a second.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ def main(job: Job) -> None:
         job.metric(done, loss=1.0 / done)  # before the checkpoint: what is logged twice is shown once, a gap stays
         write_json(checkpoint, {"step": done})
         job.progress("counting", done, steps, "steps")
+        if done == config.get("hold_at") and job.attempt == 1:
+            hold(job, done, steps)
         if done == config.get("silent_after"):
             job.progress("counting", done, steps, "steps", "about to hang", next_within_s=31.0)
             job.progress("hanging", done, steps, "steps", next_within_s=1.0)
@@ -40,6 +44,14 @@ def main(job: Job) -> None:
     else:
         (job.folder / "model").mkdir(exist_ok=True)
     job.result("count", {"id": job.id, "counted": done})
+
+
+def hold(job: Job, done: int, steps: int) -> None:
+    """Wait, giving signs of life."""
+    deaf = bool(job.config.get("ignore_stop"))
+    while not (job.folder / "go").exists() and (deaf or not job.stop_requested()):
+        job.progress("counting", done, steps, "steps")
+        time.sleep(0.02)
 
 
 if __name__ == "__main__":
