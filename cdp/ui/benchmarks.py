@@ -253,6 +253,7 @@ def own(workspace: Workspace) -> None:
             ],
         },
         alt="Benchmarks of this workspace that the registry does not know",
+        config={name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")},
     )
     usable = {b.name: b for b in found}
     with st.popover("Work with one of these", icon=":material/more_horiz:", type="tertiary"):

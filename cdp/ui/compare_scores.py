@@ -27,7 +27,7 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
     for row in found.rows:
         values[row.retriever][row.place] = row.ndcg
     shown = {(row.retriever, row.place): _value(row) for row in found.rows}
-    averages = means(found) if len(places) > 1 else []
+    averages = [mean for mean in means(found) if mean.values or mean.group == ALL] if len(places) > 1 else []
     st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
     columns: dict[str, list[str]] = {
         "Retriever": [f"{name} (baseline)" if name == found.baseline else name for name in names.values()]
@@ -125,7 +125,6 @@ def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, 
             "Better": [r.wins for r in shown],
             "Worse": [r.losses for r in shown],
             "Same": [r.ties for r in shown],
-            "Queries": [r.n_queries for r in shown],
         },
         alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
         key="differences_table",
@@ -141,7 +140,6 @@ def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, 
             "Better": st.column_config.NumberColumn(width=56, help="Queries on which it is better than the baseline."),
             "Worse": st.column_config.NumberColumn(width=56),
             "Same": st.column_config.NumberColumn(width=52),
-            "Queries": st.column_config.NumberColumn(width=62),
         },
     )
     if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
