@@ -97,6 +97,7 @@ def cost_efficiency(report: StudyReport) -> go.Figure:
             mode="lines+markers+text",
             text=[f"Q/Doc {row.per_doc}" if row.average == tops[row.pairs] else "" for row in rows],
             textposition="top center",
+            cliponaxis=False,
             name=_series(*key),
             line={"color": palette[_series(*key)], "dash": DASHES[i % len(DASHES)]},
             marker={"size": 8, "symbol": SYMBOLS[i % len(SYMBOLS)]},

@@ -18,6 +18,9 @@ METHOD_COLOURS = {
     "pretrained": PALETTE[7],
 }
 
+FREE = (PALETTE[5], PALETTE[6], PALETTE[4])
+"""Colours that are no method's, the ones that show best as lines first."""
+
 GAIN, LOSS = PALETTE[0], PALETTE[5]
 MUTED = "#8793a0"
 """A grey that reads on the light and on the dark background."""
@@ -46,15 +49,16 @@ def colours(names: Sequence[str]) -> dict[str, str]:
 def by_method(methods: Mapping[str, str]) -> dict[str, str]:
     """A colour for each thing by the method that made it: ``methods[name]``, or "" where none did.
 
-    The first of a method has the method's colour; every other has one that no method here has.
+    The first of a method has the method's colour; every other has one of its own, first those that no method has.
     """
-    first: dict[str, str] = {}
+    chosen: dict[str, str] = {}
     for name, method in methods.items():
-        if method in METHOD_COLOURS:
-            first.setdefault(method, name)
-    known = {name: method for method, name in first.items()}
-    chosen = colours([known.get(name, f"other {name}") for name in methods])
-    return {name: chosen[known.get(name, f"other {name}")] for name in methods}
+        if method in METHOD_COLOURS and METHOD_COLOURS[method] not in chosen.values():
+            chosen[name] = METHOD_COLOURS[method]
+    free = [colour for colour in (*FREE, *PALETTE) if colour not in chosen.values()]
+    free = list(dict.fromkeys(free)) or list(PALETTE)
+    others = [name for name in methods if name not in chosen]
+    return chosen | {name: free[i % len(free)] for i, name in enumerate(others)}
 
 
 def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figure:

@@ -78,7 +78,7 @@ def scores(report: StudyReport) -> None:
         config={
             **{f"{b.name} (CW {b.cw:.1f})": st.column_config.NumberColumn(format="%.2f") for b in report.benchmarks},
             "Mean": st.column_config.NumberColumn(format="%.2f"),
-            "Training": st.column_config.TextColumn(width="medium", pinned=True),
+            "Training": st.column_config.TextColumn(width=240, pinned=True),
         },
     )
     if any(row.pairs for row in report.rows):
@@ -163,16 +163,12 @@ def relation(report: StudyReport) -> None:
                 "Condition": [cut(c.retriever, 60) for c in found],
                 "Comparison": [studies.TITLES.get(c.comparison, c.comparison) for c in found],
                 "Q/Doc": [c.per_doc for c in found],
-                "r": [c.r for c in found],
+                "r": [points(c.r) for c in found],
                 "p": [p_value(c.p) for c in found],
-                "Spearman": [c.rho for c in found],
+                "Spearman's ρ": [points(c.rho) for c in found],
                 "Benchmarks": [c.n_datasets for c in found],
             },
             alt="Correlation between content words and the difference, per condition of this study",
-            config={
-                "r": st.column_config.NumberColumn(format="%+.2f"),
-                "Spearman": st.column_config.NumberColumn(format="%+.2f"),
-            },
         )
 
 
