@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import bisect
 import hashlib
+import io
 import itertools
 import json
 import math
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -60,9 +62,14 @@ def digest_of(path: Path) -> str:
     return digest.hexdigest()
 
 
+def text_of_file(path: Path) -> AbstractContextManager[io.TextIOWrapper]:
+    """A file's text as a stream, compressed or not. InputError for bytes that are not UTF-8."""
+    return open_text(Source.of_file(path, path.name, Budget(UNPACKED_LIMIT)), "utf-8")
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
     """(number, line) of every line that is not blank; None for one that is too long to be held."""
-    with open_text(Source.of_file(path, path.name, Budget(UNPACKED_LIMIT)), "utf-8") as text:
+    with text_of_file(path) as text:
         for number, line in numbered_lines(text):
             if line is None or line.strip():
                 yield number, line

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cdp.corpus.options import MAX_LINE_CHARACTERS
 from cdp.errors import ConfigError, InputError
 from cdp.evaluation import load_benchmark, manifests
 from cdp.evaluation.download import bring
 from cdp.evaluation.registry import find
+from cdp.evaluation.schemas.records import rows
 from cdp.workspace import Workspace
 from tests.evaluation import published
 from tests.evaluation.folders import write_benchmark
@@ -148,6 +150,18 @@ def test_novelhopqa_passages_are_told_apart_by_book(workspace: Workspace, tmp_pa
     assert found.document_ids == ["the-sea#1", "the-sea#2", "the-hill#1"]
     assert found.query_ids == ["hop_1-1", "hop_1-2", "hop_1-3", "hop_2-1", "hop_3-1", "hop_4-1"]
     assert found.qrels["hop_4-1"] == {"the-sea#1": 1}
+
+
+def test_a_json_file_may_be_one_long_line(tmp_path: Path) -> None:
+    path = tmp_path / "dev.json"
+    path.write_text(json.dumps([{"question": "x" * MAX_LINE_CHARACTERS}, {"question": "y"}]))
+    assert [len(row["question"]) for row in rows(path)] == [MAX_LINE_CHARACTERS, 1]
+
+
+def test_a_quoted_passage_keeps_its_blank_lines(tmp_path: Path) -> None:
+    path = tmp_path / "hop_1.csv"
+    path.write_text('book,context,question\nThe Sea,"They sailed.\n\nAt dawn.",When?\n\nThe Hill,He climbed.,Who?\n')
+    assert [row["context"] for row in rows(path)] == ["They sailed.\n\nAt dawn.", "He climbed."]
 
 
 def test_any_family_is_taken_from_a_beir_folder(workspace: Workspace, tmp_path: Path) -> None:

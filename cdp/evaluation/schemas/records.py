@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import InputError
-from cdp.evaluation.beir_files import Problems, lines_of
+from cdp.evaluation.beir_files import Problems, lines_of, text_of_file
 
 Row = dict[str, Any]
 
@@ -70,9 +70,10 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    text = "".join(line or "" for _, line in lines_of(path))
+    with text_of_file(path) as text:
+        whole = text.read()
     try:
-        value = json.loads(text)
+        value = json.loads(whole)
     except (ValueError, RecursionError) as error:
         raise InputError(f"This is not JSON: {error}.", hint=HINT, file=path) from error
     if isinstance(value, dict):
@@ -84,12 +85,13 @@ def _json(path: Path) -> Iterator[Row]:
 
 def _separated(path: Path, delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(1 << 28)
-    reader = csv.DictReader((line or "" for _, line in lines_of(path)), delimiter=delimiter)
-    try:
-        for row in reader:
-            yield {name: value for name, value in row.items() if isinstance(name, str)}
-    except csv.Error as error:
-        raise InputError(f"It cannot be read: {error}.", hint=HINT, file=path, line=reader.line_num) from error
+    with text_of_file(path) as text:
+        reader = csv.DictReader(text, delimiter=delimiter)
+        try:
+            for row in reader:
+                yield {name: value for name, value in row.items() if isinstance(name, str)}
+        except csv.Error as error:
+            raise InputError(f"It cannot be read: {error}.", hint=HINT, file=path, line=reader.line_num) from error
 
 
 def columns(path: Path, n: int) -> Iterator[list[str]]:
