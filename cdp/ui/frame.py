@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -10,6 +11,8 @@ import streamlit as st
 from cdp.errors import CdpError
 from cdp.ui import navigation
 from cdp.ui.text import md
+
+log = logging.getLogger(__name__)
 
 
 def head(name: str) -> None:
@@ -31,6 +34,24 @@ def guarded() -> Iterator[None]:
         yield
     except CdpError as error:
         show_error(error)
+
+
+@contextmanager
+def unexpected() -> Iterator[None]:
+    """An error that nobody raised on purpose: one calm box, and the traceback on the console and under a fold."""
+    try:
+        yield
+    except CdpError:
+        raise
+    except Exception as error:
+        log.exception("A page failed")
+        st.error(
+            "Nothing was changed by showing it. Reload it; if this comes again, report it with the details below.",
+            title="This page has a fault",
+            icon=":material/error:",
+        )
+        with st.expander("Details for a report", icon=":material/bug_report:"):
+            st.exception(error)
 
 
 def empty(title: str, text: str, *, icon: str = "inbox") -> None:

@@ -45,7 +45,7 @@ def main() -> None:
         access.who()
         jobs.strip(Workspace.default())
     state.begin()
-    with frame.guarded():
+    with frame.guarded(), frame.unexpected():
         current.run()
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.services import studies
 from cdp.ui import clone, frame, study, study_plan
 from cdp.workspace import Workspace
 
@@ -13,11 +14,12 @@ workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    found, planned = st.tabs(["Found", PLAN], default=PLAN if study_plan.asked() or clone.asked() else None)
+    first = PLAN if study_plan.asked() or clone.asked() or not studies.every(workspace) else None
+    found, planned = st.tabs(["Found", PLAN], default=first)
     with found, frame.guarded():
         chosen = study.choose_study(workspace)
         if chosen is None:
-            frame.empty("No study yet", "Plan one in the second tab: the paper's experiment on your own data.")
+            frame.empty("No study yet", "Plan one: the paper's experiment on your own data.")
         else:
             study.shown(workspace, chosen)
     with planned, frame.guarded():

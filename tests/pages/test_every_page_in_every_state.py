@@ -106,3 +106,16 @@ def test_a_link_to_something_that_is_not_here_says_so(open_page: Open, filled: W
     at = open_page("corpus", corpus="gone-12345678")
     assert "not in this workspace" in at.warning[0].value
     assert at.selectbox(key="choose_corpus").value == queries.every(filled)[0].corpus_id
+
+
+def test_a_fault_is_one_calm_box_with_its_traceback_folded_away(caplog: pytest.LogCaptureFixture) -> None:
+    def page() -> None:
+        from cdp.ui import frame
+
+        with frame.unexpected():
+            raise ZeroDivisionError("division by zero")
+
+    at = AppTest.from_function(page).run()
+    assert at.error[0].proto.title == "This page has a fault"
+    assert at.expander[0].exception[0].message == "division by zero"
+    assert "ZeroDivisionError" in caplog.text
