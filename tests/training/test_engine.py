@@ -17,7 +17,14 @@ from cdp.training.tokens import TokenStore, groups, tokenise
 from tests.support_models import tiny_retriever, tiny_static
 
 QUERIES = ["what is tea", "why do ships float at all", "snow", "railways of the north", "who made this ink", "tea?"]
-DOCUMENTS = ["tea leaves and water", "ships " * 12, "snow falls", "a railway line", "ink", "never used"]
+DOCUMENTS = [
+    "tea leaves and water",
+    "ships " * 12,
+    "a zebra quiz, jukebox",
+    "a railway line",
+    "ink",
+    "never used",
+]
 DOCUMENT_OF = np.array([0, 1, 2, 3, 4, 0])
 WEIGHTS = np.array([1.0, 6.0, 2.0, 0.5, 3.0, 4.0])
 ROWS = np.array([5, 3, 0, 1, 4])
@@ -63,6 +70,7 @@ def test_static_engine_gives_the_gradients_of_autograd_step_after_step(tmp_path:
     expected, gradients = reference(model, factor=2.5)
     engine = StaticEngine(model, batches(model), WeightedInfoNCELoss(None))
     engine.backward(np.array([1, 2]))  # another batch before: nothing of it may remain
+    assert bool((engine.table.grad[gradients["0.embedding.weight"].abs().sum(1) == 0] != 0).any())
     assert engine.backward(ROWS, 2.5).item() == pytest.approx(expected, rel=1e-5)
     torch.testing.assert_close(engine.table.grad, gradients["0.embedding.weight"], rtol=1e-5, atol=1e-7)
 

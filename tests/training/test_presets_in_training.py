@@ -36,6 +36,10 @@ def test_a_training_step_embeds_and_scores_as_a_reference_by_hand(
         model, Batches(*stores, np.arange(3), np.ones(3)), WeightedInfoNCELoss(None), mini_batch=mini_batch
     )
     rows = np.array([2, 0, 1])
+    mask = stores[1].features(rows)["attention_mask"]
+    assert len(set(mask.sum(dim=1).tolist())) > 1  # texts of different length, so that there is padding
+    assert mask[:, -1 if decoder else 0].tolist() == [1, 1, 1]
+    assert 0 in mask[:, 0 if decoder else -1]
     prompt = QWEN_PROMPT if decoder else ""
     expected = [
         torch.stack([by_hand(folder, before + texts[row], pooling, normalise) for row in rows])
