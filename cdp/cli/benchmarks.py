@@ -30,10 +30,11 @@ def known(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def add(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks add PATH``."""
-    from cdp.services import evaluation
+    from cdp.services import benchmarks, evaluation
 
     info = evaluation.add_benchmark(workspace, a.path, name=a.name)
-    return say(a, {**show_text.plain(info), "id": info.name}, show_text.facts(info))
+    lines = _stored_lines(benchmarks.show(workspace, info.name))
+    return say(a, {**show_text.plain(info), "id": info.name}, "\n".join(lines))
 
 
 def _subset(of: str) -> str:

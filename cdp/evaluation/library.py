@@ -199,7 +199,7 @@ def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     raise NotFoundError("benchmark", name_or_folder, known=known, hint=hint)
 
 
-def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, allow_unknown: bool = False) -> str:
+def add_benchmark(path: Path | str, workspace: Workspace, name: str = "") -> str:
     """Copy a benchmark, a folder or a zip in BEIR layout, into the workspace and return its name there.
 
     Every split is read and checked first, so what is added can be evaluated on. Adding the same files under the same
@@ -213,7 +213,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, all
     incoming = workspace.benchmarks / f".incoming-{new_id('benchmark')}"
     try:
         with _folder_of(source, incoming) as folder:
-            checked = _checked(folder, source, allow_unknown)
+            checked = _checked(folder, source)
             target = workspace.benchmarks / name
             if target.exists():
                 if describe(target, workspace).content_hash == checked.content_hash:
@@ -232,10 +232,10 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", *, all
     return name
 
 
-def _checked(folder: Path, source: Path, allow_unknown: bool) -> BenchmarkInfo:
+def _checked(folder: Path, source: Path) -> BenchmarkInfo:
     """Read and check every split; what is wrong is told of the ``source`` that was given, not of where it lies now."""
     try:
-        return survey(folder, allow_unknown=allow_unknown)
+        return survey(folder, allow_unknown=False)
     except InputError as error:
         if folder == source:
             raise

@@ -115,3 +115,19 @@ def test_an_own_benchmark_that_is_only_called_the_same_stands_for_nothing(worksp
     assert [info["name"] for info in listed["own"]] == ["scifact"]
     (row,) = [row for row in listed["registry"] if row["name"] == "scifact"]
     assert row["here"] == "no"
+
+
+def test_what_has_to_be_said_beside_a_score_is_said(workspace: Workspace, tmp_path: Path) -> None:
+    queries = [{"_id": "q1", "text": "moon and sea"}, {"_id": "q2", "text": "zebra"}]
+    qrels = {"test": "q1\td1\t1\nq2\td2\t1\n"}
+    added = run("benchmarks", "add", str(write_benchmark(tmp_path / "small", queries=queries, qrels=qrels))).stdout
+    assert added.startswith("In the workspace as small: 4 documents, judged queries: test 2, ")
+    said = "Nothing was retrieved for 1 of 2 judged queries; they count 0."
+    assert answer("evaluate", "bm25", "--benchmark", "small", "--wait")["notes"] == [said]
+    assert f"small: {said}" in run("results", "compare", "--baseline", "bm25").stdout
+    compared = answer("results", "compare", "--baseline", "bm25")
+    assert compared["remarks"] == [f"small: {said}"]
+    assert compared["table"][0]["cells"]["small"]["value"] == pytest.approx(50.0)
+    table = run("results", "compare", "--baseline", "bm25", "--format", "table-csv").stdout
+    assert table.splitlines() == ["retriever,small", "BM25,50.0"]
+    assert "no stopword list for the language 'klingon'" in refusal("evaluate", "bm25:klingon", "--benchmark", "small")
