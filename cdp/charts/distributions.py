@@ -21,6 +21,8 @@ def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str
     whole = all(float(edge).is_integer() for edge in edges)
     middles = np.asarray(edges[:-1], dtype=float) + (widths - whole) / 2  # of 3 to 5 words the middle is 4
     spans = [_span(low, high - whole, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+    if edges[-1] - edges[0] <= 10:
+        chart.update_xaxes(dtick=1)
     chart.add_bar(
         x=middles,
         y=list(counts),

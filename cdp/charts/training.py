@@ -41,6 +41,8 @@ def curve(
             marker={"size": 5},
             hovertemplate=f"{plain(name)}<br>step %{{x}}: %{{y:.4g}}<extra></extra>",
         )
+    if max((step for trace in chart.data for step in trace.x), default=0) <= 10:
+        chart.update_xaxes(dtick=1)
     if not any(trace.x for trace in chart.data):
         chart.add_annotation(
             text="no values yet", showarrow=False, x=0.5, y=0.5, xref="paper", yref="paper", font={"color": MUTED}

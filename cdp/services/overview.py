@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import corpus as corpus_room
@@ -15,12 +16,16 @@ from cdp.workspace import Workspace
 
 @dataclass(frozen=True)
 class NextStep:
-    """A step: its title, why, the page that does it (``data/queries``) and the command that does it."""
+    """A step: its title, why, the page that does it (``data/queries``) and the command that does it.
+
+    ``choices`` are what the page is opened with: selections by the names of their parameters.
+    """
 
     title: str
     text: str
     page: str
     command: str
+    choices: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,11 +62,18 @@ def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
         n_results=len(rows),
         running=[job for job in all_jobs if job.active],
         latest=rows[:latest],
-        next_step=_next(corpora, sets, trained, rows, [job for job in all_jobs if job.active]),
+        next_step=_next(corpora, sets, trained, benchmarks, rows, [job for job in all_jobs if job.active]),
     )
 
 
-def _next(corpora: list[Any], sets: list[Any], trained: list[JobView], rows: list[Any], active: list[Any]) -> NextStep:
+def _next(
+    corpora: list[Any],
+    sets: list[Any],
+    trained: list[JobView],
+    benchmarks: list[Any],
+    rows: list[Any],
+    active: list[Any],
+) -> NextStep:
     if not corpora:
         return NextStep(
             "Add your documents",
@@ -90,12 +102,20 @@ def _next(corpora: list[Any], sets: list[Any], trained: list[JobView], rows: lis
             "train/launch",
             commands.line("train", sets[0].id, "--retriever", "static-minilm", "--wait"),
         )
+    if not rows and not benchmarks:
+        return NextStep(
+            "Bring a benchmark",
+            "a retriever is judged on queries whose answers are known.",
+            "data/benchmarks",
+            commands.line("benchmarks", "list"),
+        )
     if not rows:
         return NextStep(
             "Evaluate your retriever",
             "evaluate it and the untrained one on a benchmark.",
             "train/launch",
-            commands.line("evaluate", trained[0].id, "--benchmark", "demo", "--wait"),
+            commands.line("evaluate", trained[0].id, "--benchmark", benchmarks[0].name, "--wait"),
+            {"start": "evaluation", "judged": trained[0].id},
         )
     return NextStep(
         "Compare the results",

@@ -207,13 +207,13 @@ def answer(found: Recommendation, asked: Asked) -> None:
 
 def _why(found: Recommendation) -> str:
     place = {
-        "avoid": "lies below 7",
-        "test": "lies between 7 and 10",
-        "recommend": "lies above 10",
+        "avoid": "lies below 7, the lower of the two published lines",
+        "test": "lies between 7 and 10, the published lines",
+        "recommend": "lies above 10, the upper of the two published lines",
     }[found.level]
     shares = found.shares
     return (
-        f"**Why:** the mean {place}, the published lines. {shares['avoid']:.0%} of the queries are below 7, "
+        f"**Why:** the mean {place}. {shares['avoid']:.0%} of the queries are below 7, "
         f"{shares['test']:.0%} between, {shares['recommend']:.0%} above 10."
     )
 

@@ -58,7 +58,7 @@ ON_DEMO = {
 
 def next_step(step: NextStep) -> None:
     """The one thing to do now, as at the foot of every page."""
-    frame.next_step(page_name(step.page), step.title, md(step.text), "next_step")
+    frame.next_step(page_name(step.page), step.title, md(step.text), "next_step", **step.choices)
 
 
 def page_name(place: str) -> str:

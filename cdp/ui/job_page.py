@@ -115,6 +115,7 @@ def _where_next(view: JobView) -> None:
         return
     if view.kind == "training":
         frame.navigation.link("compare", "Compare the results", icon=":material/leaderboard:")
+        frame.navigation.link("launch", "Evaluate it", icon=":material/speed:", start="evaluation", judged=view.id)
     elif view.kind == "evaluation":
         frame.navigation.link("compare", "See the result", icon=":material/leaderboard:")
     elif view.kind == "synthesis":

@@ -79,7 +79,13 @@ WRITTEN = {"gpu": "GPU", "gpus": "GPUs", "lora": "LoRA", "ri": "RI", "kappa": "�
 """Words of settings that are written otherwise than they are spelt."""
 
 
+LABELS = {"per_doc": "Queries per document"}
+"""Settings whose name says too little."""
+
+
 def label_of(field: str) -> str:
     """A setting's name as a label: ``learning_rate`` → ``Learning rate``, ``lora_rank`` → ``LoRA rank``."""
+    if field in LABELS:
+        return LABELS[field]
     words = " ".join(WRITTEN.get(word, word) for word in field.split("_"))
     return words if words.startswith("κ") else words[:1].upper() + words[1:]

@@ -19,6 +19,7 @@ with frame.guarded():
             "Train a retriever with an evaluation before and after, and both stand here side by side.",
         )
         frame.navigation.button("launch", "Set up a training", "to_launch")
+        frame.navigation.link("launch", "Or evaluate a retriever as it is", start="evaluation")
     else:
         baseline, others = compare.choose(rows)
         if baseline and others:

@@ -39,6 +39,12 @@ def test_length_histogram_keeps_every_document() -> None:
     assert list(bars.customdata) == ["0 to 9 words: 3 documents", "10 to 49 words: 2 documents", "50 words: 1 document"]
 
 
+def test_few_lengths_and_few_steps_stand_at_whole_numbers() -> None:
+    assert distributions.length_histogram([31, 32], [30]).layout.xaxis.dtick == 1
+    assert distributions.length_histogram([0, 100], [30]).layout.xaxis.dtick is None
+    assert training.curve({"run": [{"step": 1, "loss": 2.0}, {"step": 3, "loss": 1.0}]}, "loss").layout.xaxis.dtick == 1
+
+
 def test_training_curve_skips_lines_without_the_measure() -> None:
     lines = [{"step": 1, "loss": 2.0}, {"step": 2}, {"step": 3, "loss": 1.0, "ndcg_at_10": 50.0}]
     assert training.curve({"run": lines}, "loss").data[0].x == (1, 3)

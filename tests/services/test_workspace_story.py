@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 
 import pytest
 
@@ -11,6 +12,7 @@ from cdp.config import SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.services import commands, complexity, corpora, demo, doctor, metrics, overview, queries, training
 from cdp.workspace import Workspace
+from tests.pages.support import trained
 from tests.services.support import evaluation
 
 
@@ -113,6 +115,16 @@ def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
     assert overview.summary(workspace).next_step.page == "data/queries"
     evaluation(workspace, "static-minilm", "demo", {"q": 0.5})
     assert overview.summary(workspace).n_results == 1
+
+
+def test_a_retriever_without_results_is_evaluated_next(workspace: Workspace) -> None:
+    demo.load(workspace)
+    trained(workspace, "training-1", queries.every(workspace)[0].id, name="mine")
+    step = overview.summary(workspace).next_step
+    assert step.page == "train/launch"
+    assert step.choices == {"start": "evaluation", "judged": "training-1"}
+    shutil.rmtree(workspace.benchmarks)
+    assert overview.summary(workspace).next_step.page == "data/benchmarks"
 
 
 def test_commands_are_what_a_shell_takes() -> None:
