@@ -243,15 +243,15 @@ def _read_labels(
 ) -> tuple[Tensor, Tensor | None, list[Tensor | None]]:
     """(weights (B,), own document indices (B,) or None, document indices of each column or None).
 
-    Weights stay as precise as the labels are until they are normalised: float64 ones may be as large as 1e100. Indices
-    stay exact up to 2^24 in float32 labels.
+    Weights stay as precise as labels and embeddings are until they are normalised: float64 ones may be as large as
+    1e100. Indices stay exact up to 2^24 in float32 labels.
     """
     if labels is None:
         return torch.ones(rows, dtype=like.dtype, device=like.device), None, [None] * columns
     labels = labels.to(like.device)
     if labels.shape[0] != rows:
         raise ValueError(f"There are {labels.shape[0]} labels for {rows} queries.")
-    exact = torch.promote_types(labels.dtype, torch.float32)
+    exact = torch.promote_types(labels.dtype, like.dtype)
     if labels.ndim == 1:
         return labels.to(exact), None, [None] * columns
     indices = [labels[:, c].round().long().contiguous() if c < labels.shape[1] else None for c in range(1, columns + 1)]

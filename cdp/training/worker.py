@@ -116,9 +116,9 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         merge_lora(model)
 
     job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
-    limit = model.max_seq_length or config.max_length  # a static model keeps its limit in its tokenizer
+    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
     filled = 0
-    if isinstance(limit, int) and isinstance(documents, TokenStore):  # another store counts characters
+    if limit is not None and isinstance(documents, TokenStore):  # another store counts characters
         filled = int((documents.lengths >= limit).sum())
     result: dict[str, Any] = {
         "id": job.id,

@@ -147,6 +147,8 @@ def test_the_card_of_a_model_states_its_evaluations(ask: Ask, tmp_path: Path, wo
     model = str(tiny_static(tmp_path / "tiny"))
     result = train(ask(12), "--retriever", model, "--set", "learning_rate=1e-3", "--evaluate", "judged")
     card = (workspace.job(result["id"]) / "model" / "README.md").read_text(encoding="utf-8")
+    assert result.get("max_length") is None
+    assert "| longest text | nothing is cut |" in card
     rows = [line.split("|")[3:5] for line in card.splitlines() if line.startswith("| judged/test | published |")]
     assert len(rows) == 1
     scores = sorted(workspace.jobs.glob("evaluation-*/results/evaluation.json"))
