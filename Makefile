@@ -46,7 +46,7 @@ check: install-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -m "not slow and not browser" -n 2
+	$(BIN)/python -m pytest -q -m "not slow and not browser" -n 2 --dist worksteal
 
 bench: install-dev
 	$(BIN)/python -m benchmarks

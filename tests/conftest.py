@@ -8,6 +8,16 @@ import pytest
 
 from cdp.workspace import Workspace
 
+DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """To draw pages takes as long as all else: the quick checks draw each page once, the rest is slow."""
+    for item in items:
+        if item.path.parent.name == "pages" and not item.name.startswith(DRAWN_IN_QUICK_CHECKS):
+            item.add_marker(pytest.mark.slow)
+
 
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:

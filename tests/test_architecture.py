@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,7 @@ def room_of(path: Path) -> str:
     return parts[1] if parts[0] == "cdp" else parts[0]
 
 
+@functools.cache
 def imports_of(path: Path) -> list[tuple[str, int]]:
     """Every module imported anywhere in a file, with its line."""
     found: list[tuple[str, int]] = []

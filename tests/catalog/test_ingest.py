@@ -52,6 +52,7 @@ def test_every_kind_of_file_becomes_rows(workspace: Workspace) -> None:
     assert catalog.query_set_metrics(workspace, "other") == []
 
 
+@pytest.mark.slow
 def test_again_changes_nothing_and_a_rebuild_gives_the_same(workspace: Workspace) -> None:
     filled(workspace)
     catalog.ingest(workspace)

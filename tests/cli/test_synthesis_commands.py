@@ -158,6 +158,7 @@ def test_rows_of_the_papers_tables_are_all_there() -> None:
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_query_set_is_shown_with_what_it_lacks(workspace: Workspace, tmp_path: Path) -> None:
     rows = [{"_id": f"d{i}", "text": "🚀" if i % 2 else f"Lock {i} lifts boats in a canal."} for i in range(50)]
     file = tmp_path / "half.jsonl"

@@ -151,6 +151,7 @@ def test_the_table_says_how_each_language_is_counted() -> None:
     assert content_words("இது ஒரு சொல்", "ta") == {"இது", "ஒரு", "சொல்"}
 
 
+@pytest.mark.slow
 def test_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
     code = "from cdp.complexity import content_words; assert content_words('复旦大学', 'zh') == {'复旦大学'}"
     done = subprocess.run(

@@ -39,6 +39,7 @@ def test_the_encoding_offered_reads_the_file(tmp_path: Path, encoding: str) -> N
     assert read(path, encoding=encoding) == [("x", "", TEXTS[encoding])]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("before", [0, 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 17])
 @pytest.mark.parametrize("mark", [b"", codecs.BOM_UTF8])
 def test_the_offending_byte_and_its_offset_are_named(tmp_path: Path, before: int, mark: bytes) -> None:

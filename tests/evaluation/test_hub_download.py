@@ -60,6 +60,7 @@ def test_main_is_resolved_once_and_its_commits_are_recorded(the_hub: Hub, fetch:
     assert not (workspace.benchmarks / ".downloads" / "scifact").exists()
 
 
+@pytest.mark.slow
 def test_a_later_commit_is_not_taken_unless_it_is_asked_for(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
     old, _ = scifact(the_hub)
     fetch("scifact")
@@ -95,6 +96,7 @@ def test_a_repository_whose_layout_has_changed_is_told(the_hub: Hub, fetch: Brin
         fetch("scifact")
 
 
+@pytest.mark.slow
 def test_a_broken_connection_is_gone_on_from(the_hub: Hub, fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 512)  # so that a small file has many
     collection, qrels = published.beir_jsonl()

@@ -171,6 +171,7 @@ def test_memory_maps_in_shards(tmp_path: Path) -> None:
     check(search(queries, shards, 10, chunk_rows=128), brute_force(queries, documents, 10))
 
 
+@pytest.mark.slow
 def test_mapped_files_do_not_stay_in_memory(tmp_path: Path) -> None:
     """A row read here and there maps its neighbours too: scoring again must not bring in the whole file."""
     rows, dim = 200_000, 256  # 98 MB each

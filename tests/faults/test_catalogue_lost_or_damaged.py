@@ -15,6 +15,8 @@ from cdp.errors import WorkspaceError
 from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 
+pytestmark = pytest.mark.slow
+
 IDS = [f"evaluate-{n}" for n in range(40)]
 
 

@@ -62,6 +62,7 @@ def test_the_order_of_submission_stays(workspace: Workspace, monkeypatch: pytest
     assert jobs.view(workspace, first).state == "finished"
 
 
+@pytest.mark.slow
 def test_results_written_by_an_earlier_clock_are_taken_in(workspace: Workspace) -> None:
     add_evaluation(workspace, "evaluate-1", "a", values={"q1": 0.25})
     assert catalog.evaluations(workspace)[0]["ndcg@10"] == 0.25

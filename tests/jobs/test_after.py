@@ -29,6 +29,7 @@ def test_it_starts_after_the_other_has_finished(workspace: Workspace, monkeypatc
     assert before.ended <= ended.started
 
 
+@pytest.mark.slow
 def test_it_fails_if_the_other_fails(workspace: Workspace) -> None:
     first = submit(workspace, "first", worker="fail", how="bug")
     second = submit(workspace, "second", after=[first])
@@ -37,6 +38,7 @@ def test_it_fails_if_the_other_fails(workspace: Workspace) -> None:
     assert first in ended.failure["message"]
 
 
+@pytest.mark.slow
 def test_it_can_be_stopped_while_it_waits(workspace: Workspace) -> None:
     first = submit(workspace, "first", steps=100_000)
     second = submit(workspace, "second", after=[first])

@@ -65,6 +65,7 @@ def test_numbers_only_rise(workspace: Workspace) -> None:
     assert queue.next_sequence() == 100000000000000000, "the clock lies far behind: counting goes on"
 
 
+@pytest.mark.slow
 def test_jobs_run_in_the_order_of_submission(workspace: Workspace) -> None:
     ids = [start(workspace, steps=2, name=f"n{i}") for i in range(4)]
     views = [until_state(workspace, job_id, "finished") for job_id in ids]

@@ -64,6 +64,7 @@ def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -
     assert shown == [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2)]
 
 
+@pytest.mark.slow
 def test_a_stop_at_once_does_not_wait(workspace: Workspace) -> None:
     job_id = start(workspace, steps=100_000, ignore_stop=True, grace_s=3600)
     until_step(workspace, job_id, 1)

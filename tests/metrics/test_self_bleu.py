@@ -30,6 +30,7 @@ def nltk_self_bleu(queries: list[list[str]]) -> float:
 WORDS = st.sampled_from(["a", "b", "c", "столица", "عاصمة", "東", "京", "🙂", "word", "?"])
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(WORDS, max_size=14), min_size=2, max_size=20))
 def test_equals_nltk_for_any_lengths_and_scripts(queries: list[list[str]]) -> None:

@@ -24,6 +24,7 @@ def run(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     return capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_every_table_is_listed_and_can_be_shown_by_the_name_in_the_list(capsys: pytest.CaptureFixture[str]) -> None:
     listed = json.loads(run(capsys, "published", "list", "--json"))
     assert len(listed) == len(TABLES)

@@ -14,6 +14,8 @@ from cdp.errors import ConfigError
 from cdp.services import demo, devices, evaluation, queries, training
 from cdp.workspace import Workspace
 
+pytestmark = pytest.mark.slow
+
 SMI = """#!/bin/sh
 echo "GPU-aaaa, Fast One, 81920, 0"
 echo "GPU-bbbb, Fast Two, 81920, 1"

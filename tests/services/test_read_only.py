@@ -73,6 +73,7 @@ def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) 
     assert jobs.every(workspace) == []
 
 
+@pytest.mark.slow
 def test_other_processes_do_not_obey_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv(access.VARIABLE, "1")
     monkeypatch.setenv("CDP_WORKSPACE", str(tmp_path / "workspace"))

@@ -76,6 +76,7 @@ def test_a_passing_fault_is_retried(server: ChatServer, fault: str) -> None:
     assert len(server.bodies) == 3
 
 
+@pytest.mark.slow
 def test_a_timeout_is_retried(server: ChatServer) -> None:
     server.script = ["timeout"]
     made = generator(server, timeout=1.0)

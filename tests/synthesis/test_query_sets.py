@@ -231,6 +231,7 @@ def test_files_that_cannot_be_used(
     assert not workspace.queries.exists() or list(workspace.queries.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_queries_that_came_with_the_documents(workspace: Workspace, make_corpus: CorpusMaker) -> None:
     from cdp.corpus import read_documents, store
 

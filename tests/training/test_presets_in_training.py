@@ -20,6 +20,7 @@ POOLING = {"contriever": ("mean", False), "retromae": ("cls", False), "minilm": 
 SHAPES = {**POOLING, "qwen3-embedding-0.6b": ("lasttoken", True)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mini_batch", [None, 1])
 @pytest.mark.parametrize("name", SHAPES)
 def test_a_training_step_embeds_and_scores_as_a_reference_by_hand(

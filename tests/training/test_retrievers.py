@@ -44,6 +44,7 @@ def by_hand(folder: Path, text: str, pooling: str, normalise: bool) -> torch.Ten
     return vector / vector.norm() if normalise else vector
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "pooling", "normalise"),
     [("contriever", "mean", False), ("retromae", "cls", False), ("minilm", "mean", True)],
