@@ -14,7 +14,7 @@ from tests.support import REPOSITORY
 
 CDP = REPOSITORY / "cdp"
 
-BASE = {"errors", "records", "config", "workspace", "worker", "locks", "names", "embedded", "__init__"}
+BASE = {"errors", "records", "settings", "config", "workspace", "worker", "locks", "names", "embedded", "__init__"}
 LAYERS: dict[str, set[str]] = {
     "corpus": BASE,
     "complexity": BASE,

@@ -9,7 +9,6 @@ from __future__ import annotations
 from cdp.catalog.ingest import IngestReport, ingest, rebuild
 from cdp.catalog.read import (
     QueryResult,
-    compare,
     evaluations,
     notes,
     per_query,
@@ -22,7 +21,6 @@ from cdp.catalog.read import (
 __all__ = [
     "IngestReport",
     "QueryResult",
-    "compare",
     "evaluations",
     "ingest",
     "notes",

@@ -93,60 +93,6 @@ def per_query(
     return scores
 
 
-def compare(
-    workspace: Workspace, baseline_id: str, ids: Sequence[str] | None = None, *, measure: str = "ndcg@10"
-) -> list[dict[str, Any]]:
-    """Evaluations beside a baseline's on the same benchmark, split, protocol and judgments.
-
-    ``baseline_id`` is an evaluation or a retriever (its id or name; of several evaluations on one benchmark the newest
-    counts). One row per evaluation, or per one of ``ids``: id, retriever_id, retriever_name, benchmark, split,
-    protocol, value, baseline_id, baseline_value, difference (means over their common queries), n_common, wins,
-    losses, ties. Where the baseline has no such evaluation, its fields and the differences are None. Values in [0, 1].
-    """
-
-    def task(connection: Any) -> list[dict[str, Any]]:
-        (chosen,) = connection.execute(
-            "SELECT coalesce((SELECT any_value(retriever_id) FROM evaluations WHERE id = $b),"
-            " (SELECT any_value(retriever_id) FROM evaluations WHERE retriever_id = $b),"
-            " (SELECT arg_max(retriever_id, created) FROM evaluations WHERE retriever_name = $b))",
-            {"b": baseline_id},
-        ).fetchone()
-        if chosen is None:
-            known = connection.execute("SELECT DISTINCT retriever_id FROM evaluations ORDER BY ALL").fetchall()
-            raise NotFoundError("evaluated retriever", baseline_id, known=[row[0] for row in known])
-        parameters = {"b": baseline_id, "retriever": chosen, "measure": measure, "ids": list(ids or [])}
-        return db.rows(connection, _COMPARE, parameters)
-
-    return with_catalog(workspace, task)
-
-
-_COMPARE = """
-WITH baseline AS (
-    SELECT *, row_number() OVER (PARTITION BY benchmark, split, protocol, benchmark_hash
-                                 ORDER BY id = $b DESC, created DESC, id DESC) AS place
-    FROM evaluations WHERE retriever_id = $retriever),
-pairs AS (
-    SELECT e.*, b.id AS baseline_id, b.measures[$measure] AS baseline_value
-    FROM evaluations e LEFT JOIN baseline b
-      ON b.place = 1 AND b.benchmark = e.benchmark AND b.split = e.split AND b.protocol = e.protocol
-     AND b.benchmark_hash = e.benchmark_hash
-    WHERE len($ids) = 0 OR list_contains($ids, e.id)),
-differences AS (
-    SELECT p.id, count(*) AS n_common, avg(s.value - t.value) AS difference,
-           count(*) FILTER (s.value > t.value) AS wins, count(*) FILTER (s.value < t.value) AS losses,
-           count(*) FILTER (s.value = t.value) AS ties
-    FROM pairs p
-    JOIN scores s ON s.evaluation_id = p.id AND s.measure = $measure
-    JOIN scores t ON t.evaluation_id = p.baseline_id AND t.measure = $measure AND t.query_id = s.query_id
-    GROUP BY p.id)
-SELECT p.id, p.job_id, p.retriever_id, p.retriever_name, p.benchmark, p.split, p.protocol,
-       p.measures[$measure] AS value, p.baseline_id, p.baseline_value, d.difference, d.n_common, d.wins, d.losses,
-       d.ties, p.created
-FROM pairs p LEFT JOIN differences d ON d.id = p.id
-ORDER BY p.benchmark, p.split, p.protocol, value DESC NULLS LAST, p.id
-"""
-
-
 def notes(workspace: Workspace) -> list[tuple[str, str]]:
     """What happened to the catalogue itself, such as a rebuild: (time, note), the newest first."""
     return with_catalog(workspace, lambda c: c.execute("SELECT * FROM notes ORDER BY time DESC").fetchall())

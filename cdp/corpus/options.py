@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdp.config import Config, option
 from cdp.errors import ConfigError
+from cdp.settings import Config, option
 
 FORMAT_NAMES = ("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder")
 """The names in ``cdp.corpus.readers.READERS``; a test holds the two together."""

@@ -116,7 +116,6 @@ class OwnScore:
     split: str
     n_queries: int
     retriever: str
-    n_documents_trained: int | None
     evaluation_id: str
 
 
@@ -168,17 +167,15 @@ def own_scores(workspace: Workspace, rows: Sequence[Row]) -> dict[int, OwnScore]
     for row in catalog.evaluations(workspace):
         condition = _condition(workspace, row)
         if condition is not None:
-            name, documents = condition[:-1], condition[-1]
             score = OwnScore(
                 ndcg=100 * row["ndcg@10"],
                 benchmark=row["benchmark"],
                 split=row["split"],
                 n_queries=row["n_queries"],
                 retriever=row["retriever_name"],
-                n_documents_trained=documents,
                 evaluation_id=row["id"],
             )
-            own.setdefault((*name, row["benchmark"]), score)
+            own.setdefault((*condition, row["benchmark"]), score)
     found: dict[int, OwnScore] = {}
     if not own:
         return found
@@ -211,7 +208,6 @@ def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], Ow
                         split=benchmark.split,
                         n_queries=benchmark.n_queries,
                         retriever=f"{row.name}{seeds}",
-                        n_documents_trained=row.documents or None,
                         evaluation_id=report.id,
                     ),
                 )
@@ -231,11 +227,11 @@ def is_dataset(benchmark: str, dataset: str) -> bool:
 
 
 def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | None:
-    """(retriever, the paper's method, Q/Doc, weighting, documents trained on) of an evaluation, if known."""
+    """(retriever, the paper's method, Q/Doc, weighting) of an evaluation, if known."""
     if row["ndcg@10"] is None:
         return None
     if row["retriever_kind"] == "preset":
-        return row["retriever_id"].lower(), "Pretrained", None, "none", None
+        return row["retriever_id"].lower(), "Pretrained", None, "none"
     if row["retriever_kind"] != "job":
         return None
     try:
@@ -246,8 +242,7 @@ def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | N
     method = METHOD_OF.get("human" if made_of.kind == "human" else made_of.method)
     weighting = WEIGHTING_OF.get(config.get("weighting", "none"))
     per_doc = config.get("per_doc") or made_of.per_doc
-    documents = min(config.get("max_documents") or made_of.n_documents, made_of.n_documents)
-    return str(config.get("retriever", "")).lower(), method, per_doc, weighting, documents
+    return str(config.get("retriever", "")).lower(), method, per_doc, weighting
 
 
 def as_rows(records: Sequence[Any]) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp.config import REQUIRED, Config, option
 from cdp.errors import ConfigError, InputError, offer
+from cdp.settings import REQUIRED, Config, option
 from cdp.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"

@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from cdp.config import Config, field_type
+from cdp.settings import Config, field_type
 from cdp.ui.text import label_of, md
 
 

@@ -1,4 +1,4 @@
-"""What services read: evaluations, per-query scores, comparisons with a baseline, and questions in SQL."""
+"""What services read: evaluations, per-query scores, and questions in SQL."""
 
 from __future__ import annotations
 
@@ -37,46 +37,6 @@ def test_the_newest_result_comes_first(workspace: Workspace) -> None:
     for day in (3, 1, 2):
         add_evaluation(workspace, f"evaluate-{day}", "a", created=f"2026-01-0{day}T00:00:00+00:00")
     assert [row["id"] for row in catalog.evaluations(workspace)] == ["evaluate-3", "evaluate-2", "evaluate-1"]
-
-
-@pytest.fixture
-def compared(workspace: Workspace) -> Workspace:
-    add_evaluation(workspace, "base-old", "base", values={"q1": 0.0, "q2": 0.0}, created="2026-01-01")
-    add_evaluation(workspace, "base-new", "base", values={"q1": 0.5, "q2": 0.5, "q3": 0.5}, created="2026-01-02")
-    add_evaluation(workspace, "ours", "ours", values={"q1": 1.0, "q2": 0.25, "q3": 0.5, "q4": 1.0})
-    add_evaluation(workspace, "elsewhere", "ours", "nfcorpus")
-    add_evaluation(workspace, "paper", "ours", protocol="paper")
-    changed = {"name": "scifact", "split": "test", "hash": "b2"}
-    add_evaluation(workspace, "other-judgments", "ours", benchmark=changed)
-    return workspace
-
-
-@pytest.mark.parametrize("baseline", ["base", "base-new", "BASE"])
-def test_compare_over_common_queries(compared: Workspace, baseline: str) -> None:
-    rows = {row["id"]: row for row in catalog.compare(compared, baseline)}
-    ours = rows["ours"]
-    assert ours["baseline_id"] == "base-new"
-    assert ours["difference"] == pytest.approx((0.5 - 0.25 + 0.0) / 3)
-    assert (ours["n_common"], ours["wins"], ours["losses"], ours["ties"]) == (3, 1, 1, 1)
-    assert (ours["value"], ours["baseline_value"]) == (pytest.approx(2.75 / 4), 0.5)
-    assert rows["base-new"]["difference"] == 0.0
-
-
-def test_what_cannot_be_compared_says_so(compared: Workspace) -> None:
-    rows = {row["id"]: row for row in catalog.compare(compared, "base")}
-    for row_id in ("elsewhere", "paper", "other-judgments"):
-        assert rows[row_id]["baseline_id"] is None
-        assert rows[row_id]["difference"] is None
-        assert rows[row_id]["value"] is not None
-    with pytest.raises(NotFoundError, match="nobody"):
-        catalog.compare(compared, "nobody")
-
-
-def test_compare_chosen_evaluations_and_another_baseline_run(compared: Workspace) -> None:
-    (row,) = catalog.compare(compared, "base-old", ["ours"])
-    assert (row["id"], row["baseline_id"], row["n_common"]) == ("ours", "base-old", 2)
-    (row,) = catalog.compare(compared, "base", ["ours"], measure="recall@100")
-    assert (row["value"], row["ties"]) == (0.5, 3)
 
 
 def test_a_question_in_sql(workspace: Workspace) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
-from cdp.services import demo, queries, training
+from cdp.services import demo, queries, results, training
 from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start
@@ -69,7 +69,7 @@ def busy(workspace: Workspace, seed: str, n: str) -> None:
             elif what == "compare":
                 rows: list[dict[str, Any]] = catalog.evaluations(workspace)
                 if rows:
-                    catalog.compare(workspace, rows[0]["retriever_id"])
+                    results.compare(workspace, rows[0]["retriever_id"])
             else:
                 jobs.list_jobs(workspace)
             done[what] += 1

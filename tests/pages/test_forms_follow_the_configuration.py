@@ -7,7 +7,8 @@ import dataclasses
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.config import Config, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.config import MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.settings import Config
 
 
 def form() -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdp.config import Config, option
 from cdp.corpus.options import check_encoding
+from cdp.settings import Config, option
 
 
 @dataclass(frozen=True)
