@@ -92,30 +92,22 @@ def _summary(
     """What will be done, what is there already, and the button."""
     with st.container(border=True):
         st.markdown("#### What will happen")
+        to_do = False
         for key, (name, split) in places.items():
             if key.startswith(GROUP):
                 st.markdown(f":material/stacks: Every benchmark of **{md(benchmarks.GROUPS[name])}** that is here")
+                to_do = True
                 continue
             wanted = evaluation.checked(workspace, retriever, name, split, **settings)
             known = evaluation.existing(workspace, wanted) is not None
+            to_do = to_do or not known
             done = "has a result with these settings already" if known else "is evaluated"
             icon = "check_circle" if known else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
-        st.caption(
-            "Its embeddings are kept: another evaluation of the same model on the same documents reuses them."
-            if not retriever.startswith(BM25)
-            else "BM25 has no model: it is the row to compare retrievers with."
-        )
-        if access.button(
-            "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
-        ):
-            with frame.guarded():
-                with st.spinner("Starting"):
-                    started = benchmarks.evaluate_on(workspace, retriever, list(places.values()), settings)
-                if started:
-                    frame.navigation.go("jobs", job=started[0])
-                st.info("All of these results are there already.", icon=":material/check_circle:")
-                frame.navigation.link("compare", "Compare them")
+        if to_do:
+            _start(workspace, retriever, places, settings)
+        else:
+            frame.navigation.button("compare", "Compare them" if len(places) > 1 else "Compare it", "evaluate_compare")
     lines = [
         commands.evaluate(
             EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
@@ -123,3 +115,21 @@ def _summary(
         for name, split in places.values()
     ]
     command.show(*lines)
+
+
+def _start(workspace: Workspace, retriever: str, places: dict[str, tuple[str, str]], settings: dict[str, Any]) -> None:
+    st.caption(
+        "BM25 has no model: it is the row to compare retrievers with."
+        if retriever.startswith(BM25)
+        else "Its embeddings are kept: another evaluation of the same model on the same documents reuses them."
+    )
+    if access.button(
+        "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
+    ):
+        with frame.guarded():
+            with st.spinner("Starting"):
+                started = benchmarks.evaluate_on(workspace, retriever, list(places.values()), settings)
+            if started:
+                frame.navigation.go("jobs", job=started[0])
+            st.info("All of these results are there already.", icon=":material/check_circle:")
+            frame.navigation.link("compare", "Compare them")

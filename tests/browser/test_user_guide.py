@@ -66,7 +66,7 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     trained(server.workspace)
     job = next(v for v in jobs.every(server.workspace, kinds=["training"]))
     tab.open(f"jobs?job={job.id}").see("loss (InfoNCE)")
-    picture(tab, "jobs", height=700)
+    picture(tab, "jobs", height=900)
     tab.open("compare?baseline=static-minilm").see("points on demo")
     picture(tab, "compare", height=1180)
     assert "Traceback" not in server.console()
