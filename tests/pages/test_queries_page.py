@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -95,3 +96,24 @@ def test_cost_afterwards_stands_beside_its_estimate(open_page: Open, filled: Wor
     assert bill.price_as_of == "2026-02-03"
     recorded = next(q for q in queries.every(filled) if q.generator == "recorded")
     assert synthesis.bill(filled, recorded.id) is None
+
+
+def test_queries_are_imported_from_the_fields_that_are_named(
+    open_page: Open, filled: Workspace, tmp_path: Path
+) -> None:
+    path = tmp_path / "asked.csv"
+    path.write_text("text,Passage_No,ask\nnot this,lighthouse,who keeps the lamp?\n", encoding="utf-8")
+    at = open_page("queries")
+    at.session_state["queries_view"] = "Whole corpus"
+    at.run()
+    at.segmented_control(key="queries_way").set_value("Path on this server").run()
+    at.text_input(key="queries_path").set_value(str(path)).run()
+    at.text_input(key="queries_read_query_field").set_value("ask")
+    at.text_input(key="queries_read_document_field").set_value("Passage_On")
+    at.button(key="queries_add").click().run()
+    assert "did you mean passage_no?" in at.error[0].value.replace("\\", "").lower()
+    at.text_input(key="queries_read_document_field").set_value("Passage_No")
+    at.button(key="queries_add").click().run()
+    assert not at.exception
+    imported = next(q for q in queries.every(filled) if q.name == "asked")
+    assert queries.page(filled, imported.id) == [("lighthouse", ["who keeps the lamp?"])]
