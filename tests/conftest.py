@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -25,3 +26,9 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     root = tmp_path / "workspace"
     monkeypatch.setenv("CDP_WORKSPACE", str(root))
     return Workspace(root)
+
+
+@pytest.fixture(autouse=True)
+def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page under AppTest becomes ``__main__``, which a process that a later test spawns would run again: put back."""
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])

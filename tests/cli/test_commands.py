@@ -98,7 +98,14 @@ def test_a_failed_job_is_exit_code_1_and_says_why(workspace: Workspace, tmp_path
 def test_ctrl_c_leaves_the_job_running_and_says_so(workspace: Workspace) -> None:
     answer("demo")
     command = [sys.executable, "-m", "cdp", "train", "demo diverse", "--set", "epochs=1000", "--wait"]
-    waiting = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY)
+    waiting = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores Ctrl-C
+    )
     try:
         while not (jobs := answer("jobs", "list")) or jobs[0]["state"] != "running":
             assert waiting.poll() is None
