@@ -15,6 +15,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from cdp.corpus.sources import DAMAGED
 from cdp.errors import InputError, NotFoundError, WorkspaceError
 from cdp.evaluation import manifests, registry
 from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
@@ -281,5 +282,5 @@ def _unpack(archive: Path, target: Path) -> None:
             if sum(member.file_size for member in file.infolist()) > UNPACKED_LIMIT:
                 raise InputError(f"It unpacks to more than {UNPACKED_LIMIT >> 30} GB.", hint=hint, file=archive)
             file.extractall(target)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except DAMAGED as error:
         raise InputError(f"It cannot be unpacked: {error}.", hint=hint, file=archive) from error
