@@ -91,8 +91,15 @@ def test_every_page_fits_its_screen(serve: Serve, look: Look, width: int, dark: 
 def test_on_a_phone_the_menu_opens_and_closes(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
     tab = look(server, width=390, height=844).open()
-    tab.page.get_by_test_id("stExpandSidebarButton").click()
+    expand = tab.page.get_by_test_id("stExpandSidebarButton")
+    expand.click()
     tab.menu("Corpus").see("Median length")
+    assert expand.count() == 0, "Streamlit leaves the menu open over the page that was chosen"
+    menu = tab.page.get_by_test_id("stSidebarCollapseButton")
+    menu.hover()
+    menu.get_by_role("button").click()
+    expand.wait_for(state="visible")
+    assert tab.page.get_by_role("heading", level=1, name="Corpus").is_visible()
 
 
 def test_names_made_of_markup_are_shown_as_they_are_written(serve: Serve, look: Look, workspace: Workspace) -> None:
