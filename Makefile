@@ -3,6 +3,7 @@
 # make check  ruff, mypy and the fast tests, in under a minute
 # make docs   make docs/REFERENCE.md anew from the code
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
+# make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make bench  measure speed against peers, write benchmarks/results/latest.json
 
 PYTHON ?= python3.11
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: install install-dev chromium app test check bench docs images lock clean
+.PHONY: install install-dev chromium app test check soak bench docs images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -46,7 +47,11 @@ check: install-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -m "not slow and not browser" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 2 --dist worksteal
+
+# One at a time: what is measured here would measure its neighbour.
+soak: install-dev chromium
+	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
 
 bench: install-dev
 	$(BIN)/python -m benchmarks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -14,8 +15,14 @@ DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """To draw pages takes as long as all else: the quick checks draw each page once, the rest is slow."""
+    """To draw pages takes as long as all else: the quick checks draw each page once, the rest is slow.
+
+    What is marked ``soak`` runs only where ``CDP_SOAK=1``: everything else, ``make test`` too, must end within minutes.
+    """
+    soaking = os.environ.get("CDP_SOAK", "") not in ("", "0")
     for item in items:
+        if item.get_closest_marker("soak") and not soaking:
+            item.add_marker(pytest.mark.skip(reason="takes minutes to hours: make soak"))
         if item.path.parent.name == "pages" and not item.name.startswith(DRAWN_IN_QUICK_CHECKS):
             item.add_marker(pytest.mark.slow)
 
