@@ -9,7 +9,8 @@
     ├── ModelError         a model cannot be loaded or does not fit its role    (kind "configuration")
     ├── ProviderError      the LLM endpoint failed or is unreachable            (kind "network")
     │   └── RefusedError   it refuses the key, the model or the account         (kind "configuration")
-    └── WorkspaceError     the workspace on disk cannot be read or written      (kind "disk")
+    ├── WorkspaceError     the workspace on disk cannot be read or written      (kind "disk")
+    └── RepeatedFailureError   many items of a run failed one after another     (kind of the last failure)
 
 The command line prints the message and exits with 2; a page shows it in place of its result; a worker records it as
 the failure of its job. Anything else that escapes is a bug and is treated as one (kind "bug").
@@ -125,3 +126,12 @@ class WorkspaceError(CdpError):
     """The workspace on disk cannot be read or written."""
 
     kind = "disk"
+
+
+class RepeatedFailureError(CdpError):
+    """So many items of a run failed one after another that it is the run that is wrong. ``kind`` is the last one's."""
+
+    def __init__(self, message: str, *, kind: str = "bug", hint: str = "") -> None:
+        what = "failures.jsonl lists them with their texts and tracebacks; what is done stays done."
+        super().__init__(message, hint=hint or what)
+        self.kind = kind

@@ -5,6 +5,7 @@ A worker is a module started as ``python -m <module> <job folder>`` (or by ``acc
 
 ``heartbeat.json``   atomic: phase, done, total, unit, message, rate, eta_s, time, clock, next_within_s, memory
 ``metrics.jsonl``    append-only: one line per logged step
+``failures.jsonl``   append-only: each item that failed while the work went on, see ``cdp.failures``
 ``results/*.json``   atomic: what came out
 ``outcome.json``     atomic, last of all: finished, or stopped before its end because it was asked to
 ``failure.json``     atomic: kind, message, hint, where it failed
@@ -17,10 +18,8 @@ its number, so that what an earlier attempt left behind is never taken for news.
 
 from __future__ import annotations
 
-import errno
 import os
 import signal
-import socket
 import sys
 import threading
 import time
@@ -30,6 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import CdpError, WorkspaceError
+from cdp.failures import FILE, Failures, failure_of
 from cdp.locks import is_held, wait_for_lock
 from cdp.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, write_json
 
@@ -62,6 +62,7 @@ class Job:
         self._promised = 0.0
         self._stop = threading.Event()
         self._heard_stop = False
+        self.n_failures = 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
     @property
@@ -107,6 +108,7 @@ class Job:
             "clock": time.monotonic(),
             "next_within_s": next_within_s,
             "attempt": self.attempt,
+            "failures": self.n_failures,
             "pid": os.getpid(),
             **memory_in_use(),
         }
@@ -115,6 +117,18 @@ class Job:
         except WorkspaceError as error:
             # A heartbeat is only news: a full disk may be free again before anything that matters is written.
             print(f"warning: {error}", file=sys.stderr, flush=True)
+
+    def failures(self, stage: str, *, unit: str = "document", path: Path | None = None, keep: bool = False) -> Failures:
+        """The items that fail while ``stage`` is done: listed in the job's ``failures.jsonl``, or in ``path``.
+
+        Their number stands in the heartbeat and in the outcome. Only rank 0 writes.
+        """
+        where = (path or self.folder / FILE) if self.is_main else None
+        return Failures(where, stage, unit=unit, keep=keep, on_failure=self.count_failure)
+
+    def count_failure(self, n: int = 1) -> None:
+        """Count items that failed, for the heartbeat and the outcome."""
+        self.n_failures += n
 
     def metric(self, step: int, **values: float | int | str | None) -> None:
         """Append one line to ``metrics.jsonl``: what the live charts show."""
@@ -198,59 +212,6 @@ def memory_in_use() -> dict[str, int]:
     return values
 
 
-_NETWORK_ERRORS = frozenset(
-    ("ConnectError", "ConnectTimeout", "ReadTimeout", "APIConnectionError", "APITimeoutError", "MaxRetryError",
-     "LocalEntryNotFoundError", "OfflineModeIsEnabled")
-)  # fmt: skip
-"""Names of the network errors of libraries that this module does not import."""
-
-
-def _is_disk_full(error: BaseException, text: str) -> bool:
-    """ENOSPC, or a library's own error (safetensors, torch.save, DuckDB) raised because of it."""
-    full = (errno.ENOSPC, errno.EDQUOT)
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in full:
-            return True
-        seen = seen.__cause__ or seen.__context__
-    return "No space left on device" in text or "os error 28" in text
-
-
-def failure_of(error: BaseException) -> dict[str, str]:
-    """kind, message and hint for an exception: what ``failure.json`` holds and a page shows."""
-    if isinstance(error, CdpError):
-        return {"kind": error.kind, "message": error.message, "hint": error.hint}
-    name = type(error).__name__
-    text = str(error).strip() or name
-    first = text.splitlines()[0]
-    if name == "OutOfMemoryError" or "CUDA out of memory" in text:
-        return {
-            "kind": "cuda_out_of_memory",
-            "message": first,
-            "hint": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
-            "then resume.",
-        }
-    if isinstance(error, MemoryError) or "can't allocate memory" in text:
-        return {
-            "kind": "host_out_of_memory",
-            "message": first,
-            "hint": "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume.",
-        }
-    if _is_disk_full(error, text):
-        return {"kind": "disk", "message": first, "hint": "Free some space on the workspace's disk, then resume."}
-    if isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS:
-        return {
-            "kind": "network",
-            "message": f"{name}: {first}",
-            "hint": "Check the connection and the address, then resume.",
-        }
-    return {
-        "kind": "bug",
-        "message": f"{name}: {first}",
-        "hint": "The log holds the traceback.",
-    }
-
-
 def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     """The frame of every worker: ``if __name__ == "__main__": worker.run(main)``. Ends the process."""
     arguments = sys.argv[1:] if argv is None else argv
@@ -266,7 +227,8 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
         main(job)
         if job.is_main:
-            job._record("outcome.json", {"outcome": "stopped" if job._heard_stop else "finished"})
+            outcome = "stopped" if job._heard_stop else "finished"
+            job._record("outcome.json", {"outcome": outcome, "failures": job.n_failures})
     except Exception as error:
         if isinstance(error, CdpError):
             print(error, file=sys.stderr)

@@ -14,7 +14,19 @@ from tests.support import REPOSITORY
 
 CDP = REPOSITORY / "cdp"
 
-BASE = {"errors", "records", "settings", "config", "workspace", "worker", "locks", "names", "embedded", "__init__"}
+BASE = {
+    "errors",
+    "records",
+    "settings",
+    "config",
+    "workspace",
+    "worker",
+    "failures",
+    "locks",
+    "names",
+    "embedded",
+    "__init__",
+}
 LAYERS: dict[str, set[str]] = {
     "corpus": BASE,
     "complexity": BASE,

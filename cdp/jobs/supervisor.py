@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import CdpError, ConfigError, WorkspaceError
+from cdp.failures import failure_of
 from cdp.jobs import processes
 from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.failures import classify, log_tail
@@ -26,7 +27,7 @@ from cdp.jobs.spec import JobSpec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
 from cdp.locks import wait_for_lock
-from cdp.worker import failure_of, release_reserve
+from cdp.worker import release_reserve
 from cdp.workspace import Workspace, read_json_or_none
 
 POLL_S = 0.1

@@ -21,6 +21,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.evaluation import Benchmark, Evaluation, evaluate_model
 from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
+from cdp.failures import failure_of
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, training_config
@@ -28,7 +29,7 @@ from cdp.training.pairs import BatchOrder, PairSet, load_pairs
 from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.training.settings import complete, order_of
 from cdp.training.weights import raw_weights
-from cdp.worker import Job, failure_of
+from cdp.worker import Job
 from cdp.workspace import now
 
 if TYPE_CHECKING:

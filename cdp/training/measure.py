@@ -20,12 +20,12 @@ import numpy as np
 
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
+from cdp.failures import failure_of
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, plan_of
 from cdp.training.retrievers import load
 from cdp.training.settings import order_of
-from cdp.worker import failure_of
 from cdp.workspace import Workspace
 
 WARM_UP = 1

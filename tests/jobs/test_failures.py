@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs
+from cdp.failures import failure_of
 from cdp.jobs.failures import classify, last_words, log_tail
 from cdp.jobs.processes import memory_kills
-from cdp.worker import failure_of
 from cdp.workspace import Workspace
 from tests.jobs.support import start, status, until_state
 
