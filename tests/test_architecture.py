@@ -28,15 +28,16 @@ BASE = {
     "__init__",
 }
 LAYERS: dict[str, set[str]] = {
+    "statistics": {"errors"},
     "corpus": BASE,
-    "complexity": BASE,
+    "complexity": BASE | {"statistics"},
     "synthesis": BASE | {"corpus", "complexity", "training", "evaluation", "metrics"},
-    "metrics": BASE | {"corpus", "complexity", "training"},
+    "metrics": BASE | {"statistics", "corpus", "complexity", "training"},
     "training": BASE | {"corpus", "complexity", "evaluation"},
-    "evaluation": BASE | {"corpus", "complexity", "training"},
+    "evaluation": BASE | {"statistics", "corpus", "complexity", "training"},
     "tuning": BASE | {"corpus", "complexity", "synthesis", "metrics"},
-    "principle": BASE | {"corpus", "complexity"},
-    "studies": BASE | {"corpus", "complexity", "synthesis", "training", "evaluation", "principle"},
+    "principle": BASE | {"statistics", "corpus", "complexity"},
+    "studies": BASE | {"statistics", "corpus", "complexity", "synthesis", "training", "evaluation", "principle"},
     "jobs": BASE,
     "catalog": BASE,
 }

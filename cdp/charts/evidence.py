@@ -116,7 +116,7 @@ def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: floa
 
 
 def correlations(found: Sequence[Correlation]) -> go.Figure:
-    """Pearson's r of each condition with its bootstrap interval over the datasets."""
+    """Pearson's r of each condition with Fisher's 95% interval."""
     chart = figure(x="Pearson's r between CW and the difference", y="", height=110 + 24 * max(1, len(found)))
     for i, comparison in enumerate(dict.fromkeys(c.comparison for c in found)):
         rows = [c for c in found if c.comparison == comparison]

@@ -40,6 +40,8 @@ def _cell(value: Any, digits: int, *, whole: bool = False) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.{digits}f}"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {_cell(v, digits)}" for name, v in value.items())
     if isinstance(value, (list, tuple)):
         return ", ".join(_cell(v, digits) for v in value)
     text = " ".join(str(value).split())

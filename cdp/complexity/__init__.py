@@ -8,7 +8,6 @@ Japanese and Korean are loaded when they are first used.
 from __future__ import annotations
 
 from cdp.complexity.content_words import content_words, count_content_words
-from cdp.complexity.intervals import bootstrap_interval
 from cdp.complexity.languages import LANGUAGES, Language, language_of
 from cdp.complexity.profile import CwProfile, cw_interval, profile
 from cdp.complexity.question_words import QuestionWordEffect, question_word_effect
@@ -22,6 +21,7 @@ from cdp.complexity.stopwords import (
     stopwords_of,
 )
 from cdp.complexity.weights import cw_weights
+from cdp.statistics import bootstrap_interval
 
 __all__ = [
     "LANGUAGES",

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdp.complexity.content_words import count_content_words
-from cdp.complexity.intervals import bootstrap_interval
 from cdp.complexity.profile import CwProfile, profile
 from cdp.complexity.stopwords import QUESTION_WORDS_KEPT
 from cdp.errors import InputError
+from cdp.statistics import bootstrap_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdp.complexity.intervals import bootstrap_interval
 from cdp.errors import InputError
 from cdp.evaluation.relevant_ranks import Qrels, Run, judged
+from cdp.statistics import bootstrap_interval
 
 SAME_SOURCE, OTHER_SOURCE, NOTHING = "same source", "different source", "nothing retrieved"
 

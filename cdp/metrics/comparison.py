@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdp.complexity import bootstrap_interval
 from cdp.errors import InputError
+from cdp.statistics import bootstrap_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """How the gain from diverse queries goes with content words: correlations, positive rates, the threshold.
 
 All of it is computed from differences of NDCG@10 (``differences()``, or a study's own), never looked up. Every answer
-says how many datasets stand behind it: conditions on the same dataset are not independent of each other.
+says how many datasets stand behind it: conditions on the same dataset are not independent of each other, so every
+interval counts each dataset once (``cdp.statistics``; which one covers how well: docs/METHODS.md).
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 
 from cdp.errors import InputError
 from cdp.principle.differences import Difference, differences
+from cdp.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson
 
-BOOTSTRAP_SAMPLES = 2000
 EXACT_UP_TO = 8
 """With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four."""
 
@@ -31,9 +32,8 @@ class Correlation:
 
     ``rho_p`` is exact for up to 8 datasets: the share of all orders with a ρ at least as far from zero.
 
-    ``interval`` is Pearson's 95% bootstrap interval over the datasets, from resamples with at least three different
-    ones, and ``without_one`` the range of r when each dataset in turn is left out. Both are None with three datasets:
-    two points always lie on a line.
+    ``interval`` is Fisher's 95% interval of r, and ``without_one`` the range of r when each dataset in turn is left
+    out. Both are None with three datasets: two points always lie on a line.
     """
 
     retriever: str
@@ -66,10 +66,13 @@ class PositiveRate:
 class Threshold:
     """The regression of the difference on CW, and the CW at which it crosses zero.
 
-    ``by_condition`` and ``by_dataset`` are 95% bootstrap intervals of the crossing over conditions and over datasets
-    (the wider and the more honest one: new tasks are new datasets), ``without_one_dataset`` its range when each dataset
-    in turn is left out. ``r`` and ``rho`` are over all points; ``r_of_dataset_means`` and ``p_of_dataset_means`` are
-    what remains when each dataset counts once.
+    ``by_dataset`` is Fieller's 95% interval of the crossing with each dataset counted once: the one that holds for new
+    datasets. ``by_condition`` is Fieller's over the conditions' own lines, so it only says how far other conditions on
+    the same datasets would move it. Each is None where it has no bounds: the slope does not differ from zero.
+    ``without_one_dataset`` is the range of the crossing when each dataset in turn is left out, ``without_each`` the
+    crossing without each by name (None where the rest has no line). ``slope_interval`` is the slope's 95% interval.
+    ``r`` and ``rho`` are over all points; ``r_of_dataset_means`` with Fisher's ``r_interval`` and
+    ``p_of_dataset_means`` are what remains when each dataset counts once.
     """
 
     slope: float
@@ -79,53 +82,63 @@ class Threshold:
     n_points: int
     n_datasets: int
     n_conditions: int
-    by_condition: Range
-    by_dataset: Range
+    by_condition: Range | None
+    by_dataset: Range | None
     without_one_dataset: Range
+    without_each: dict[str, float | None]
+    slope_interval: Range
     rho: float
     r_of_dataset_means: float
+    r_interval: Range | None
     p_of_dataset_means: float
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The least-squares line through the dataset means at some CW, with its 95% confidence band; all of shape (n,)."""
+    """The least-squares line through the dataset means at some CW; all of shape (n,).
+
+    ``low`` and ``high`` are the 95% confidence band of the line, the mean over many datasets of that CW; ``new_low``
+    and ``new_high`` the 95% prediction band, within which one further dataset would lie.
+    """
 
     cw: Floats
     points: Floats
     low: Floats
     high: Floats
+    new_low: Floats
+    new_high: Floats
     n_datasets: int
 
 
-def correlation_table(data: Sequence[Difference] | None = None, *, seed: int = 0) -> list[Correlation]:
+def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlation]:
     """One row per retriever, comparison and Q/Doc. Conditions with fewer than 3 datasets are left out, and so are
     those whose CW or differences are all equal: there is nothing to correlate."""
-    from scipy.stats import pearsonr, spearmanr
+    from scipy.stats import spearmanr
 
     table = []
     for (retriever, comparison, per_doc), points in by_condition(data).items():
         cw = np.array([d.cw for d in points])
         gain = np.array([d.points for d in points])
-        if len(points) < 3 or np.ptp(cw) == 0 or np.ptp(gain) == 0:
+        found = pearson(cw, gain)
+        if found is None:
             continue
-        r, p = pearsonr(cw, gain)
         rho, rho_p = spearmanr(cw, gain)
         if len(points) <= EXACT_UP_TO:
             rho_p = _exact_p(cw, gain)
-        n = len(points)
-        interval = left = None
-        if n > 3:
-            chosen = _resamples(n, seed, distinct=3)
-            interval = _range(np.nanquantile(_pearson(cw[chosen], gain[chosen]), [0.025, 0.975]))
-            others = np.array([[j for j in range(n) if j != i] for i in range(n)])
-            rest = _pearson(cw[others], gain[others])
-            left = _range([np.nanmin(rest), np.nanmax(rest)])
         table.append(
             Correlation(
-                retriever, comparison, per_doc, n, float(r), float(p), float(rho), float(rho_p), interval, left
+                retriever,
+                comparison,
+                per_doc,
+                n_datasets=found.n,
+                r=found.r,
+                p=found.p,
+                rho=float(rho),
+                rho_p=float(rho_p),
+                interval=found.interval,
+                without_one=leave_one_out(cw, gain),
             )
-        )  # fmt: skip
+        )
     return table
 
 
@@ -140,12 +153,12 @@ def positive_rates(data: Sequence[Difference] | None = None) -> list[PositiveRat
     return sorted(rates, key=lambda rate: -rate.cw)
 
 
-def threshold(data: Sequence[Difference] | None = None, *, seed: int = 0) -> Threshold:
+def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     """Least-squares line through all points, with what its zero crossing is worth.
 
     Raises InputError where ``why_no_threshold`` has an answer.
     """
-    from scipy.stats import pearsonr, spearmanr
+    from scipy.stats import spearmanr
 
     points = list(differences() if data is None else data)
     problem = why_no_threshold(points)
@@ -153,30 +166,54 @@ def threshold(data: Sequence[Difference] | None = None, *, seed: int = 0) -> Thr
         raise InputError(problem, hint="Evaluate on further benchmarks.")
     cw = np.array([d.cw for d in points])
     gain = np.array([d.points for d in points])
+    all_points = fit_line(cw, gain)
+    overall = pearson(cw, gain)
+    fit = fit_of_means(points)
+    means = pearson(*dataset_means(points))
     names = sorted({d.dataset for d in points})
-    datasets = [[d for d in points if d.dataset == name] for name in names]
-    conditions = list(by_condition(points).values())
-    slope, intercept = np.polyfit(cw, gain, 1)
-    sums = _sums(datasets)
-    left_out = _crossings(sums.sum(axis=0) - sums)
-    dataset_cw, dataset_gain = dataset_means(points)
-    flat = np.ptp(dataset_gain) == 0
-    r_means, p_means = (0.0, 1.0) if flat else pearsonr(dataset_cw, dataset_gain)
+    without = {name: _crossing([d for d in points if d.dataset != name]) for name in names}
+    left_out = [value for value in without.values() if value is not None] or [all_points.crossing]
     return Threshold(
-        slope=float(slope),
-        intercept=float(intercept),
-        r=float(pearsonr(cw, gain)[0]),
-        crossing=float(-intercept / slope),
+        slope=all_points.slope,
+        intercept=all_points.intercept,
+        r=overall.r if overall else 0.0,
+        crossing=all_points.crossing,
         n_points=len(points),
-        n_datasets=len(names),
-        n_conditions=len(conditions),
-        by_condition=_bootstrap(_sums(conditions), seed, distinct=1),
-        by_dataset=_bootstrap(sums, seed, distinct=min(3, len(names) - 1)),
-        without_one_dataset=_range([np.nanmin(left_out), np.nanmax(left_out)]),
+        n_datasets=fit.n,
+        n_conditions=len(by_condition(points)),
+        by_condition=_over_conditions(points),
+        by_dataset=fit.crossing_interval(),
+        without_one_dataset=(min(left_out), max(left_out)),
+        without_each=without,
+        slope_interval=fit.slope_interval(),
         rho=float(spearmanr(cw, gain)[0]),
-        r_of_dataset_means=float(r_means),
-        p_of_dataset_means=float(p_means),
+        r_of_dataset_means=means.r if means else 0.0,
+        r_interval=means.interval if means else None,
+        p_of_dataset_means=means.p if means else 1.0,
     )
+
+
+def fit_of_means(data: Sequence[Difference]) -> LineFit:
+    """The line through the dataset means: the fit that every interval of this module comes from."""
+    return fit_line(*dataset_means(data))
+
+
+def _crossing(points: Sequence[Difference]) -> float | None:
+    """Where the line through these points is zero; None where two datasets of different CW are not there."""
+    if len({d.cw for d in points}) < 2:
+        return None
+    slope, intercept = np.polyfit([d.cw for d in points], [d.points for d in points], 1)
+    return float(-intercept / slope) if abs(slope) > 1e-12 else None
+
+
+def _over_conditions(points: Sequence[Difference]) -> Range | None:
+    """Fieller's interval of the crossing over the lines of the conditions that have a line of their own."""
+    lines = [
+        np.polyfit([d.cw for d in group], [d.points for d in group], 1)
+        for group in by_condition(points).values()
+        if len({d.cw for d in group}) > 1
+    ]
+    return crossing_of_lines([line[0] for line in lines], [line[1] for line in lines])
 
 
 def why_no_threshold(data: Sequence[Difference]) -> str:
@@ -192,24 +229,15 @@ def why_no_threshold(data: Sequence[Difference]) -> str:
 
 
 def line(data: Sequence[Difference], at: Sequence[float] | Floats) -> Line:
-    """The line through the dataset means at each CW of ``at``, with the 95% confidence band of a mean gain.
+    """The line through the dataset means at each CW of ``at``, with its confidence and its prediction band.
 
-    Its width comes from as many observations as there are datasets. InputError for fewer than three of them.
+    Their widths come from as many observations as there are datasets. InputError for fewer than three of them.
     """
-    from scipy.stats import t
-
-    problem = why_no_threshold(data)
-    cw, gain = dataset_means(data)
-    if problem and not (len(cw) > 2 and np.ptp(cw) > 0):
-        raise InputError(problem, hint="Evaluate on further benchmarks.")
+    if len({d.dataset for d in data}) < 3 or len({d.cw for d in data}) < 2:
+        raise InputError(why_no_threshold(data), hint="Evaluate on further benchmarks.")
+    fit = fit_of_means(data)
     x = np.asarray(at, dtype=np.float64)
-    n = len(cw)
-    slope, intercept = np.polyfit(cw, gain, 1)
-    residual = gain - (slope * cw + intercept)
-    spread = np.sqrt((residual**2).sum() / (n - 2))
-    half = t.ppf(0.975, n - 2) * spread * np.sqrt(1 / n + (x - cw.mean()) ** 2 / ((cw - cw.mean()) ** 2).sum())
-    value = slope * x + intercept
-    return Line(x, value, value - half, value + half, n)
+    return Line(x, fit.at(x), *fit.mean_interval(x), *fit.prediction_interval(x), fit.n)
 
 
 def dataset_means(data: Sequence[Difference]) -> tuple[Floats, Floats]:
@@ -247,44 +275,3 @@ def _pearson(x: Floats, y: Floats) -> Floats:
     scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
     found = np.divide((x * y).sum(axis=1), scale, out=np.full(len(x), np.nan), where=scale > 1e-12)
     return np.clip(found, -1.0, 1.0)
-
-
-def _sums(groups: Sequence[Sequence[Difference]]) -> Floats:
-    """What a line needs to know of each group of points: n, Σx, Σy, Σx², Σxy; shape (groups, 5)."""
-    return np.array(
-        [
-            [len(g), sum(d.cw for d in g), sum(d.points for d in g), sum(d.cw**2 for d in g),
-             sum(d.cw * d.points for d in g)]
-            for g in groups
-        ]
-    )  # fmt: skip
-
-
-def _crossings(sums: Floats) -> Floats:
-    """Where the least-squares line through each row's points is zero; nan where there is no such line."""
-    n, x, y, xx, xy = sums.T
-    spread = n * xx - x * x
-    slope = np.divide(n * xy - x * y, spread, out=np.full(len(n), np.nan), where=spread > 1e-9 * np.maximum(n * xx, 1))
-    intercept = (y - slope * x) / n
-    return np.divide(-intercept, slope, out=np.full(len(n), np.nan), where=np.abs(slope) > 1e-12)
-
-
-def _bootstrap(sums: Floats, seed: int, *, distinct: int) -> Range:
-    """95% interval of the crossing when whole groups are drawn anew; nan where no resample has a line."""
-    crossings = _crossings(sums[_resamples(len(sums), seed, distinct=distinct)].sum(axis=1))
-    if np.isnan(crossings).all():
-        return float("nan"), float("nan")
-    return _range(np.nanquantile(crossings, [0.025, 0.975]))
-
-
-def _resamples(n: int, seed: int, *, distinct: int) -> NDArray[np.int64]:
-    """Draws of n out of n with replacement, (samples, n), without those of fewer different members than ``distinct``:
-    a line through two points has no error and says nothing."""
-    drawn = np.random.default_rng(seed).integers(n, size=(BOOTSTRAP_SAMPLES, n))
-    ordered = np.sort(drawn, axis=1)
-    members = 1 + (np.diff(ordered, axis=1) > 0).sum(axis=1)
-    return drawn[members >= distinct]
-
-
-def _range(values: Sequence[float] | Floats) -> Range:
-    return float(values[0]), float(values[1])

@@ -8,7 +8,7 @@ from typing import Any
 
 from cdp import jobs
 from cdp.errors import CdpError
-from cdp.evaluation.significance import seed_spread
+from cdp.statistics.paired import seed_spread
 from cdp.workspace import Workspace
 
 Families = Mapping[str, tuple[str, ...]]

@@ -12,8 +12,8 @@ import numpy as np
 
 from cdp import catalog
 from cdp.errors import ConfigError, NotFoundError
-from cdp.evaluation.significance import PairedTest, holm, paired_test
 from cdp.services import access, evaluated, result_seeds
+from cdp.statistics.paired import PairedTest, holm, paired_test
 from cdp.workspace import Workspace
 
 MEASURE = "ndcg@10"

@@ -69,7 +69,7 @@ def _relation(report: StudyReport) -> list[str]:
     if own is None:
         return []
     published = threshold()
-    by_dataset = f"{own.by_dataset[0]:.1f} to {own.by_dataset[1]:.1f}"
+    by_dataset = "has no bounds" if own.by_dataset is None else f"{own.by_dataset[0]:.1f} to {own.by_dataset[1]:.1f}"
     datasets = _count(own.n_datasets, "benchmark")
     strength = (
         f"Over {datasets} the mean gain and CW correlate with r {signed(own.r_of_dataset_means)} "

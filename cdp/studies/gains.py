@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.complexity import bootstrap_interval
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
+from cdp.statistics import bootstrap_interval
 from cdp.studies.plan import UNTRAINED
 
 TRAINING = "trained_minus_untrained"

@@ -22,6 +22,13 @@ MINUS = {published.PARAPHRASE: "paraphrase, same Q/Doc", published.SCALING: "one
 """What is taken from the diverse queries' scores, by comparison."""
 
 
+FIELLER = (
+    "Fieller's interval from the dataset means: the one that holds for new datasets. A dash: no bounds, as the slope "
+    "does not differ from zero. docs/METHODS.md shows that it covers 95% at four datasets."
+)
+SAME_DATASETS = "How far other conditions on the same datasets would move it; new datasets move it further."
+
+
 def choose_evidence() -> tuple[str, bool]:
     """Which datasets, and whether with the scores that RetroMAE's BEIR averages imply."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -66,8 +73,8 @@ def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
         )
     with st.container(horizontal=True):
         st.metric("Zero at CW", f"{fit.crossing:.2f}", width="content")
-        st.metric("95% over datasets", span(fit.by_dataset), width="content", help=frame.definition("interval"))
-        st.metric("95% over conditions", span(fit.by_condition), width="content")
+        st.metric("95% over datasets", span(fit.by_dataset), width="content", help=FIELLER)
+        st.metric("95% over conditions", span(fit.by_condition), width="content", help=SAME_DATASETS)
         st.metric("Leaving one dataset out", span(fit.without_one_dataset), width="content")
         st.metric("Points per content word", f"{fit.slope:+.2f}", width="content")
         st.metric("Independent datasets", str(fit.n_datasets), width="content")
@@ -118,9 +125,7 @@ def correlation_table(found: Sequence[Correlation]) -> None:
                 help="What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, or one "
                 "query per document."
             ),
-            "95% of r": st.column_config.TextColumn(
-                help="Bootstrap over the datasets, from resamples with at least three different ones."
-            ),
+            "95% of r": st.column_config.TextColumn(help="Fisher's interval, each dataset one observation."),
             "r without one": st.column_config.TextColumn(help="From the lowest to the highest, each dataset left out."),
         },
     )

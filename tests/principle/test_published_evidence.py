@@ -64,8 +64,13 @@ def test_threshold_and_how_far_it_moves() -> None:
     assert found.intercept == pytest.approx(-22.54, abs=0.005)
     assert found.r == pytest.approx(0.8915, abs=0.00005)
     assert found.p_of_dataset_means == pytest.approx(0.015, abs=0.0005)
-    assert found.by_condition == pytest.approx((7.4, 8.3), abs=0.05)
+    assert found.by_dataset == pytest.approx((6.17, 8.93), abs=0.005)
+    assert found.by_condition == pytest.approx((7.35, 8.33), abs=0.005)
     assert found.without_one_dataset == pytest.approx((7.7, 8.1), abs=0.05)
+    assert set(found.without_each) == {"2wikimultihopqa", "hotpotqa", "musique", "novelhopqa"}
+    assert found.by_dataset is not None
+    assert found.by_condition is not None
+    assert np.ptp(found.by_dataset) > np.ptp(found.by_condition), "new datasets are less sure than new conditions"
 
 
 def test_two_datasets_are_not_enough() -> None:
@@ -128,8 +133,30 @@ def test_intervals_hold_the_estimate_and_leave_one_out_needs_four() -> None:
     three = [d for d in differences() if d.dataset != "musique"]
     assert all(c.interval is None and c.without_one is None and c.n_datasets == 3 for c in correlation_table(three))
     found = threshold()
-    for low, high in (found.by_condition, found.by_dataset, found.without_one_dataset):
-        assert low < found.crossing < high
+    for interval in (found.by_condition, found.by_dataset, found.without_one_dataset):
+        assert interval is not None
+        assert interval[0] < found.crossing < interval[1]
+
+
+def test_every_r_has_fishers_interval() -> None:
+    """Contriever's diverse minus paraphrase at Q/Doc 10: r 0.9457, p 0.054; a bootstrap said 0.76 to 0.99."""
+    by_key = {(c.retriever, c.comparison, c.per_doc): c for c in correlation_table()}
+    found = by_key["Contriever", "diverse_minus_paraphrase", 10]
+    assert (found.r, found.p) == pytest.approx((0.9457, 0.054), abs=0.0005)
+    assert found.interval == pytest.approx((-0.17, 0.999), abs=0.005)
+    for (retriever, comparison, per_doc), c in by_key.items():
+        cell = [d for d in differences() if (d.retriever, d.comparison, d.per_doc) == (retriever, comparison, per_doc)]
+        scipys = scipy.stats.pearsonr([d.cw for d in cell], [d.points for d in cell])
+        assert (c.r, c.p) == pytest.approx(tuple(scipys), rel=1e-9)
+        assert c.interval == pytest.approx(tuple(scipys.confidence_interval()), rel=1e-9)
+
+
+def test_a_crossing_without_bounds_is_none() -> None:
+    noise = (3.0, -2.0, 2.5, -1.0)
+    flat = [Difference("any", "qdoc_minus_one", 5, f"d{i}", 5.0 + 2 * i, y) for i, y in enumerate(noise)]
+    found = threshold(flat)
+    assert found.by_dataset is None
+    assert found.slope_interval[0] < 0 < found.slope_interval[1]
 
 
 def test_a_known_line_is_found_again() -> None:
@@ -142,6 +169,7 @@ def test_a_known_line_is_found_again() -> None:
     found = threshold(data)
     assert (found.slope, found.crossing) == pytest.approx((2.0, 9.0))
     assert found.by_dataset == pytest.approx((9.0, 9.0))
+    assert found.slope_interval == pytest.approx((2.0, 2.0))
     assert found.n_conditions == 4
     at = line(data, [9.0, 11.0])
     assert at.points == pytest.approx([0.0, 4.0], abs=1e-9)
@@ -153,6 +181,7 @@ def test_the_band_is_narrowest_in_the_middle() -> None:
     width = found.high - found.low
     assert width[1] < width[0]
     assert width[1] < width[2]
+    assert (found.new_high - found.new_low > 1.4 * width).all(), "a new dataset scatters on top of the line's own error"
     assert found.n_datasets == 4
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from cdp.evaluation.registry import leaves
-from cdp.evaluation.significance import holm
 from cdp.services import results
 from cdp.services.result_means import ALL, OWN, groups, means, only, scores
+from cdp.statistics.paired import holm
 from cdp.workspace import Workspace
 from tests.services.support import evaluation
 

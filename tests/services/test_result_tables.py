@@ -11,8 +11,8 @@ import pytest
 
 from cdp.cli import text as show
 from cdp.errors import ConfigError
-from cdp.evaluation.significance import holm, paired_test
 from cdp.services import result_means, result_tables, results
+from cdp.statistics.paired import holm, paired_test
 from cdp.workspace import Workspace, write_json
 from tests.services.support import evaluation
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from cdp.errors import InputError
-from cdp.evaluation.significance import (
+from cdp.statistics.paired import (
     effect_size,
     holm,
     paired_test,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.complexity.intervals import bootstrap_interval
 from cdp.errors import InputError
+from cdp.statistics.resampling import bootstrap_interval
 
 DRAWS = 10_000
 """Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001."""
