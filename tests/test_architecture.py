@@ -23,6 +23,7 @@ BASE = {
     "worker",
     "failures",
     "locks",
+    "staging",
     "names",
     "embedded",
     "__init__",

@@ -12,10 +12,9 @@ whoever downloads the same entry again without naming a revision gets that commi
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
@@ -73,8 +72,15 @@ def bring(
             source = in_folder(entry, folder)
         else:
             source = from_hub(entry, staging, revision, _earlier(entry, workspace), progress, should_stop)
-        with _written():
-            info = _convert(entry, source, staging / "converted", target, workspace, progress, should_stop)
+        converted = staging / "converted"
+        shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
+        try:
+            with _written():
+                info = _convert(entry, source, converted, target, workspace, progress, should_stop)
+        finally:
+            shutil.rmtree(converted, ignore_errors=True)
+            with suppress(OSError):
+                staging.rmdir()  # what was fetched stays, to go on from; of a local folder nothing was
         hub.forget(staging)
     return Stored(info, False)
 
@@ -125,7 +131,6 @@ def _convert(
     should_stop: Callable[[], bool] | None,
 ) -> BenchmarkInfo:
     """Write the BEIR layout beside its manifest, check it as any benchmark is checked, and give it its name."""
-    shutil.rmtree(converted, ignore_errors=True)
     contents = source.schema.read(entry, source.files)
     counts = write_layout(
         converted, contents, entry.split, expected=entry.documents or 0, progress=progress, should_stop=should_stop
@@ -152,7 +157,10 @@ def _convert(
     )
     manifests.write(converted, manifest)
     info = library.survey(converted, allow_unknown=False, progress=checked)
-    os.rename(converted, target)
+    if not library.put(converted, target):
+        raise ConfigError(
+            f"Something else was stored as {target.name!r} meanwhile.", hint="Store this one under another name."
+        )
     info = replace(info, name=target.name, folder=str(target), bytes=folder_size(target))
     library.keep(info, target, workspace)
     return info

@@ -30,7 +30,8 @@ from cdp.evaluation.benchmarks import (
     qrels_files,
     subset_note,
 )
-from cdp.workspace import Workspace, checked_name, folder_size, new_id, read_json_or_none, slug, write_json
+from cdp.staging import staging
+from cdp.workspace import Workspace, checked_name, folder_size, read_json_or_none, slug, write_json
 
 _SCHEMA = 2
 _REPORT_EVERY = 20_000
@@ -210,27 +211,37 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "") -> str
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.")
     name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
-    workspace.benchmarks.mkdir(parents=True, exist_ok=True)
-    incoming = workspace.benchmarks / f".incoming-{new_id('benchmark')}"
     try:
-        with _folder_of(source, incoming) as folder:
+        with staging(workspace.benchmarks) as incoming, _folder_of(source, incoming) as folder:
             checked = _checked(folder, source)
             target = workspace.benchmarks / name
             if target.exists():
                 if describe(target, workspace).content_hash == checked.content_hash:
                     return name
-                raise InputError(
-                    f"The workspace has another benchmark called {name!r}.", hint="Choose another name for this one."
-                )
+                raise _taken(name)
             copy = incoming / "copy"
             _copy(folder, copy)
-            os.rename(copy, target)
+            if not put(copy, target) and describe(target, workspace).content_hash != checked.content_hash:
+                raise _taken(name)
             keep(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(incoming, ignore_errors=True)
     return name
+
+
+def put(made: Path, target: Path) -> bool:
+    """Give a finished folder its name; False where somebody else has just put another one there."""
+    try:
+        os.rename(made, target)  # fails on a folder that holds something, and takes the place of an empty one
+    except OSError:
+        if target.exists():
+            return False
+        raise
+    return True
+
+
+def _taken(name: str) -> InputError:
+    return InputError(f"The workspace has another benchmark called {name!r}.", hint="Choose another name for this one.")
 
 
 def _checked(folder: Path, source: Path) -> BenchmarkInfo:
@@ -248,7 +259,11 @@ def remove_benchmark(name: str, workspace: Workspace) -> None:
     """Delete a benchmark from the workspace. NotFoundError if it is not there."""
     if name not in names(workspace):
         raise NotFoundError("benchmark", name, known=names(workspace))
-    shutil.rmtree(workspace.benchmarks / name)
+    try:
+        with staging(workspace.benchmarks) as doomed:  # gone at once for readers, and whole until then
+            os.rename(workspace.benchmarks / name, doomed / "benchmark")
+    except OSError as error:
+        raise WorkspaceError(f"The benchmark {name!r} could not be removed: {error.strerror or error}.") from error
 
 
 def _copy(folder: Path, target: Path) -> None:

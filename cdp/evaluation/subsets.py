@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 import heapq
 import json
-import os
-import shutil
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +20,8 @@ from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.evaluation.benchmarks import judged_split, part, qrels_files
 from cdp.evaluation.library import BenchmarkInfo
 from cdp.evaluation.manifests import Manifest, Subset
-from cdp.workspace import Workspace, checked_name, folder_size, new_id, now
+from cdp.staging import staging
+from cdp.workspace import Workspace, checked_name, folder_size, now
 
 SUBSET = "-subset-"
 """What stands between the whole benchmark's name and the subset's size, unless another name is given."""
@@ -63,24 +62,30 @@ def sample(
     subset = Subset(info.name, info.content_hash, split, len(chosen), total, seed)
     target = workspace.benchmarks / called
     if target.exists():
-        if manifests.read(target).subset == subset:
-            return library.describe(target, workspace), True
-        raise ConfigError(f"The workspace has another benchmark called {called!r}.", hint="Give this one another name.")
+        return _stored(target, subset, workspace), True
     kept = _documents(source, relevant, documents, seed)
-    incoming = workspace.benchmarks / f".incoming-{new_id('subset')}"
     try:
-        incoming.mkdir(parents=True)
-        _write(incoming, source, split, chosen, lines, kept)
-        manifests.write(incoming, _manifest(manifest, info, subset))
-        found = library.survey(incoming, allow_unknown=False)
-        os.rename(incoming, target)
+        with staging(workspace.benchmarks) as incoming:
+            made = incoming / "subset"
+            _write(made, source, split, chosen, lines, kept)
+            manifests.write(made, _manifest(manifest, info, subset))
+            found = library.survey(made, allow_unknown=False)
+            if not library.put(made, target):  # somebody drew the same subset at the same time
+                return _stored(target, subset, workspace), True
     except OSError as error:
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error
-    finally:
-        shutil.rmtree(incoming, ignore_errors=True)
     found = replace(found, name=called, folder=str(target), bytes=folder_size(target))
     library.keep(found, target, workspace)
     return found, False
+
+
+def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo:
+    """The subset that is there already; ConfigError where something else has its name."""
+    if manifests.read(target).subset != subset:
+        raise ConfigError(
+            f"The workspace has another benchmark called {target.name!r}.", hint="Give this one another name."
+        )
+    return library.describe(target, workspace)
 
 
 def _name(name: str, queries: int, documents: int, seed: int) -> str:
@@ -136,7 +141,7 @@ def _write(
     folder: Path, source: Path, split: str, qrels: Qrels, lines: Mapping[str, Mapping[str, Any]], kept: set[str]
 ) -> None:
     """The three files of the subset; judgments of documents that were not drawn are left out."""
-    (folder / "qrels").mkdir()
+    (folder / "qrels").mkdir(parents=True)
     with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
         for document in iter_corpus(part(source, "corpus")):
             if document.id in kept:

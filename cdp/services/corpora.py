@@ -12,11 +12,12 @@ from typing import BinaryIO
 
 from cdp import corpus as room
 from cdp.corpus import CorpusManifest, ReadOptions
-from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.records import Document
 from cdp.services import access
+from cdp.staging import staging
 from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, new_id
+from cdp.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
     known = {manifest.id for manifest in room.list_corpora(workspace)}
-    with room.read_documents(source, options=options or ReadOptions()) as result:
+    with (
+        staging(workspace.corpora) as scratch,
+        room.read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
+    ):
         manifest = room.store(result, name or _name_of(source), workspace, source=source.name)
         existed = manifest.id in known
         if existed:
@@ -68,15 +72,16 @@ def _name_of(source: Path) -> str:
 @contextmanager
 def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[Path]:
     """An uploaded file, written to disk under its own name for as long as it is being read."""
-    folder = workspace.uploads / new_id("upload")
-    folder.mkdir(parents=True)
-    try:
+    with staging(workspace.uploads) as folder:
         target = folder / (Path(file_name.replace("\\", "/")).name or "upload")
-        with open(target, "wb") as file:
-            shutil.copyfileobj(data, file, 1 << 20)
+        try:
+            with open(target, "wb") as file:
+                shutil.copyfileobj(data, file, 1 << 20)
+        except OSError as error:
+            raise WorkspaceError(
+                f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
+            ) from error
         yield target
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def every(workspace: Workspace) -> list[CorpusManifest]:

@@ -6,20 +6,25 @@ Rows are streamed. A row that cannot be used is rejected with its line and reaso
 
 from __future__ import annotations
 
+import dataclasses
+import errno
+import secrets
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp.corpus import load_documents, load_manifest
-from cdp.errors import SHOWN_PROBLEMS, InputError
+from cdp.corpus import CorpusManifest, load_documents, load_manifest
+from cdp.errors import SHOWN_PROBLEMS, InputError, WorkspaceError
+from cdp.staging import staging
 from cdp.synthesis.ordered import put_in_order
 from cdp.synthesis.query_sets import store
 from cdp.synthesis.query_sets.options import ImportOptions
 from cdp.synthesis.query_sets.reading import read_pairs, read_path
 from cdp.synthesis.query_sets.rows import Row
 from cdp.synthesis.query_sets.store import QuerySet, known_language
-from cdp.workspace import Workspace, append_jsonl, now, sha256_file, slug
+from cdp.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
 
 BLOCK = 1000
 
@@ -55,65 +60,93 @@ def import_queries(
         rows, label = read_path(source, options or ImportOptions()), name or source.name.split(".")[0]
     else:
         rows, label = read_pairs(source), name or "imported"
-    staging = workspace.queries / f".importing-{slug(label)}-{now().replace(':', '')}"
-    staged, failures = staging / "staged.jsonl", staging / store.FAILURES
-    rejected = _Rejections(failures)
     try:
-        unknown, negatives = _stage(rows, positions, staged, rejected)
-        if not staged.exists():
-            many = rejected.n > 0 and unknown == rejected.n
-            raise InputError(
-                f"None of the {rejected.n} rows belongs to a document of {corpus.id}."
-                if many
-                else f"There is no query to import ({rejected.n} rows rejected).",
-                hint=" ".join(rejected.first[:3]) or "The file is empty.",
-                file=source if isinstance(source, Path) else None,
+        with staging(workspace.queries) as folder:
+            made = folder / "set"
+            made.mkdir()
+            rejected = _Rejections(made / store.FAILURES)
+            negatives = _write(rows, positions, made, rejected, corpus.id, source)
+            query_set = _described(made, corpus, label, negatives, rejected.n)
+            query_set = dataclasses.replace(
+                query_set, kind=kind, method=method, language=language or query_set.language
             )
-        put_in_order(staged, merge=_Merge(rejected), destination=staging / store.QUERIES)
-        staged.unlink()
-        rejected.flush()
-        totals = store.count(staging / store.QUERIES)
-        # The hash of a set is over ids and queries; with negatives, over the whole lines.
-        content_hash = sha256_file(staging / store.QUERIES)[:16] if negatives else totals.content_hash
-        query_set = QuerySet(
-            id=f"{slug(label)}-{content_hash[:8]}",
-            name=label,
-            corpus_id=corpus.id,
-            corpus_hash=corpus.content_hash,
-            kind=kind,
-            method=method,
-            generator="import",
-            per_doc=totals.most_per_document,
-            language=language or known_language(corpus),
-            complete=True,
-            n_documents=totals.n_documents,
-            n_queries=totals.n_queries,
-            n_failures=rejected.n,
-            content_hash=content_hash,
-            parameters={"hard_negatives": negatives} if negatives else {},
+            return ImportedQueries(_install(workspace, query_set, made), rejected.n, tuple(rejected.first))
+    except OSError as error:
+        raise WorkspaceError(
+            f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
+            hint="Is the disk full or read-only?",
+        ) from error
+
+
+def _write(
+    rows: Iterable[Row],
+    positions: Mapping[str, int],
+    folder: Path,
+    rejected: _Rejections,
+    corpus_id: str,
+    source: object,
+) -> int:
+    """Write ``queries.jsonl`` and ``failures.jsonl``; how many hard negatives there are. InputError without a query."""
+    staged = folder / "staged.jsonl"
+    unknown, negatives = _stage(rows, positions, staged, rejected)
+    if not staged.exists():
+        many = rejected.n > 0 and unknown == rejected.n
+        raise InputError(
+            f"None of the {rejected.n} rows belongs to a document of {corpus_id}."
+            if many
+            else f"There is no query to import ({rejected.n} rows rejected).",
+            hint=" ".join(rejected.first[:3]) or "The file is empty.",
+            file=source if isinstance(source, Path) else None,
         )
-        return ImportedQueries(_install(workspace, query_set, staging), rejected.n, tuple(rejected.first))
-    finally:
-        _remove(staging)
+    put_in_order(staged, merge=_Merge(rejected), destination=folder / store.QUERIES)
+    staged.unlink()
+    rejected.flush()
+    return negatives
 
 
-def _install(workspace: Workspace, query_set: QuerySet, staging: Path) -> QuerySet:
-    """Move the finished set into its place; the same queries imported again under the same name are there already."""
+def _described(folder: Path, corpus: CorpusManifest, label: str, negatives: int, n_rejected: int) -> QuerySet:
+    """The manifest of what was written."""
+    totals = store.count(folder / store.QUERIES)
+    # The hash of a set is over ids and queries; with negatives, over the whole lines.
+    content_hash = sha256_file(folder / store.QUERIES)[:16] if negatives else totals.content_hash
+    return QuerySet(
+        id=f"{slug(label)}-{content_hash[:8]}",
+        name=label,
+        corpus_id=corpus.id,
+        corpus_hash=corpus.content_hash,
+        generator="import",
+        per_doc=totals.most_per_document,
+        language=known_language(corpus),
+        complete=True,
+        n_documents=totals.n_documents,
+        n_queries=totals.n_queries,
+        n_failures=n_rejected,
+        content_hash=content_hash,
+        parameters={"hard_negatives": negatives} if negatives else {},
+    )
+
+
+def _install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
+    """Give the finished set its place, manifest and all; the same queries under the same name are there already."""
+    write_json(made / store.MANIFEST, dataclasses.asdict(query_set))
     folder = workspace.query_set(query_set.id)
-    if (folder / store.MANIFEST).exists():
-        present = store.load(workspace, query_set.id)
-        if present.corpus_id == query_set.corpus_id:
-            return present
-        raise InputError(f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Name it anew.")
-    staging.rename(folder)
-    return store.create(workspace, query_set)
-
-
-def _remove(staging: Path) -> None:
-    if staging.exists():
-        for path in staging.iterdir():
-            path.unlink()
-        staging.rmdir()
+    while True:
+        if (folder / store.MANIFEST).exists():
+            present = store.load(workspace, query_set.id)
+            if present.corpus_id == query_set.corpus_id:
+                return present
+            raise InputError(
+                f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Name it anew."
+            )
+        try:
+            made.rename(folder)
+            return query_set
+        except OSError as error:  # another import was faster, or a folder without a manifest is in the way
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        if not (folder / store.MANIFEST).exists():  # no set: a process was killed while it made or removed one
+            with suppress(FileNotFoundError):
+                folder.rename(made.with_name(f"unfinished-{secrets.token_hex(4)}"))
 
 
 class _Rejections:

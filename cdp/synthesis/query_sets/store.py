@@ -6,7 +6,6 @@ import dataclasses
 import hashlib
 import json
 import os
-import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,6 +15,7 @@ from cdp.corpus import CorpusManifest
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.names import pick
 from cdp.records import Query
+from cdp.staging import staging
 from cdp.workspace import Workspace, now, read_json, read_json_or_none, read_jsonl, write_json
 
 MANIFEST = "manifest.json"
@@ -97,10 +97,9 @@ def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
 def delete(workspace: Workspace, query_set_id: str) -> None:
     """Remove a query set. It is renamed first, so that no reader meets half of it."""
     folder = workspace.query_set(load(workspace, query_set_id).id)
-    gone = folder.with_name(f".deleted-{folder.name}")
     try:
-        os.replace(folder, gone)
-        shutil.rmtree(gone)
+        with staging(workspace.queries) as doomed:
+            os.replace(folder, doomed / "set")
     except OSError as error:
         raise WorkspaceError(f"The query set {query_set_id!r} could not be removed: {error}.") from error
 

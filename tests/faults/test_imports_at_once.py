@@ -1,0 +1,173 @@
+"""Six processes import at the same moment: nothing is mixed, everything is whole, and nothing is left behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.corpus import iter_documents, list_corpora, read_documents, store
+from cdp.evaluation import add_benchmark, load_benchmark
+from cdp.evaluation.library import names
+from cdp.locks import try_lock
+from cdp.staging import OLD_S, PREFIX, staging
+from cdp.synthesis.query_sets import import_queries, iter_lines, list_query_sets
+from cdp.workspace import Workspace
+from tests.evaluation import published
+from tests.evaluation.folders import DOCUMENTS, write_benchmark
+from tests.support import REPOSITORY
+
+OF = 6
+EACH = 96
+"""Six processes with 96 queries or documents each: 576 in all, which one set held once."""
+
+
+def jsonl(path: Path, rows: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+
+
+@pytest.fixture
+def prepared(tmp_path: Path, workspace: Workspace) -> Path:
+    """What the six bring: for each kind one file of its own, and one that all of them bring."""
+    jsonl(tmp_path / "corpus.jsonl", [{"_id": f"d{i}", "text": f"document {i}"} for i in range(EACH)])
+    with read_documents(tmp_path / "corpus.jsonl") as result:
+        store(result, "shared", workspace)
+    for number in range(OF):
+        rows = [{"document_id": f"d{i}", "query": f"what does {number} ask of {i}?"} for i in range(EACH)]
+        jsonl(tmp_path / f"queries-{number}.jsonl", rows)
+        rows = [{"_id": f"{number}-{i}", "text": f"document {i} of process {number}"} for i in range(EACH)]
+        jsonl(tmp_path / f"documents-{number}.jsonl", rows)
+        own = [{**row, "text": f"{row['text']} ({number})"} for row in DOCUMENTS]
+        write_benchmark(tmp_path / f"benchmark-{number}", documents=own)
+    many = [*DOCUMENTS, *({"_id": f"x{i}", "text": f"another {i}"} for i in range(20))]
+    add_benchmark(write_benchmark(tmp_path / "whole", documents=many), workspace, "whole")
+    collection, qrels = published.beir_jsonl()
+    published.put(tmp_path / "published", {**collection, **qrels})
+    (tmp_path / "meeting").mkdir()
+    return tmp_path
+
+
+def left_behind(workspace: Workspace) -> list[str]:
+    """Hidden folders with something in them, and files that are no locks: what no import may leave."""
+    found = []
+    for parent in (workspace.queries, workspace.corpora, workspace.benchmarks, workspace.benchmarks / ".downloads"):
+        found += [path.name for path in parent.glob(".*") if path.name not in (".lock", ".info", ".downloads")]
+    return [name for name in found if not (name.endswith(".lock") and not name.startswith(PREFIX))]
+
+
+@pytest.mark.slow
+def test_six_at_once(prepared: Path, workspace: Workspace) -> None:
+    programs = [
+        subprocess.Popen(
+            [sys.executable, "-m", "tests.faults.importing", str(number), str(OF), str(prepared)],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY,
+        )
+        for number in range(OF)
+    ]  # fmt: skip
+    got: list[dict[str, Any]] = []
+    for program in programs:
+        out, error = program.communicate(timeout=180)
+        assert program.returncode == 0, error
+        got.append(json.loads(out))
+
+    def ids(what: str) -> list[str]:
+        assert [g[what] for g in got if isinstance(g[what], dict)] == []
+        return [g[what] for g in got]
+
+    sets = {item.id: item for item in list_query_sets(workspace)}
+    assert len(set(ids("queries"))) == OF
+    for number, name in enumerate(ids("queries")):
+        assert (sets[name].complete, sets[name].n_queries, sets[name].n_failures) == (True, EACH, 0)
+        lines = [(line["document_id"], line["queries"]) for line in iter_lines(workspace, name)]
+        assert lines == [(f"d{i}", [f"what does {number} ask of {i}?"]) for i in range(EACH)]
+    assert len(set(ids("same_queries"))) == 1
+
+    assert len(set(ids("corpora"))) == OF
+    for number, name in enumerate(ids("corpora")):
+        texts = [(d.id, d.text) for d in iter_documents(workspace, name)]
+        assert texts == [(f"{number}-{i}", f"document {i} of process {number}") for i in range(EACH)]
+    # The first process's documents were stored above, under another name.
+    assert set(ids("same_corpus")) == {got[0]["corpora"]}
+    assert len(list_corpora(workspace)) == 1 + OF
+
+    winners = [number for number, g in enumerate(got) if g["benchmarks"] == "mine"]
+    assert len(winners) == 1, "six different benchmarks cannot all have one name"
+    losers = [g["benchmarks"]["error"] for number, g in enumerate(got) if number not in winners]
+    assert all("another benchmark called 'mine'" in error for error in losers)
+    assert all(text.endswith(f"({winners[0]})") for text in load_benchmark(workspace.benchmark("mine")).documents)
+    assert set(ids("same_benchmark")) == {"same"}
+    assert len(set(ids("subset"))) == 1
+    assert load_benchmark(workspace.benchmark(got[0]["subset"])).n_documents == 6
+
+    downloads = [g["download"] for g in got]
+    assert downloads.count("scifact") == 1, "one stores it, the others are told so"
+    errors = [answer["error"] for answer in downloads if isinstance(answer, dict)]
+    assert all("scifact" in error and ("busy" in error or "already" in error) for error in errors)
+    assert ids("own_download") == [f"own-{number}" for number in range(OF)]
+    whole = load_benchmark(workspace.benchmark("scifact")).hash
+    assert {load_benchmark(workspace.benchmark(f"own-{number}")).hash for number in range(OF)} == {whole}
+
+    expected = {"mine", "same", "scifact", "whole", got[0]["subset"], *(f"own-{n}" for n in range(OF))}
+    assert set(names(workspace)) == expected
+    assert left_behind(workspace) == []
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from cdp.synthesis.query_sets import import_queries
+from cdp.workspace import Workspace
+
+def pairs():
+    for i in range(5000):
+        yield f"d{i % 90}", f"query {i}"
+    os.kill(os.getpid(), signal.SIGKILL)
+
+import_queries(pairs(), Workspace(Path(sys.argv[1])), sys.argv[2], "cut off")
+"""
+
+
+def test_what_a_killed_import_left_goes_with_the_next(prepared: Path, workspace: Workspace) -> None:
+    (corpus,) = list_corpora(workspace)
+    done = subprocess.run([sys.executable, "-c", KILLED, str(workspace.root), corpus.id], cwd=REPOSITORY, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert left_behind(workspace), "or it was not killed in the midst of it"
+    assert list_query_sets(workspace) == []
+    import_queries(prepared / "queries-1.jsonl", workspace, corpus.id, "next")
+    assert [item.n_queries for item in list_query_sets(workspace)] == [EACH]
+    assert left_behind(workspace) == []
+
+
+def test_a_set_that_was_cut_off_between_folder_and_manifest_does_not_stand_in_the_way(
+    prepared: Path, workspace: Workspace
+) -> None:
+    (corpus,) = list_corpora(workspace)
+    first = import_queries(prepared / "queries-1.jsonl", workspace, corpus.id, "mine").query_set
+    (workspace.query_set(first.id) / "manifest.json").unlink()
+    again = import_queries(prepared / "queries-1.jsonl", workspace, corpus.id, "mine").query_set
+    assert again.id == first.id
+    assert len(list(iter_lines(workspace, again.id))) == EACH
+    assert left_behind(workspace) == []
+
+
+def test_only_the_dead_are_cleaned_away(tmp_path: Path) -> None:
+    dead, living, unknown, old = (tmp_path / f"{PREFIX}{name}" for name in ("dead", "living", "unknown", "old"))
+    for folder in (dead, living, unknown, old):
+        folder.mkdir()
+    os.utime(old, (0, 0))
+    dead.with_name(f"{dead.name}.lock").touch()
+    lock = try_lock(living.with_name(f"{living.name}.lock"))
+    assert lock is not None
+    assert unknown.stat().st_mtime > OLD_S
+    try:
+        with staging(tmp_path) as mine:
+            assert {living, unknown, mine} == {path for path in tmp_path.iterdir() if path.is_dir()}
+    finally:
+        os.close(lock)
+    assert not mine.exists()
