@@ -1,0 +1,224 @@
+"""What is attacked: each target makes one damaged input in a folder and gives it to a reader or an import."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from cdp.corpus import ReadOptions, read_documents, store
+from cdp.evaluation import add_benchmark, download, registry
+from cdp.services import target_queries
+from cdp.synthesis.query_sets import ImportOptions, import_queries
+from cdp.workspace import Workspace
+from tests.evaluation import published
+from tests.fuzz import files
+from tests.fuzz.mutation import damaged, gzipped, zipped
+
+ENCODINGS = (
+    "utf-8", "utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1", "shift_jis",
+    "gb18030", "big5", "hz", "iso2022_jp", "utf-7", "punycode", "idna", "unicode_escape", "raw_unicode_escape", "cp037",
+    "ascii", "undefined", "koi8_r", "base64", "rot13", "nonsense", "utf-8\x00",
+)  # fmt: skip
+DOCUMENTS: Mapping[str, bytes | list[bytes]] = {
+    "d.jsonl": files.jsonl(files.ROWS),
+    "d.json": b"[" + b",\n".join(files.jsonl(files.ROWS).splitlines()) + b"]\n",
+    "d.csv": files.table(files.ROWS, ["_id", "title", "text"], ","),
+    "e.csv": files.table(files.ROWS, ["id", "text"], ";"),
+    "d.tsv": files.table(files.ROWS, ["_id", "title", "text"], "\t"),
+    "d.txt": files.TEXT,
+    "d.md": files.MARKDOWN,
+    "d.parquet": files.parquets(),
+}
+
+
+def _either(value: bytes | list[bytes], rng: random.Random) -> bytes:
+    return rng.choice(value) if isinstance(value, list) else value
+
+
+def _document_file(folder: Path, rng: random.Random) -> Path:
+    name = rng.choice(list(DOCUMENTS))
+    data = _either(DOCUMENTS[name], rng)
+    others = [_either(value, rng) for value in DOCUMENTS.values()]
+    if rng.random() < 0.2:
+        name, data = f"{name}.gz", gzipped(data, rng)
+    else:
+        data = damaged(data, rng, others)
+    if rng.random() < 0.03:
+        data = data.decode("utf-8", "replace").encode(rng.choice(("utf-16", "utf-16-be", "utf-32")), "surrogatepass")
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def _read_options(rng: random.Random) -> ReadOptions:
+    chosen: dict[str, object] = {}
+    if rng.random() < 0.4:
+        chosen["encoding"] = rng.choice(ENCODINGS)
+    if rng.random() < 0.2:
+        chosen["format"] = rng.choice(("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder"))
+    for name, values in (
+        ("split", ("file", "paragraphs", "headings")),
+        ("delimiter", ("auto", "comma", "tab")),
+        ("header", (True, False)),
+        ("quotes", ("auto", "yes", "no")),
+        ("text_field", (None, "text", "title", "absent")),
+        ("id_field", (None, "_id", "text")),
+    ):
+        if rng.random() < 0.3:
+            chosen[name] = rng.choice(values)
+    chosen["max_uncompressed_mb"] = rng.choice((1, 8192))
+    return ReadOptions.from_dict(chosen)
+
+
+def corpora(folder: Path, workspace: Workspace, rng: random.Random) -> None:
+    """A file, a zip or a folder of documents, read and stored."""
+    shape = rng.random()
+    path = folder / "documents"
+    if shape < 0.6:
+        path = _document_file(folder, rng)
+    elif shape < 0.85:
+        names = rng.sample(list(DOCUMENTS), rng.randrange(1, 5))
+        path = folder / "d.zip"
+        path.write_bytes(zipped({name: _either(DOCUMENTS[name], rng) for name in names}, rng))
+    else:
+        for number in range(rng.randrange(1, 4)):
+            inner = path / str(number)
+            inner.mkdir(parents=True)
+            _document_file(inner, rng)
+    with read_documents(path, _read_options(rng), scratch=folder / "scratch") as result:
+        list(result.queries)
+        store(result, "fuzzed", workspace)
+
+
+QUERIES: Mapping[str, bytes] = {
+    "q.jsonl": files.jsonl(files.QUERY_ROWS),
+    "q.json": b"[" + b",".join(files.jsonl(files.QUERY_ROWS).splitlines()) + b"]",
+    "q.csv": files.table(files.QUERY_TABLE, ["document_id", "query"], ","),
+    "q.tsv": files.table(files.QUERY_TABLE, ["document_id", "query"], "\t"),
+}
+
+
+def queries(folder: Path, workspace: Workspace, rng: random.Random) -> None:
+    """A file, a BEIR folder or a zip of one, imported as the queries of a stored corpus."""
+    shape = rng.random()
+    if shape < 0.6:
+        name = rng.choice(list(QUERIES))
+        data = damaged(QUERIES[name], rng, list(QUERIES.values()))
+        if rng.random() < 0.2:
+            name, data = f"{name}.gz", gzipped(QUERIES[name], rng)
+        path = folder / name
+        path.write_bytes(data)
+    elif shape < 0.8:
+        path = folder / "beir"
+        _put_damaged(path, files.BEIR, rng)
+    else:
+        path = folder / "beir.zip"
+        path.write_bytes(zipped(files.BEIR, rng))
+    chosen: dict[str, object] = {}
+    if rng.random() < 0.3:
+        chosen["encoding"] = rng.choice(ENCODINGS)
+    if rng.random() < 0.1:
+        chosen["document_field"] = rng.choice(("query", "document_id", "absent", "negatives"))
+    if rng.random() < 0.1:
+        chosen["query_field"] = rng.choice(("query", "document_id", "absent", "negatives"))
+    if rng.random() < 0.1:
+        chosen["split"] = rng.choice(("test", "train", "absent"))
+    import_queries(path, workspace, "fuzzed-corpus", "fuzzed", options=ImportOptions.from_dict(chosen))
+
+
+def _put_damaged(folder: Path, contents: Mapping[str, bytes], rng: random.Random) -> None:
+    """The files of a folder, one or two of them damaged, now and then packed or left out."""
+    hit = set(rng.sample(list(contents), min(len(contents), rng.choice((1, 1, 2)))))
+    for name, data in contents.items():
+        if name in hit:
+            if rng.random() < 0.05:
+                continue
+            if name.endswith(".gz") or (name.endswith(".jsonl") and rng.random() < 0.2):
+                name, data = (name, damaged(data, rng)) if name.endswith(".gz") else (f"{name}.gz", gzipped(data, rng))
+            else:
+                data = damaged(data, rng, list(contents.values()))
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+
+
+def benchmarks(folder: Path, workspace: Workspace, rng: random.Random) -> None:
+    """A BEIR folder or a zip of one, added to the workspace."""
+    if rng.random() < 0.6:
+        path = folder / "bench"
+        _put_damaged(path, files.BEIR, rng)
+        if rng.random() < 0.2:
+            kind = rng.choice(("manifest.json", "README.md", "LICENSE"))
+            manifest = b'{"schema": 1, "entry": "scifact", "subset": null, "files": [], "notes": ["x"], "source": {}}'
+            (path / kind).write_bytes(damaged(manifest, rng))
+    else:
+        path = folder / "bench.zip"
+        prefix = rng.choice(("", "bench/"))
+        path.write_bytes(zipped({f"{prefix}{name}": data for name, data in files.BEIR.items()}, rng))
+    add_benchmark(path, workspace, "fuzzed")
+
+
+def _repositories() -> list[tuple[str, dict[str, bytes]]]:
+    found = [
+        *(("scifact", {**one, **other}) for one, other in (published.beir_jsonl(), published.beir_parquet())),
+        ("scifact", published.mteb_forum()),
+        ("bright-biology", published.bright()),
+        ("miracl-ko", {**published.miracl()[0], **published.miracl()[1]}),
+        ("trec-dl-2019", {**published.trec_dl()[0], **published.trec_dl()[1]}),
+        ("2wikimultihopqa", published.two_wiki(as_text=True)),
+        ("2wikimultihopqa", published.two_wiki(as_text=False)),
+        ("musique", published.musique()),
+        ("novelhopqa", published.novelhop()),
+    ]
+    missing = [name for name, _ in found if registry.find(name) is None]
+    assert not missing, missing
+    return found
+
+
+REPOSITORIES = _repositories()
+
+
+def downloads(folder: Path, workspace: Workspace, rng: random.Random) -> None:
+    """A folder as a benchmark's publisher lays it out, brought in as a download of it is."""
+    name, contents = rng.choice(REPOSITORIES)
+    _put_damaged(folder / "published", contents, rng)
+    entry = registry.find(name)
+    assert entry is not None
+    download.bring(entry, workspace, folder=folder / "published", name="fuzzed")
+
+
+TARGET_FILES: Mapping[str, bytes] = {
+    "t.txt": b"what is this?\nhow is that?\n",
+    "t.jsonl": files.jsonl([{"query": "what is it?"}, {"text": "how?"}]),
+    "t.csv": b'id,query\n1,what is it?\n2,"how, then?"\n',
+    "t.tsv": b"id\tquery\n1\twhat is it?\n2\thow?\n",
+}
+
+
+def targets(folder: Path, workspace: Workspace, rng: random.Random) -> None:
+    """A file of target queries."""
+    name = rng.choice(list(TARGET_FILES))
+    data = damaged(TARGET_FILES[name], rng, list(TARGET_FILES.values()))
+    if rng.random() < 0.2:
+        name, data = f"{name}.gz", gzipped(TARGET_FILES[name], rng)
+    (folder / name).write_bytes(data)
+    target_queries.read_queries(folder / name)
+
+
+@dataclass(frozen=True)
+class Target:
+    """``attempt(folder, workspace, rng)`` makes one input and has it read; ``makes`` is what a success may change."""
+
+    attempt: Callable[[Path, Workspace, random.Random], None]
+    makes: str = ""
+
+
+TARGETS: Mapping[str, Target] = {
+    "corpora": Target(corpora, "corpora"),
+    "queries": Target(queries, "queries"),
+    "benchmarks": Target(benchmarks, "benchmarks"),
+    "downloads": Target(downloads, "benchmarks"),
+    "targets": Target(targets),
+}
