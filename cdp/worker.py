@@ -223,6 +223,9 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     lock: int | None = None
     try:
         lock = job._hold_lock()
+        if job._supervised and not supervisor_alive(job.folder):
+            print("The supervisor is gone: nothing is begun.", file=sys.stderr, flush=True)
+            raise SystemExit(1)
         job._watch_supervisor()
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
         main(job)

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import os
-import shutil
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.jobs import alive, tidy
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
+from cdp.jobs.processes import send
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
 from cdp.jobs.status import Status
@@ -59,9 +62,10 @@ def submit(
     for other in after:
         load_spec(workspace, other)
     queue = Queue(workspace)
+    queue.clear_dead()
+    tidy.remove_leftovers(workspace)
     sequence = queue.next_sequence()
-    job_id, folder = _new_folder(workspace, kind, name)
-    lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
+    job_id, folder, lock = _new_folder(workspace, kind, name)
     try:
         spec = JobSpec(
             id=job_id,
@@ -80,12 +84,14 @@ def submit(
             after=tuple(after),
         )
         Status.queued(folder)
-        queue.add(sequence, job_id, device, after)
         write_json(folder / "spec.json", spec.to_dict())
+        folder = _appear(folder, workspace.job(job_id))
+        queue.add(sequence, job_id, device, after)
         _start_supervisor(workspace, folder, lock, env_secrets or {})
     except BaseException:
+        with suppress(OSError):
+            tidy.discard(folder)
         queue.remove(job_id)
-        shutil.rmtree(folder, ignore_errors=True)
         raise
     finally:
         os.close(lock)
@@ -131,8 +137,8 @@ def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
     """
     load_spec(workspace, job_id)
     folder = workspace.job(job_id)
-    if _has_ended(folder) or not (is_held(folder / "alive.lock") or is_held(folder / "worker.lock")):
-        return False
+    if _has_ended(folder) or not alive.has_lock(folder):
+        return not _has_ended(folder) and _end_orphans(folder)
     write_json(folder / "stop.request", {"time": now(), "now": at_once})
     return True
 
@@ -142,12 +148,9 @@ def delete(workspace: Workspace, job_id: str) -> None:
     folder = workspace.jobs / load_spec(workspace, job_id).id
     lock = _lock_of_ended(folder, job_id, "deleted")
     try:
-        doomed = workspace.jobs / f".deleted-{folder.name}"
-        for left_behind in workspace.jobs.glob(".deleted-*"):
-            shutil.rmtree(left_behind, ignore_errors=True)
+        tidy.remove_leftovers(workspace)
         try:
-            folder.rename(doomed)
-            shutil.rmtree(doomed)
+            tidy.discard(folder)
         except OSError as error:
             raise WorkspaceError(f"{folder} could not be deleted: {error.strerror or error}.") from error
         Queue(workspace).remove(job_id)
@@ -187,14 +190,22 @@ def _grace() -> float:
         raise ConfigError(f"{GRACE_VARIABLE} must be a number of seconds, not {text!r}.") from None
 
 
-def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path]:
-    """A folder that nobody else has: ids made in the same second may collide, so the folder decides."""
+def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, int]:
+    """A hidden folder that nobody else has, with its held lock: ids made in the same second may collide.
+
+    Whoever tidies up may take it away in the instant before it is locked: then another is made.
+    """
     for _ in range(100):
         job_id = new_id(kind, name)
-        folder = workspace.job(job_id)
+        folder = workspace.jobs / f"{tidy.NEW}{workspace.job(job_id).name}"
+        if workspace.job(job_id).exists():
+            continue
         try:
             folder.mkdir(parents=True)
-            return job_id, folder
+            lock = wait_for_lock(folder / "alive.lock", "The job's folder", wait_s=5.0)
+            if _is_there(lock, folder / "alive.lock"):
+                return job_id, folder, lock
+            os.close(lock)
         except FileExistsError:
             continue
         except OSError as error:
@@ -202,6 +213,25 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path]:
                 f"{folder} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
             ) from error
     raise WorkspaceError(f"No free name for a job was found in {workspace.jobs}.")
+
+
+def _is_there(descriptor: int, path: Path) -> bool:
+    """Whether the open file is still the one of that path."""
+    try:
+        return os.path.samestat(os.fstat(descriptor), os.stat(path))
+    except FileNotFoundError:
+        return False
+
+
+def _appear(folder: Path, as_job: Path) -> Path:
+    """Show a job's folder under its own name, now that it is whole: a submitter killed before left nothing visible."""
+    try:
+        folder.rename(as_job)
+    except OSError as error:
+        raise WorkspaceError(
+            f"{as_job} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
+        ) from error
+    return as_job
 
 
 def _has_ended(folder: Path) -> bool:
@@ -219,6 +249,8 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
     path = folder / "alive.lock"
     while True:
         lock = None if is_held(folder / "worker.lock") else try_lock(path)
+        if lock is not None and not _has_ended(folder):
+            _end_orphans(folder)
         if lock is not None:
             return lock
         if time.monotonic() > deadline and (is_held(path) or is_held(folder / "worker.lock")):
@@ -229,11 +261,25 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
         time.sleep(0.01)
 
 
+def _end_orphans(folder: Path) -> bool:
+    """Kill what is left of a job that has neither supervisor nor worker: nobody else will. Whether there was any.
+
+    Nothing is lost: the worker's first rank, which alone saves, had not begun or has ended.
+    """
+    orphans = alive.processes_of(folder)
+    deadline = time.monotonic() + LEAVE_WITHIN_S
+    while (left := alive.processes_of(folder)) and time.monotonic() < deadline:
+        send(left, signal.SIGKILL)
+        time.sleep(0.02)
+    return bool(orphans)
+
+
 def _start_supervisor(workspace: Workspace, folder: Path, lock: int, secrets: Mapping[str, str]) -> None:
     """Start the supervisor in a session of its own and hand it the held lock: at no moment is the job without."""
     environment = {
         **os.environ,
         **secrets,
+        alive.VARIABLE: str(folder),
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
     }
@@ -255,4 +301,15 @@ def _start_supervisor(workspace: Workspace, folder: Path, lock: int, secrets: Ma
             hint="Is the machine out of memory or of processes?",
         ) from error
     # It may outlive this process; where it does not, someone has to collect it, or it would stay as a zombie.
-    threading.Thread(target=supervisor.wait, name="collect-supervisor", daemon=True).start()
+    threading.Thread(
+        target=_collect, args=(workspace, folder, supervisor), name="collect-supervisor", daemon=True
+    ).start()
+
+
+def _collect(workspace: Workspace, folder: Path, supervisor: subprocess.Popen[bytes]) -> None:
+    """Wait for a supervisor. One that was killed could not give back its place in the queue: done once all is over."""
+    supervisor.wait()
+    queue = Queue(workspace)
+    while folder.name in queue.job_ids() and not is_held(folder / "alive.lock"):
+        queue.clear_dead()
+        time.sleep(1.0)

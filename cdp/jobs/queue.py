@@ -1,8 +1,8 @@
 """The queue for devices: first come, first served, per lane (CPU slots, GPUs, and jobs that need neither).
 
 Each active job has a ticket, a file ``queue/<sequence>.<waiting|running>.<lane>.<job id>.json``. Tickets change only
-under ``queue/queue.lock``; a ticket counts as long as its job is alive (``alive.lock`` or ``worker.lock`` held), so a
-killed supervisor blocks nobody. ``grant`` decides, and is pure.
+under ``queue/queue.lock``; a ticket counts as long as a process of its job lives, so a killed supervisor blocks
+nobody, and whoever meets the ticket of a dead job takes it away. ``grant`` decides, and is pure.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.errors import WorkspaceError
+from cdp.jobs.alive import is_alive
 from cdp.jobs.devices import LIGHT_SLOTS, DeviceRequest
-from cdp.locks import is_held, locked
+from cdp.locks import locked
 from cdp.workspace import Workspace, read_json_or_none, write_bytes, write_json
 
 CPU, LIGHT = "cpu", "light"
@@ -76,8 +77,8 @@ class Queue:
         self.folder = workspace.root / "queue"
 
     @contextmanager
-    def _exclusive(self) -> Iterator[None]:
-        with locked(self.folder / "queue.lock", "The queue of jobs", wait_s=60.0):
+    def _exclusive(self, wait_s: float = 60.0) -> Iterator[None]:
+        with locked(self.folder / "queue.lock", "The queue of jobs", wait_s=wait_s):
             yield
 
     def next_sequence(self) -> int:
@@ -106,6 +107,15 @@ class Queue:
         with self._exclusive():
             for name in self._names():
                 if name.job_id == job_id:
+                    name.path.unlink(missing_ok=True)
+
+    def clear_dead(self) -> None:
+        """Take away the tickets of jobs that no process serves any more. A queue in use just now is left for later."""
+        if all(self._alive(job_id) for job_id in self.job_ids()):
+            return
+        with suppress(WorkspaceError), self._exclusive(wait_s=0.05):
+            for name in self._names():
+                if not self._alive(name.job_id):
                     name.path.unlink(missing_ok=True)
 
     def try_take(self, job_id: str, *, slots: int, gpus: Sequence[str]) -> tuple[str, ...] | None:
@@ -162,8 +172,7 @@ class Queue:
         return not ended and self._alive(job_id)
 
     def _alive(self, job_id: str) -> bool:
-        folder = self.workspace.jobs / job_id
-        return is_held(folder / "alive.lock") or is_held(folder / "worker.lock")
+        return is_alive(self.workspace.jobs / job_id)
 
     def _path(self, sequence: int, state: str, lane: str, job_id: str) -> Path:
         return self.folder / f"{sequence:020d}.{state}.{lane}.{job_id}.json"

@@ -55,7 +55,10 @@ class JobFiles:
 
     @classmethod
     def read(cls, folder: Path) -> JobFiles:
-        """Read what ``derive`` needs. Files of an ended job that no longer matter are not opened."""
+        """Read what ``derive`` needs. Files of an ended job that no longer matter are not opened.
+
+        ``worker_alive`` is what the worker's lock says; see ``alive.processes_of`` for what it cannot say.
+        """
         status = _dict(folder / "status.json")
         if status is not None and status.get("phase") == "ended":
             return cls(status=status, heartbeat=_dict(folder / "heartbeat.json"))
@@ -130,7 +133,7 @@ def _ended(status: dict[str, Any]) -> JobState:
 def _without_supervisor(files: JobFiles) -> JobState:
     """Nobody holds the lock, and no end was recorded: what the worker left behind tells the rest."""
     if files.worker_alive:
-        return JobState(State.STOPPING, "Its supervisor is gone; the worker saves what it has and ends.")
+        return JobState(State.STOPPING, "Its supervisor is gone; what is still at work saves what it has and ends.")
     outcome, failure = files.current(files.outcome), files.current(files.failure)
     if outcome is not None and outcome.get("outcome") == "finished":
         return JobState(State.FINISHED)

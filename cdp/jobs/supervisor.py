@@ -19,6 +19,7 @@ from typing import Any
 from cdp.errors import CdpError, ConfigError, WorkspaceError
 from cdp.failures import failure_of
 from cdp.jobs import processes
+from cdp.jobs.alive import VARIABLE
 from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.failures import classify, log_tail
 from cdp.jobs.launchers import command, environment
@@ -220,6 +221,7 @@ def main(arguments: list[str]) -> None:
         print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor>]", file=sys.stderr)
         raise SystemExit(2)
     folder = Path(arguments[0]).resolve()
+    os.environ[VARIABLE] = str(folder)
     if len(arguments) == 2:
         os.set_inheritable(int(arguments[1]), False)
     else:

@@ -1,15 +1,20 @@
-"""What people see of jobs: one record per job, its metrics and its log. Reads files, changes nothing."""
+"""What people see of jobs: one record per job, its metrics and its log.
+
+Reads files and changes nothing that anybody wrote: only what a killed process left behind is cleared away in passing.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from cdp.errors import NotFoundError, WorkspaceError
+from cdp.jobs import alive, tidy
 from cdp.jobs.failures import log_tail
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
@@ -91,21 +96,34 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
         return places
 
     found = []
+    unserved = []
+    tidy.remove_leftovers(workspace)
+    Queue(workspace).clear_dead()
     for folder in workspace.jobs.glob("[!.]*"):
         try:
             spec = read_spec(folder)
         except WorkspaceError as error:
             if (folder / "spec.json").exists():
                 found.append(_damaged(folder, error))
+            else:
+                tidy.remove_half_made(folder)
             continue
         if kinds is None or spec.kind in kinds:
-            found.append(_view(workspace, spec, positions, with_size=False))
+            job = _view(workspace, spec, positions, with_size=False, living={})
+            if job.active or job.ended:
+                found.append(job)
+            else:
+                unserved.append(spec)
+    # Nobody recorded an end and the locks are free: only the process table knows if these are over.
+    living = alive.by_job() if unserved else {}
+    found += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
     return sorted(found, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
 
 
 def list_active(workspace: Workspace) -> list[JobView]:
     """The jobs that are queued or at work, the newest first. Each has a ticket, so those that ended are not read."""
     queue = Queue(workspace)
+    queue.clear_dead()
     positions = queue.positions()
     found = []
     for job_id in queue.job_ids():
@@ -117,7 +135,15 @@ def list_active(workspace: Workspace) -> list[JobView]:
     return sorted(active, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
 
 
-def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str, int]], *, with_size: bool) -> JobView:
+def _view(
+    workspace: Workspace,
+    spec: JobSpec,
+    positions: Callable[[], dict[str, int]],
+    *,
+    with_size: bool,
+    living: Mapping[str, list[int]] | None = None,
+) -> JobView:
+    """``living`` are the processes of jobs by folder, read after its locks were seen free; None: read where needed."""
     folder = workspace.jobs / spec.id
     # The lock is asked first: a job that ends in between has then written its end before its files are read, and
     # cannot appear as cut off. One that is resumed in between would: so ask again before saying that.
@@ -129,6 +155,10 @@ def _view(workspace: Workspace, spec: JobSpec, positions: Callable[[], dict[str,
         files = JobFiles.read(folder)
         state = derive(files, True, clock)
     status = files.status or {}
+    if not state.state.active and status.get("phase") != "ended":
+        table = alive.by_job() if living is None else living
+        if table.get(os.path.realpath(folder)):
+            state = derive(replace(files, worker_alive=True), False, clock)
     beat = files.current(files.heartbeat) or {}
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
     eta = beat.get("eta_s") if running else None

@@ -1,0 +1,113 @@
+"""A job is called over only when no process of it lives, and what a killed process left behind goes by itself."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cdp import jobs
+from cdp.errors import NotFoundError
+from cdp.jobs.devices import DeviceRequest
+from cdp.jobs.queue import Queue
+from cdp.jobs.tidy import DELETED, NEW
+from cdp.locks import wait_for_lock
+from cdp.workspace import Workspace, read_json, write_json
+from tests.faults.conftest import processes_of
+from tests.faults.support import TRUE_WITHIN_S, kill, supervisor_of, worker_of
+from tests.jobs.support import start, state, until, until_state, until_step
+
+
+def lives(pid: int) -> bool:
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+@pytest.mark.slow
+def test_a_worker_that_has_no_lock_yet_is_not_called_lost(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It imports torch for seconds before it takes its lock: killed meanwhile, its supervisor leaves it alone."""
+    go = tmp_path / "go"
+    monkeypatch.setenv("CDP_TEST_GO", str(go))
+    job_id = start(workspace, "slow_start")
+    until_state(workspace, job_id, "running")
+    worker = worker_of(workspace, job_id)
+    kill([supervisor_of(workspace, job_id)])
+    for _ in range(5):
+        assert lives(worker)
+        assert state(workspace, job_id) == "stopping"
+        assert [str(job.state) for job in jobs.list_jobs(workspace)] == ["stopping"]
+    go.touch()
+    until(lambda: not lives(worker), "the worker to end, since nobody would see what it does")
+    until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
+    assert not (workspace.job(job_id) / "results").exists(), "it began nothing"
+    jobs.resume(workspace, job_id)
+    until_state(workspace, job_id, "finished")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("then", ["stop", "resume", "delete"])
+def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace: Workspace, then: str) -> None:
+    job_id = start(workspace, "parent")
+    child = int(until(lambda: (workspace.job(job_id) / "child.json").exists() and
+                      read_json(workspace.job(job_id) / "child.json")["pid"], "the child"))  # fmt: skip
+    kill([supervisor_of(workspace, job_id), worker_of(workspace, job_id)])
+    assert lives(child)
+    shown = jobs.view(workspace, job_id)
+    assert (shown.state, shown.active) == ("stopping", True)
+    assert "still" in shown.message
+    if then == "stop":
+        assert jobs.stop(workspace, job_id)
+        assert state(workspace, job_id) == "lost"
+    elif then == "delete":
+        jobs.delete(workspace, job_id)
+        assert jobs.list_jobs(workspace) == []
+    else:
+        jobs.resume(workspace, job_id)
+        until_state(workspace, job_id, "running")
+        jobs.stop(workspace, job_id)
+        until_state(workspace, job_id, "stopped")
+    until(lambda: not lives(child), "the child to be gone")
+    until(lambda: not processes_of(workspace), "all processes to be gone")
+
+
+def test_what_a_killed_submitter_left_goes_and_nothing_else(workspace: Workspace) -> None:
+    write_json(workspace.jobs / f"{NEW}train-1" / "status.json", {"phase": "queued"})
+    write_json(workspace.jobs / f"{DELETED}train-2" / "model" / "config.json", {})
+    write_json(workspace.jobs / "train-3" / "status.json", {"phase": "queued"})  # as versions before left it
+    (workspace.jobs / "train-3" / "alive.lock").touch()
+    write_json(workspace.jobs / "train-4" / "status.json", {"phase": "ended"})  # its specification was lost
+    write_json(workspace.jobs / "train-4" / "model" / "config.json", {})
+    held = workspace.jobs / f"{NEW}train-5"
+    lock = wait_for_lock(held / "alive.lock", "a job being submitted", wait_s=1)
+    assert jobs.list_jobs(workspace) == []
+    assert sorted(path.name for path in workspace.jobs.iterdir()) == [held.name, "train-4"]
+    os.close(lock)
+
+
+def test_a_ticket_whose_job_is_dead_goes_when_somebody_looks(workspace: Workspace) -> None:
+    queue = Queue(workspace)
+    queue.add(queue.next_sequence(), "train-gone", DeviceRequest.cpu())
+    assert jobs.list_active(workspace) == []
+    assert queue.job_ids() == []
+
+
+@pytest.mark.slow
+def test_a_killed_supervisor_leaves_no_ticket_though_no_other_job_comes(workspace: Workspace) -> None:
+    job_id = start(workspace, steps=100_000)
+    until_step(workspace, job_id, 1)
+    kill([supervisor_of(workspace, job_id), worker_of(workspace, job_id)])
+    until(lambda: not Queue(workspace).job_ids(), "the submitter to clear the ticket away", TRUE_WITHIN_S)
+    assert state(workspace, job_id) == "lost"
+
+
+def test_a_submit_that_fails_leaves_no_folder(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(NotFoundError):
+        jobs.submit(workspace, kind="test", name="x", module="m", config={}, after=["no-such-job"])
+    workspace.root.mkdir(exist_ok=True)
+    (workspace.root / "queue").write_text("a file where a folder has to be")
+    with pytest.raises(Exception, match="queue"):
+        start(workspace)
+    assert not workspace.jobs.exists() or list(workspace.jobs.iterdir()) == []
