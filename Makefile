@@ -4,6 +4,7 @@
 # make docs   make docs/REFERENCE.md anew from the code
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
+# make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
 # make bench  measure speed against peers, write benchmarks/results/latest.json
 
 PYTHON ?= python3.11
@@ -12,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: install install-dev chromium app test check soak bench docs images lock clean
+.PHONY: install install-dev chromium app test check soak gauntlet bench docs images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -52,6 +53,9 @@ check: install-dev
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium
 	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
+
+gauntlet: install-dev
+	$(BIN)/python -m tests.gauntlet
 
 bench: install-dev
 	$(BIN)/python -m benchmarks
