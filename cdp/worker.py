@@ -172,7 +172,7 @@ class Job:
                 time.sleep(ORPHAN_CHECK_EVERY_S)
             print("The supervisor is gone: stopping after the current step.", flush=True)
             self._stop.set()
-            time.sleep(float(os.environ.get("CDP_STOP_GRACE_S", "30")))
+            time.sleep(stop_grace_s())
             print("The worker did not stop in time: it ends by force.", flush=True)
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
@@ -186,6 +186,11 @@ class Job:
         except WorkspaceError:
             release_reserve(self.folder)
             write_json(self.folder / name, record)
+
+
+def stop_grace_s() -> float:
+    """Seconds between the request to stop and the kill."""
+    return float(os.environ.get("CDP_STOP_GRACE_S", "30"))
 
 
 def supervisor_alive(job_folder: Path) -> bool:

@@ -15,6 +15,7 @@ _WORDS = {
     "stray_line": ("{n} line beside the list", "{n} lines beside the list"),
     "refusal": ("the model refused", "the model refused {n} times"),
     "broken_json": ("the JSON broke off; what could be read is kept",) * 2,
+    "broken_text": ("{n} query held half a character", "{n} queries held half a character"),
     "no_question": ("the answer holds no question", "{n} answers hold no question"),
     "cut_off": ("the answer reached the token limit (max_output_tokens)",) * 2,
     "repaired": ("this is a second attempt",) * 2,

@@ -8,6 +8,7 @@ finds them there and asks only for what the batch left open.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
 from cdp.errors import ConfigError, InputError, WorkspaceError
 from cdp.synthesis.cache import AnswerCache, cache_key
-from cdp.synthesis.generators import Answer, Usage
+from cdp.synthesis.generators import Answer, RequestError
 from cdp.synthesis.generators.openai_chat import parameters, request_body
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut
@@ -27,6 +28,7 @@ from cdp.synthesis.work import Work
 from cdp.workspace import Workspace
 
 PREFIX = "cdp-"
+_CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
 URL = "/v1/chat/completions"
 MOST_REQUESTS = 50_000
 """Per file, the Batch API's limit."""
@@ -111,6 +113,8 @@ def write_batch(
 
 def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
+    from cdp.synthesis.generators.completions import Malformed
+
     answers = failed = 0
     problems: list[str] = []
     source = Source.of_file(path, path.name, Budget(MAX_UNPACKED_BYTES))
@@ -119,33 +123,24 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
             if line is not None and not line.strip():
                 continue
             try:
-                key, answer = _answer(json.loads(line or ""))
-            except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+                key, answer = _answer(line)
+                cache.put(key, answer)
+            except (Malformed, RequestError) as error:
                 failed += 1
                 if len(problems) < KEPT_PROBLEMS:
-                    problems.append(f"Line {number}: {error if isinstance(error, ValueError) else 'no answer in it'}.")
+                    problems.append(f"Line {number}: {error}.")
                 continue
-            cache.put(key, answer)
             answers += 1
     return BatchResult(answers, failed, tuple(problems))
 
 
-def _answer(record: dict[str, Any]) -> tuple[str, Answer]:
-    """Address and answer of one output line; ValueError says why there is none."""
-    custom_id = record["custom_id"]
-    key = custom_id.removeprefix(PREFIX)
-    if not custom_id.startswith(PREFIX) or len(key) != 64:
-        raise ValueError(f"{custom_id!r} is not one of our requests")
-    if record.get("error"):
-        raise ValueError(f"the request failed ({str(record['error'].get('message', ''))[:100]})")
-    response = record["response"]
-    if response.get("status_code", 200) != 200:
-        raise ValueError(f"the request failed with status {response['status_code']}")
-    body = response["body"]
-    choice, used = body["choices"][0], body.get("usage") or {}
-    return key, Answer(
-        text=choice["message"]["content"] or "",
-        usage=Usage(used.get("prompt_tokens", 0), used.get("completion_tokens", 0), 1),
-        model=body.get("model", ""),
-        finish_reason=choice.get("finish_reason") or "stop",
-    )
+def _answer(line: str | None) -> tuple[str, Answer]:
+    """Address and answer of one output line (None: too long to be read); Malformed says why there is none."""
+    from cdp.synthesis.generators.completions import Malformed, read_batch_line
+
+    if line is None:
+        raise Malformed("it is too long to be an answer")
+    custom_id, answer = read_batch_line(line.encode("utf-8", "surrogatepass"))
+    if not _CUSTOM_ID.fullmatch(custom_id):
+        raise Malformed(f"{custom_id[:80]!r} is not one of our requests")
+    return custom_id.removeprefix(PREFIX), answer

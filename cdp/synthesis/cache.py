@@ -3,6 +3,10 @@
 An answer is addressed by the document's content, the rendered prompt, the model and the parameters. SQLite (in WAL
 mode) holds one small row per answer: each is on disk before the next is asked for, a killed process loses none that
 had arrived, and a million answers need no memory and no million files.
+
+Beside the answers stand the books of each job: what is asked is written down before it is sent, and taken out together
+with the answer being kept and its cost being added up, in one transaction. What a killed process leaves there was on
+its way: the endpoint may charge for it, and nobody has the answer.
 """
 
 from __future__ import annotations
@@ -10,15 +14,24 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from cdp.errors import WorkspaceError
-from cdp.synthesis.generators.base import Answer, Usage
+from cdp.synthesis.generators.base import Answer, RequestError, Usage
 from cdp.workspace import Workspace, now, sha256_text
 
 BUSY_TIMEOUT_S = 30.0
+
+_TABLES = (
+    "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, created TEXT, answer TEXT) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS asked (job TEXT, key TEXT, input_tokens INTEGER, output_tokens INTEGER,"
+    " PRIMARY KEY (job, key)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS paid (job TEXT PRIMARY KEY, input_tokens INTEGER, output_tokens INTEGER,"
+    " requests INTEGER, estimated INTEGER, unanswered INTEGER) WITHOUT ROWID",
+)
+_COUNTS = ("input_tokens", "output_tokens", "requests", "estimated", "unanswered")
 
 
 def cache_key(content_hash: str, prompt: str, model: str, parameters: Mapping[str, object]) -> str:
@@ -31,6 +44,8 @@ class AnswerCache:
 
     def __init__(self, workspace: Workspace) -> None:
         self.path: Path = workspace.llm_cache / "answers.sqlite"
+        self.healed = 0
+        """Rows that were no answer and were taken out, so that they are asked for anew."""
         self._lock = threading.Lock()
         self._in_flight: dict[str, threading.Event] = {}
         try:
@@ -40,11 +55,13 @@ class AnswerCache:
             )
             self._connection.execute("PRAGMA journal_mode=WAL")
             self._connection.execute("PRAGMA synchronous=NORMAL")
-            self._connection.execute(
-                "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, created TEXT, answer TEXT) WITHOUT ROWID"
-            )
+            for table in _TABLES:
+                self._connection.execute(table)
         except (OSError, sqlite3.Error) as error:
-            raise WorkspaceError(f"The answer cache {self.path} cannot be opened: {error}.") from error
+            raise WorkspaceError(
+                f"The answer cache {self.path} cannot be opened: {error}.",
+                hint="Is the disk full or read-only? A damaged file can be moved away: its answers are paid for again.",
+            ) from error
 
     def close(self) -> None:
         with self._lock:
@@ -57,29 +74,30 @@ class AnswerCache:
         self.close()
 
     def __len__(self) -> int:
-        with self._lock:
-            return int(self._connection.execute("SELECT count(*) FROM answers").fetchone()[0])
+        with self._transaction() as database:
+            return int(database.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def get(self, key: str) -> Answer | None:
-        """The kept answer, with nothing paid for it (its usage is zero)."""
-        with self._lock:
-            row = self._connection.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-        if row is None:
-            return None
-        kept: dict[str, Any] = json.loads(row[0])
-        return Answer(text=kept["text"], model=kept["model"], finish_reason=kept["finish_reason"], usage=Usage())
+        """The kept answer, with nothing paid for it (its usage is zero). A row that is no answer is taken out."""
+        with self._transaction() as database:
+            row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+            answer = None if row is None else _answer_in(row[0])
+            if row is not None and answer is None:
+                database.execute("DELETE FROM answers WHERE key = ?", (key,))
+                self.healed += 1
+        return answer
 
     def put(self, key: str, answer: Answer) -> None:
-        kept = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
-        value = json.dumps({**kept, "usage": answer.usage.to_dict()}, ensure_ascii=False)
-        try:
-            with self._lock:
-                self._connection.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
-        except sqlite3.Error as error:
-            raise WorkspaceError(f"An answer could not be kept in {self.path}: {error}.") from error
+        """Keep an answer. RequestError for one that could not be read again."""
+        value = _row_of(answer)
+        with self._transaction() as database:
+            database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
 
-    def get_or_ask(self, key: str, ask: Callable[[], Answer]) -> Answer:
-        """The kept answer, or what ``ask`` gives; two threads with the same key ask once."""
+    def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True) -> Answer:
+        """The kept answer, or what ``ask`` gives; two threads with the same key ask once.
+
+        Without ``keep``, ``ask`` has kept its answer itself.
+        """
         while True:
             with self._lock:
                 other = self._in_flight.get(key)
@@ -92,9 +110,108 @@ class AnswerCache:
                 answer = self.get(key)
                 if answer is None:
                     answer = ask()
-                    self.put(key, answer)
+                    if keep:
+                        self.put(key, answer)
                 return answer
             finally:
                 with self._lock:
                     del self._in_flight[key]
                 mine.set()
+
+    def begin(self, job: str, key: str, usual: Usage) -> None:
+        """Write down that ``job`` is about to ask for ``key``, and what such a request usually consumes."""
+        with self._transaction() as database:
+            row = (job, key, usual.input_tokens, usual.output_tokens)
+            database.execute("INSERT OR REPLACE INTO asked VALUES (?, ?, ?, ?)", row)
+
+    def settle(self, job: str, key: str, usage: Usage, answer: Answer | None = None) -> None:
+        """Close what ``begin`` opened: what it cost, and the answer where there is one, in one transaction.
+
+        RequestError for an answer that could not be read again; what it cost is in the books all the same.
+        """
+        if answer is not None:
+            try:
+                _row_of(answer)
+            except RequestError:
+                self.settle(job, key, usage)
+                raise
+        value = None if answer is None else _row_of(answer)
+        with self._transaction() as database:
+            database.execute("DELETE FROM asked WHERE job = ? AND key = ?", (job, key))
+            if value is not None:
+                database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
+            _add(database, job, usage)
+
+    def spent(self, job: str) -> Usage | None:
+        """What all attempts of ``job`` have consumed; None where it has no books yet."""
+        with self._transaction() as database:
+            row = database.execute(f"SELECT {', '.join(_COUNTS)} FROM paid WHERE job = ?", (job,)).fetchone()
+        return None if row is None else Usage(*row)
+
+    def spend(self, job: str, usage: Usage) -> None:
+        """Add to what ``job`` has consumed; opens its books."""
+        with self._transaction() as database:
+            _add(database, job, usage)
+
+    def take_lost(self, job: str, *, charged: bool) -> int:
+        """How many requests an earlier attempt of ``job`` had on their way when it was killed; they are now settled.
+
+        Where the endpoint may have ``charged`` for them, they count as unanswered from now on.
+        """
+        with self._transaction() as database:
+            rows = database.execute("SELECT input_tokens, output_tokens FROM asked WHERE job = ?", (job,)).fetchall()
+            database.execute("DELETE FROM asked WHERE job = ?", (job,))
+            if charged:
+                for read, written in rows:
+                    _add(database, job, Usage(read, written, estimated=1, unanswered=1))
+        return len(rows)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        """All or nothing, also between processes; WorkspaceError where the disk does not take it."""
+        try:
+            with self._lock:
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield self._connection
+                except BaseException:
+                    self._connection.execute("ROLLBACK")
+                    raise
+                self._connection.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise WorkspaceError(
+                f"The answer cache {self.path} cannot be used: {error}.", hint="Is the disk full or read-only?"
+            ) from error
+
+
+def _add(database: sqlite3.Connection, job: str, usage: Usage) -> None:
+    counts = [getattr(usage, name) for name in _COUNTS]
+    sums = ", ".join(f"{name} = {name} + excluded.{name}" for name in _COUNTS)
+    database.execute(
+        f"INSERT INTO paid VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (job) DO UPDATE SET {sums}",
+        (job, *counts),
+    )
+
+
+def _row_of(answer: Answer) -> str:
+    kept = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
+    value = json.dumps({**kept, "usage": answer.usage.to_dict()}, ensure_ascii=False)
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise RequestError(
+            "The answer cannot be kept: it holds half a character (a lone surrogate).", exhausted=True
+        ) from None
+    return value
+
+
+def _answer_in(value: object) -> Answer | None:
+    """The answer in a row; None for what is none: torn JSON, something that is no text, half a character."""
+    try:
+        kept = json.loads(str(value))
+        texts = [kept[name] for name in ("text", "model", "finish_reason")]
+        for text in texts:
+            text.encode("utf-8")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
+    return Answer(text=texts[0], model=texts[1], finish_reason=texts[2], usage=Usage())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,13 +11,18 @@ from typing import Any
 from cdp.records import Document
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Generator, RequestError, Usage
+from cdp.synthesis.generators.base import usual_usage
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import Parsed, comparison_key, select
+from cdp.synthesis.spending import Account
 from cdp.synthesis.tokens import cut
 
 Ask = Callable[..., Answer]
 MAX_DOCUMENT_TOKENS = 2048
 """As ``SynthesisConfig.max_document_tokens``."""
+
+ROOM_TOKENS = 100
+"""Of a prompt, for the frame of a chat and the schema that are sent around it."""
 
 
 @dataclass(frozen=True)
@@ -49,22 +55,31 @@ def generate_for(
     *,
     max_document_tokens: int = MAX_DOCUMENT_TOKENS,
     cache: AnswerCache | None = None,
+    account: Account | None = None,
     queries: Sequence[str] = (),
 ) -> Generation:
     """``m`` queries for ``document``; fewer, with their problems counted, where a second attempt did not help.
 
-    For a method that works from existing queries, one for each of the first ``m`` of ``queries``.
+    For a method that works from existing queries, one for each of the first ``m`` of ``queries``. What is asked and
+    paid stands in the ``account``, where there is one.
 
     Raises RequestError where this document could not be asked about, ProviderError where none could.
     """
     shortened = cut(document.content, min(max_document_tokens, method.max_document_tokens or max_document_tokens))
 
     def ask(text: str, sample: int = 0, query: str = "") -> Answer:
-        if cache is None or not generator.is_llm:
+        def send() -> Answer:
             return generator.generate(text, document, method, m, sample=sample, query=query)
+
+        if cache is None or not generator.is_llm:
+            return send()
         settings = {**generator.parameters, **method.sampling_for(m, sample).to_dict()}
         key = cache_key(document.content_hash, text, generator.model, settings)
-        return cache.get_or_ask(key, lambda: generator.generate(text, document, method, m, sample=sample, query=query))
+        if account is None:
+            return cache.get_or_ask(key, send)
+        usual = usual_usage(text, method, m)
+        most = most_usage(usual, settings)
+        return cache.get_or_ask(key, lambda: account.ask(key, usual, most, send), keep=False)
 
     sources: list[str] = []
     if method.from_queries:
@@ -84,6 +99,15 @@ def generate_for(
         notes=read.notes if any(read.notes) else (),
         sources=tuple(sources),
     )
+
+
+def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
+    """What a request consumes at the most: its prompt, with room for the error of the estimate, and the longest answer
+    that it allows.
+    """
+    longest = settings.get("max_output_tokens")
+    output = longest if isinstance(longest, int) else usual.output_tokens
+    return Usage(math.ceil(1.2 * usual.input_tokens) + ROOM_TOKENS, max(output, usual.output_tokens), 1)
 
 
 def _at_once(ask: Ask, prompt: str, method: Method, m: int, generator: Generator) -> tuple[Parsed, Usage, list[Answer]]:

@@ -3,6 +3,9 @@
 The prompts end with an opened list ("1."), so an answer may begin with the first query itself, without its number.
 Understood: numbered lists in many styles and scripts, bullets, plain lines, JSON, code fences, thinking blocks,
 preambles and closing remarks, quotes and bold marks around queries, format labels in front of them.
+
+An answer is anything at all: every step takes time in proportion to its length, and nothing in it raises. So no pattern
+here may look at the same run of spaces, marks or brackets from each of its places.
 """
 
 from __future__ import annotations
@@ -12,6 +15,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 LONGEST_QUERY = 400
@@ -20,10 +24,14 @@ LONGEST_QUERY = 400
 LONGEST_PASSAGE = 2000
 """Characters of a query that is a paragraph."""
 
-_THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
+MARKS = 100
+"""Characters of bold marks, quotes and labels around a query, at the most."""
+
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+_THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
 _THINK_CLOSE = re.compile(r"^.*</(?:think|thinking|thought|reasoning)\s*>", re.IGNORECASE | re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
-_FENCE = re.compile(r"^\s*(?:```|~~~)\s*[\w+-]*\s*$")
+_FENCE = re.compile(r"(?:```|~~~)\s*[\w+-]*")
 _DECORATION = r"[*_`#>\s]*"
 _NUMBER = re.compile(
     rf"^{_DECORATION}(?:q(?:uery|uestion)?\.?\s*#?\s*)?"
@@ -34,7 +42,7 @@ _NUMBER = re.compile(
     re.IGNORECASE,
 )
 _BULLET = re.compile(r"^\s*(?:[-*+•‣◦▪●○·・–—※]|➤|→)\s+(?P<rest>.*)$")
-_INLINE_NUMBER = re.compile(r"\s+(?=[(（]?(\d{1,2})[.)）、．]\s*\S)")
+_INLINE_NUMBER = re.compile(r" (?=[(（]?(\d{1,2})[.)）、．] ?\S)")
 _LABEL = re.compile(
     r"^[*_\s]*[(\[]?(?:what|how|why|when(?:\s*(?:or|/)\s*if)?|if|keywords?|statement|claim|which|is it true"
     r"|verification|which\s*(?:,?\s*or|/)\s*is it true|comparison|contrast|query|question"
@@ -54,7 +62,7 @@ _REFUSAL = re.compile(
 _FIELD_LABEL = re.compile(
     r"^[*_\s]*(?:(?:good|bad)\s+question|question|(?:reasoned\s+)?query|summary)[*_\s]*[:：][*_\s]*", re.IGNORECASE
 )
-_QUESTION_FIELD = re.compile(r"^[*_\s]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
+_QUESTION_FIELD = re.compile(r"^[*_ \t]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
 _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"(?P<key>\s*:)?')
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
@@ -66,8 +74,8 @@ class Parsed:
     """The queries of an answer, in its order and at most as many as asked for, and what was wrong with it.
 
     ``problems`` counts: ``too_few``, ``too_many``, ``duplicate``, ``empty``, ``over_long``, ``stray_line`` (text
-    within or after a list that belongs to no item), ``refusal``, ``no_question`` (a marked field is missing) and
-    ``broken_json`` (its whole strings are still read).
+    within or after a list that belongs to no item), ``refusal``, ``no_question`` (a marked field is missing),
+    ``broken_json`` (its whole strings are still read) and ``broken_text`` (half a character, which no file can hold).
     """
 
     queries: tuple[str, ...]
@@ -93,7 +101,7 @@ def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
 
 def parse_line(text: str, m: int = 1) -> Parsed:
     """The one query of an answer that is a single line ("Good question: …"); further lines are counted as stray."""
-    lines = [line for line in strip_thinking(text).splitlines() if line.strip() and not _FENCE.match(line)]
+    lines = [line for line in strip_thinking(text).splitlines() if line.strip() and not _is_fence(line)]
     problems = Counter({"stray_line": len(lines) - 1}) if len(lines) > 1 else Counter()
     if lines and _REFUSAL.match(lines[0].replace("’", "'")):
         return select([], 1, problems=Counter({"refusal": 1}))
@@ -102,7 +110,7 @@ def parse_line(text: str, m: int = 1) -> Parsed:
 
 def parse_passage(text: str, m: int = 1) -> Parsed:
     """The one query of an answer that is a paragraph: its lines as one, without a label or marks around it."""
-    lines = [line.strip() for line in strip_thinking(text).splitlines() if line.strip() and not _FENCE.match(line)]
+    lines = [line.strip() for line in strip_thinking(text).splitlines() if line.strip() and not _is_fence(line)]
     if len(lines) > 1 and (_is_preamble(lines[0]) or lines[0].strip("*_#").endswith(":")):
         lines = lines[1:]
     if lines and _REFUSAL.match(lines[0].replace("’", "'")):
@@ -141,8 +149,14 @@ def select(
     kept: list[str] = []
     seen: set[str] = set()
     for raw in queries:
-        query = clean(raw)
-        if not any(character.isalnum() for character in query):
+        query = " ".join(raw.split())
+        if len(query) > longest + MARKS:  # before the marks around it are looked for, one pair after another
+            counts["over_long"] += 1
+            continue
+        query = clean(query)
+        if _SURROGATE.search(query):
+            counts["broken_text"] += 1
+        elif not any(character.isalnum() for character in query):
             counts["empty"] += 1
         elif len(query) > longest:
             counts["over_long"] += 1
@@ -191,20 +205,19 @@ def clean(query: str) -> str:
 
 def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
     """The strings of a JSON answer, or None where the answer is not JSON."""
-    body = "\n".join(line for line in text.splitlines() if not _FENCE.match(line)).strip()
-    decoder = json.JSONDecoder()
-    starts = [match.start() for match in re.finditer(r"[\[{]", body)]
-    for start in starts[:20]:
+    body = "\n".join(line for line in text.splitlines() if not _is_fence(line)).strip()
+    decoder = json.JSONDecoder(strict=False)  # a tab within a string is no reason to lose the answer
+    for start in (match.start() for match in islice(re.finditer(r"[\[{]", body), 20)):
         try:
             value, _ = decoder.raw_decode(body, start)
-        except ValueError:
+        except (ValueError, RecursionError):  # lists within lists without end
             continue
         found = _strings(value)
         if found is not None:
             return found
     if re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
         problems["broken_json"] += 1
-        return [json.loads(match[0]) for match in _JSON_STRING.finditer(body) if not match["key"]]
+        return [json.loads(match[0], strict=False) for match in _JSON_STRING.finditer(body) if not match["key"]]
     return None
 
 
@@ -237,7 +250,7 @@ def _text_of(item: Any) -> str | None:
 
 def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
     """The items of a list written line by line: numbered, else bulleted, else plain."""
-    lines = [line.strip() for line in text.splitlines() if not _FENCE.match(line)]
+    lines = [line.strip() for line in text.splitlines() if not _is_fence(line)]
     lines = [line for line in lines if line and line.strip("*_-=#—")]
     if len(lines) == 1 and m > 1:
         lines = _split_inline(lines[0])
@@ -259,6 +272,7 @@ def _from_lines(text: str, m: int, problems: Counter[str]) -> list[str]:
 def _split_inline(line: str) -> list[str]:
     """One line "… 2. … 3. …" as one line per item, as long as the numbers count upwards."""
     pieces: list[str] = []
+    line = " ".join(line.split())
     start, expected = 0, 2
     for match in _INLINE_NUMBER.finditer(line):
         if int(match[1]) == expected:
@@ -316,6 +330,10 @@ def _items(marked: list[tuple[int | None, str]], problems: Counter[str]) -> list
 
 def _looks_like_query(line: str) -> bool:
     return line.rstrip("*\"' ").endswith(("?", "？", "؟"))
+
+
+def _is_fence(line: str) -> bool:
+    return bool(_FENCE.fullmatch(line.strip()))
 
 
 def _is_preamble(line: str) -> bool:

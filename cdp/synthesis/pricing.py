@@ -84,12 +84,18 @@ def load_price(model: str, path: Path | None = None) -> Price | None:
         name = max((known for known in models if model == known or _dated(model, known)), key=len, default=None)
         if name is None:
             return None
-        entry = models[name]
-        return Price(
-            float(entry["input"]), float(entry["output"]), float(entry.get("batch_discount", 0.0)), str(table["as_of"])
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise WorkspaceError(f"The price table {path.name} is damaged near {error}.", hint="See its note.") from error
+        row = _row(name, models[name])
+        return Price(row.input, row.output, row.batch_discount, str(table["as_of"]))
+    except _DAMAGE as error:
+        raise _damaged(path, error) from error
+
+
+_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What a table raises that is not made as ours is: other types, numbers beyond all bounds."""
+
+
+def _damaged(path: Path, error: Exception) -> WorkspaceError:
+    return WorkspaceError(f"The price table {path.name} is damaged near {str(error)[:120]}.", hint="See its note.")
 
 
 def _dated(model: str, known: str) -> bool:
@@ -199,13 +205,10 @@ def read_prices(workspace: Workspace) -> PriceTable:
     path = price_file(workspace)
     table = read_json(path)
     try:
-        rows = tuple(
-            PriceRow(name, float(entry["input"]), float(entry["output"]), float(entry.get("batch_discount", 0.0)))
-            for name, entry in table["models"].items()
-        )
+        rows = tuple(_row(name, entry) for name, entry in table["models"].items())
         return PriceTable(str(table["as_of"]), rows, path != PRICES)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise WorkspaceError(f"The price table {path.name} is damaged near {error}.", hint="See its note.") from error
+    except _DAMAGE as error:
+        raise _damaged(path, error) from error
 
 
 def write_prices(workspace: Workspace, rows: Sequence[PriceRow], as_of: str) -> None:
@@ -221,6 +224,15 @@ def write_prices(workspace: Workspace, rows: Sequence[PriceRow], as_of: str) -> 
         row.model: {name: value for name, value in asdict(row).items() if name != "model"} for row in rows
     }
     write_json(workspace.root / "prices.json", {"as_of": as_of, "models": models})
+
+
+def _row(name: str, entry: Mapping[str, object]) -> PriceRow:
+    """One entry of the table; ValueError for what is no price (less than nothing, ``inf``, no number at all)."""
+    read, written, discount = entry["input"], entry["output"], entry.get("batch_discount", 0)
+    row = PriceRow(name, float(str(read)), float(str(written)), float(str(discount)))
+    if not _usable(row):
+        raise ValueError(f"{name!r}, which has no price")
+    return row
 
 
 def _usable(row: PriceRow) -> bool:

@@ -27,6 +27,7 @@ from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.ordered import put_in_order, scan
 from cdp.synthesis.pricing import load_price, price_file
+from cdp.synthesis.spending import Account
 from cdp.synthesis.work import Item, Work
 from cdp.worker import START_FOR_S, Job
 from cdp.workspace import append_jsonl
@@ -67,8 +68,8 @@ class Run:
         self.folder = job.workspace.query_set(self.query_set_id)
         self.work = Work.of(job.workspace, self.config, self.method, self.corpus)
         self.total = self.work.documents
-        self.usage = Usage()
-        self.spent = Usage()
+        self.account: Account | None = None
+        self._spent_before = Usage()
         self.price = load_price(self.source.model, price_file(job.workspace)) if self.source.is_llm else None
         if self.config.budget is not None and self.source.is_llm and self.price is None:
             raise ConfigError(
@@ -89,25 +90,28 @@ class Run:
         self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
         self.source.prepare()
         written = bytearray(self.work.positions)
+        spent = Usage()
         for _, _, line in scan(self.folder / query_sets.QUERIES):
             if line["position"] < len(written) and not written[line["position"]]:
                 written[line["position"]] = 1
                 self._done += 1
-                self.spent += Usage(**line.get("usage", {}))
+                spent += Usage.from_dict(line.get("usage"))
         for _, _, line in scan(self.folder / query_sets.FAILURES):
-            self.spent += Usage(**line.get("usage", {}))
+            spent += Usage.from_dict(line.get("usage"))
         self._report()
         self._any_success = self._done > 0
         workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
         try:
-            with AnswerCache(self.job.workspace) as cache, closing(self._outcomes(cache, written, workers)) as outcomes:
-                for outcome in outcomes:
-                    if outcome.generation is None and outcome.error is None:
-                        continue
-                    if self._record(outcome):
-                        written[outcome.position] = 1
-                    self._done += 1
-                    self._report()
+            with AnswerCache(self.job.workspace) as cache:
+                self._open_account(cache, spent)
+                with closing(self._outcomes(cache, written, workers)) as outcomes:
+                    for outcome in outcomes:
+                        if outcome.generation is None and outcome.error is None:
+                            continue
+                        if self._record(outcome):
+                            written[outcome.position] = 1
+                        self._done += 1
+                        self._report()
         finally:
             self._flush()
             result = self._close(written)
@@ -121,11 +125,43 @@ class Run:
             raise self._none()
         return result
 
+    def _open_account(self, cache: AnswerCache, spent: Usage) -> None:
+        """The job's books, with ``spent`` as their beginning for a set that has none: an older version wrote it."""
+        if not self.source.is_llm:
+            return
+        if cache.spent(self.job.id) is None:
+            cache.spend(self.job.id, spent)
+        lost = cache.take_lost(self.job.id, charged=self.source.name == "openai")
+        if lost and self.source.name == "openai":
+            requests = "request was" if lost == 1 else "requests were"
+            print(
+                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
+                "for again may be paid for twice.",
+                flush=True,
+            )
+        self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
+        self._spent_before = self.account.spent
+
+    def _cancel(self) -> None:
+        self.source.cancel()
+        if self.account is not None:
+            self.account.close()
+
     def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[Outcome, None, None]:
         def one(item: Item) -> Outcome:
             return self._one(item, cache)
 
-        return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self.source.cancel)
+        return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self._cancel)
+
+    @property
+    def spent(self) -> Usage:
+        """What all attempts of this job have consumed."""
+        return self.account.spent if self.account else Usage()
+
+    @property
+    def usage(self) -> Usage:
+        """What this attempt has consumed."""
+        return self.spent - self._spent_before
 
     @property
     def cost(self) -> float | None:
@@ -133,12 +169,12 @@ class Run:
         return self.price.cost(self.spent) if self.price else None
 
     def _over_budget(self) -> bool:
-        return self.config.budget is not None and self.cost is not None and self.cost >= self.config.budget
+        return self.account is not None and self.account.used_up
 
     def _tick(self) -> None:
         """Nothing came for a while: still notice a stop, and still show life."""
         if self.job.stop_requested():
-            self.source.cancel()
+            self._cancel()
         self._report()
 
     def _open(self) -> None:
@@ -156,7 +192,7 @@ class Run:
         """The documents without a line, until the end or a request to stop."""
         for item in self.work.items(self.job.workspace, start=max(0, written.find(0))):
             if self.job.stop_requested():
-                self.source.cancel()
+                self._cancel()
                 return
             if self._over_budget():
                 return
@@ -173,6 +209,7 @@ class Run:
                 self.source,
                 max_document_tokens=self.config.max_document_tokens,
                 cache=cache,
+                account=self.account,
                 queries=item.queries,
             )
         except Cancelled:
@@ -195,8 +232,6 @@ class Run:
         self._failing = 0
         generation = outcome.generation
         assert generation is not None
-        self.usage += generation.usage
-        self.spent += generation.usage
         if not generation.queries:
             self._fail(outcome, self._nothing(generation), usage=generation.usage.to_dict())
             self._unread += 1
@@ -234,6 +269,9 @@ class Run:
         self._first_failure = self._first_failure or reason
         generation = outcome.generation
         line: dict[str, Any] = {"document_id": outcome.document.id, "position": outcome.position, "reason": reason}
+        if outcome.error is not None:
+            line |= {"usage": outcome.error.usage.to_dict()} if outcome.error.usage != Usage() else {}
+            line |= {"raw": [outcome.error.raw]} if outcome.error.raw else {}
         if generation is not None:
             line |= {
                 **more,

@@ -1,10 +1,17 @@
-"""A local HTTP server that speaks the OpenAI chat protocol, with faults on demand. It counts what it was asked."""
+"""A local HTTP server that speaks the OpenAI chat protocol, with faults on demand. It counts what it was asked.
+
+``MALFORMED``, ``ODD`` and ``LOST`` are the table of what goes wrong with an answer: bodies that come with status 200
+and cannot be used, those that can although they look strange, and answers that never come whole.
+"""
 
 from __future__ import annotations
 
+import gzip
 import json
 import random
 import re
+import socket
+import struct
 import threading
 import time
 from collections import Counter
@@ -16,6 +23,91 @@ from typing import Any
 KEY = "sk-test-0123456789abcdef-secret"
 MODEL = "test-model"
 FAULTS = ("429", "500", "timeout", "malformed")
+
+
+def completion(**changes: Any) -> dict[str, Any]:
+    """A good answer's body with some of its fields replaced; ``message`` stands for that of its only choice."""
+    message = changes.pop("message", {"role": "assistant", "content": "What is it?"})
+    finish_reason = changes.pop("finish_reason", "stop")
+    return {
+        "id": "chatcmpl-1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": MODEL,
+        "choices": [{"index": 0, "finish_reason": finish_reason, "message": message}],
+        "usage": {"prompt_tokens": 100, "completion_tokens": 20, "total_tokens": 120},
+        **changes,
+    }
+
+
+def _bytes_of(**changes: Any) -> bytes:
+    return json.dumps(completion(**changes)).encode()
+
+
+def _content(text: Any) -> bytes:
+    return _bytes_of(message={"role": "assistant", "content": text})
+
+
+JSON_TYPE = {"Content-Type": "application/json"}
+HALF = '{"choices": [{"message": {"content": "half \\ud83d"}}]}'
+MALFORMED: dict[str, tuple[bytes, dict[str, str]]] = {
+    "message null": (_bytes_of(message=None), JSON_TYPE),
+    "message text": (_bytes_of(message="1. What?"), JSON_TYPE),
+    "choices null": (_bytes_of(choices=None), JSON_TYPE),
+    "choices empty": (_bytes_of(choices=[]), JSON_TYPE),
+    "choices object": (_bytes_of(choices={"0": {}}), JSON_TYPE),
+    "choices text": (_bytes_of(choices="What?"), JSON_TYPE),
+    "choice null": (_bytes_of(choices=[None]), JSON_TYPE),
+    "content null": (_content(None), JSON_TYPE),
+    "content number": (_content(7), JSON_TYPE),
+    "content object": (_content({"text": "What?"}), JSON_TYPE),
+    "content list of numbers": (_content([1, 2]), JSON_TYPE),
+    "content of images alone": (_content([{"type": "image_url", "text": None}]), JSON_TYPE),
+    "cut off before any text": (_bytes_of(message={"content": None}, finish_reason="length"), JSON_TYPE),
+    "refusal": (_bytes_of(message={"content": None, "refusal": "I cannot help with that."}), JSON_TYPE),
+    "refusal of another type": (_bytes_of(message={"content": None, "refusal": {"why": ["x"]}}), JSON_TYPE),
+    "tool call": (_bytes_of(message={"content": None, "tool_calls": [{"id": "1"}]}), JSON_TYPE),
+    "lone surrogate": (HALF.encode(), JSON_TYPE),
+    "deep JSON": (b'{"choices": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", JSON_TYPE),
+    "deep usage": (b'{"usage": ' + b'{"a":' * 5000 + b"1" + b"}" * 5001, JSON_TYPE),
+    "number without end": (b'{"choices": ' + b"9" * 100_000 + b"}", JSON_TYPE),
+    "invalid UTF-8": (b'{"choices": [{"message": {"content": "caf\xe9 \xff"}}]}', JSON_TYPE),
+    "raw NUL": (_content("What?").replace(b"What?", b"Wh\x00t?"), JSON_TYPE),
+    "a list": (b"[]", JSON_TYPE),
+    "null": (b"null", JSON_TYPE),
+    "nothing": (b"", JSON_TYPE),
+    "half": (_content("What?")[:90], JSON_TYPE),
+    "HTML with status 200": (b"<html><h1>502 Bad Gateway</h1>", {"Content-Type": "text/html"}),
+    "events": (b"data: {}\n\ndata: [DONE]\n\n", {"Content-Type": "text/event-stream"}),
+    "ten megabytes": (_content("What? " * 1_700_000), JSON_TYPE),
+    "ten megabytes packed": (gzip.compress(_content(" " * 10_000_000)), {**JSON_TYPE, "Content-Encoding": "gzip"}),
+    "gzip garbage": (b"\x1f\x8b" + b"garbage" * 20, {**JSON_TYPE, "Content-Encoding": "gzip"}),
+}
+"""Bodies that are no answer, with their headers."""
+
+ODD: dict[str, tuple[bytes, dict[str, str]]] = {
+    "usage null": (_bytes_of(usage=None), JSON_TYPE),
+    "usage text": (_bytes_of(usage="many"), JSON_TYPE),
+    "usage negative": (_bytes_of(usage={"prompt_tokens": -5, "completion_tokens": -1}), JSON_TYPE),
+    "usage huge": (_bytes_of(usage={"prompt_tokens": 10**15, "completion_tokens": 10**30}), JSON_TYPE),
+    "usage infinite": (_content("What?").replace(b": 100,", b": Infinity,").replace(b": 20,", b": NaN,"), JSON_TYPE),
+    "usage fractions": (_bytes_of(usage={"prompt_tokens": 1.5, "completion_tokens": 0.1}), JSON_TYPE),
+    "usage texts": (_bytes_of(usage={"prompt_tokens": "100", "completion_tokens": "20"}), JSON_TYPE),
+    "usage truths": (_bytes_of(usage={"prompt_tokens": True, "completion_tokens": False}), JSON_TYPE),
+    "finish reason null": (_bytes_of(finish_reason=None), JSON_TYPE),
+    "finish reason object": (_bytes_of(finish_reason={"a": 1}), JSON_TYPE),
+    "model number": (_bytes_of(model=7), JSON_TYPE),
+    "content in parts": (_content([{"type": "text", "text": "What "}, {"type": "text", "text": "is it?"}]), JSON_TYPE),
+    "plain text type": (_content("What is it?"), {"Content-Type": "text/plain; charset=latin-1"}),
+    "packed": (gzip.compress(_content("What is it?")), {**JSON_TYPE, "Content-Encoding": "gzip"}),
+    "escaped NUL": (_content("What\x00 is it?"), JSON_TYPE),
+    "half a character in a query": (_content('{"queries": ["half \\ud83d", "What is it?"]}'), JSON_TYPE),
+    "deep lists in the text": (_content("[" * 50_000 + "\n1. What is it?"), JSON_TYPE),
+}
+"""Bodies whose description is wrong or unusual, and whose text is an answer all the same."""
+
+LOST = ("reset", "closed", "half headers", "short body", "trickle", "timeout")
+"""Ways of not answering after the request was taken in."""
 
 
 def numbered(prompt: str, m: int) -> str:
@@ -37,6 +129,7 @@ def asked_for(prompt: str) -> int:
 class ChatServer:
     """``script`` holds the faults of the next requests, in order; after it, ``rates`` gives each fault's probability.
 
+    ``fault_for`` gives a document (by its first word) a fault of its own, each time that it is asked about.
     ``answer`` makes the content of a good answer from prompt and M. ``asked`` and ``answered`` count by document,
     ``bodies`` and ``headers`` hold what came in.
     """
@@ -48,6 +141,7 @@ class ChatServer:
         self.answer: Callable[[str, int], str] = numbered
         self.retry_after = "0.05"
         self.hang = 3.0
+        self.fault_for: dict[str, str] = {}
         self.asked: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
@@ -73,6 +167,9 @@ class ChatServer:
             daemon_threads = True
             request_queue_size = 512
 
+            def handle_error(self, *_: object) -> None:
+                """Quiet: clients that are killed leave in the middle."""
+
         self._server = Server(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
@@ -83,7 +180,7 @@ class ChatServer:
             self.bodies.append(body)
             self.times.append(time.monotonic())
             self.asked[name] += 1
-            fault = self._fault()
+            fault = self.fault_for.get(name.split()[0]) or self._fault()
             self.faults[fault] += bool(fault)
             self._at_once += 1
             self.most_at_once = max(self.most_at_once, self._at_once)
@@ -107,6 +204,12 @@ class ChatServer:
             time.sleep(self.hang)
             handler.close_connection = True
             return None
+        if fault in LOST:
+            return self._lose(handler, fault)
+        if fault in MALFORMED or fault in ODD:
+            with self._lock:
+                self.answered[name] += 1
+            return self._bytes(handler, 200, *(MALFORMED | ODD)[fault])
         if "max_tokens" in body and "max_tokens" in fault:
             message = "Unsupported parameter: 'max_tokens' is not supported with this model."
             return self._error(handler, 400, message, "unsupported_parameter", param="max_tokens")
@@ -119,24 +222,30 @@ class ChatServer:
         content = "I would rather talk about something else." if fault == "malformed" else self.answer(prompt, m)
         with self._lock:
             self.answered[name] += 1
-        return self._send(
-            handler,
-            200,
-            {
-                "id": "chatcmpl-1",
-                "object": "chat.completion",
-                "created": 1,
-                "model": body["model"],
-                "choices": [
-                    {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
-                ],
-                "usage": {
-                    "prompt_tokens": len(prompt) // 4,
-                    "completion_tokens": len(content) // 4,
-                    "total_tokens": (len(prompt) + len(content)) // 4,
-                },
-            },
-        )
+        usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4}
+        message = {"role": "assistant", "content": content}
+        return self._send(handler, 200, completion(message=message, usage=usage))
+
+    def _lose(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
+        """End the connection in one of the ways of ``LOST``; a trickle goes on for as long as ``hang``."""
+        handler.close_connection = True
+        connection = handler.connection
+        try:
+            if fault == "reset":  # with bytes still unread by the other side, closing sends RST
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+            elif fault == "half headers":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Ty")
+            elif fault == "short body":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 500\r\n\r\n{")
+            elif fault == "trickle":
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 5000\r\n\r\n")
+                ends = time.monotonic() + self.hang
+                while time.monotonic() < ends:
+                    connection.sendall(b" ")
+                    time.sleep(0.05)
+        except OSError:
+            return
 
     def _fault(self) -> str:
         if self.script:

@@ -1,17 +1,21 @@
 """The ``openai`` generator: any endpoint that speaks the OpenAI chat protocol (OpenAI, vLLM, Ollama, llama.cpp …).
 
+What is asked, what is tried again and what ends a run; ``endpoint`` sends a request, ``completions`` reads its answer.
 Never more than ``concurrency`` requests are on their way; a few more calls may be under way, so that reading one answer
-does not keep the next request waiting. The client's own retries are off, because each request is counted and paid for.
-A rate limit holds back all requests of the run until the endpoint's Retry-After is over. The API key lives in this
-object's client only; it is cut out of every message that comes from the endpoint.
+does not keep the next request waiting. Each try is counted, because each may be paid for. A rate limit holds back all
+requests of the run until the endpoint's Retry-After is over. The API key lives in this object and its client only; it
+is cut out of every message that comes from the endpoint.
 """
 
 from __future__ import annotations
 
+import math
 import os
 import random
+import re
 import threading
 import time
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -19,11 +23,14 @@ from urllib.parse import urlsplit
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError, ProviderError, RefusedError
 from cdp.records import Document
-from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
+from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage, usual_usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
+from cdp.worker import stop_grace_s
 
 if TYPE_CHECKING:
     import openai
+
+    from cdp.synthesis.generators.endpoint import NoAnswer
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("CDP_API_KEY", "OPENAI_API_KEY")
@@ -57,7 +64,12 @@ NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in 
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 30.0
 LONGEST_RETRY_AFTER_S = 600.0
-CONNECT_TIMEOUT_S = 10.0
+"""A longer wait that an endpoint asks for ends the run with a sentence: nobody wants to find it waiting tomorrow."""
+
+BELIEVED_RETRY_AFTER_S = 7 * 86_400.0
+"""More than that (``inf``, the year 9999) is a mistake of the endpoint's: the request is tried again as without it."""
+
+LONGEST_URL = 2000
 
 
 def api_key_from_environment() -> str:
@@ -78,28 +90,24 @@ class OpenAIGenerator:
             raise RefusedError(
                 "OpenAI needs an API key and none is set.", hint="Set CDP_API_KEY or OPENAI_API_KEY, or enter the key."
             )
-        import openai
+        if not key.isascii() or not key.isprintable() or " " in key:
+            raise RefusedError(
+                "The API key holds characters that no key has.", hint="Copy it anew, without quotes and line breaks."
+            )
+        from cdp.synthesis.generators.endpoint import Endpoint
 
         self.model = config.model_name
         self.concurrency = config.concurrency + max(2, config.concurrency // 4)
         self._slots = threading.BoundedSemaphore(config.concurrency)
         self._config = config
         self._key = key
-        self._openai = openai
-        limits = openai.DefaultHttpxClient(
-            limits=_limits(config.concurrency), timeout=_timeout(config.timeout), follow_redirects=True
-        )
-        self._client = openai.OpenAI(
-            api_key=key or NO_KEY,
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=_timeout(config.timeout),
-            http_client=limits,
+        self._endpoint = Endpoint(
+            self.base_url, key or NO_KEY, timeout_s=config.timeout, connections=config.concurrency + 8
         )
         self._cancelled = threading.Event()
         self._lock = threading.Lock()
         self._closed_until = 0.0
-        self._answered = False
+        self._reached = False
         self._renamed: dict[str, str | None] = {}
         self._by_schema = config.output != "list"
 
@@ -111,7 +119,9 @@ class OpenAIGenerator:
         return parameters(self._config)
 
     def cancel(self) -> None:
+        """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
         self._cancelled.set()
+        self._endpoint.leave_within(max(0.0, 0.8 * stop_grace_s() - 1.0))
 
     def prepare(self) -> None:
         """Nothing to load."""
@@ -119,71 +129,100 @@ class OpenAIGenerator:
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
+        from openai import APIStatusError
+
+        from cdp.synthesis.generators.endpoint import Abandoned, NoAnswer
+
+        usual = usual_usage(prompt, method, m)
+        lost = Usage()
         requests = 0
         while True:
-            self._wait_for_turn()
-            requests += 1
             try:
-                answer = self._request(prompt, m, method.sampling_for(m, sample))
-            except self._openai.APIError as error:
-                try:
-                    wait = self._wait_after(error, requests)
-                except RefusedError:
-                    self.cancel()  # every further request would be refused too
-                    raise
-                if wait is not None:
-                    self._pause(wait)
-                continue
-            self._answered = True
-            return answer
+                self._wait_for_turn()
+                requests += 1
+                answer = self._request(prompt, m, method.sampling_for(m, sample), usual)
+            except APIStatusError as error:
+                self._reached = True
+                wait = self._after_status(error, requests, lost)
+            except NoAnswer as problem:
+                self._reached = self._reached or problem.sent
+                if problem.sent:
+                    lost += Usage(usual.input_tokens, usual.output_tokens, estimated=1, unanswered=1)
+                if isinstance(problem, Abandoned):
+                    raise Cancelled(lost) from None
+                wait = self._after_nothing(problem, requests, lost)
+            except RequestError as error:
+                error.usage += lost
+                raise
+            except Cancelled:
+                raise Cancelled(lost) from None
+            else:
+                return replace(answer, usage=answer.usage + lost)
+            if wait and self._cancelled.wait(wait):
+                raise Cancelled(lost)
 
-    def _request(self, prompt: str, m: int, sampling: Sampling) -> Answer:
+    def _request(self, prompt: str, m: int, sampling: Sampling, usual: Usage) -> Answer:
+        """The answer to one request; RequestError for one that came and cannot be used."""
+        from cdp.synthesis.generators.completions import KEPT_RAW, Malformed, paid_for, read_completion
+
         arguments = request_body(self._config, prompt, m, sampling, by_schema=self._by_schema)
         for name, other in dict(self._renamed).items():
             value = arguments.pop(name, None)
             if other is not None:
                 arguments[other] = value
         with self._slots:
-            response = self._client.chat.completions.with_raw_response.create(model=self.model, **arguments)
+            if self._cancelled.is_set():
+                raise Cancelled
+            data = self._endpoint.post({"model": self.model, **arguments})
+        self._reached = True
         try:
-            completion = response.parse()
-        except ValueError as error:
+            answer = read_completion(data, usual)
+        except Malformed as problem:
             raise RequestError(
-                f"The answer of {self.base_url} is not JSON ({error}).", hint=NOT_CHAT, exhausted=True
+                f"The answer of {self.base_url} cannot be used: {self._without_key(str(problem))}.",
+                hint=problem.hint or ("" if problem.own else NOT_CHAT),
+                exhausted=not problem.own,
+                usage=paid_for(data, usual),
+                raw=self._without_key(data[:KEPT_RAW].decode("utf-8", "replace")),
             ) from None
-        choices = getattr(completion, "choices", None)
-        if not choices:
-            raise RequestError(f"{self.base_url} answered without a choice to read.", hint=NOT_CHAT, exhausted=True)
-        used = completion.usage
-        usage = Usage(used.prompt_tokens, used.completion_tokens, 1) if used else Usage(requests=1)
-        return Answer(
-            text=choices[0].message.content or "",
-            usage=usage,
-            model=completion.model or self.model,
-            finish_reason=choices[0].finish_reason or "stop",
-        )
+        return answer if answer.model else replace(answer, model=self.model)
 
-    def _wait_after(self, error: openai.APIError, requests: int) -> float | None:
-        """Seconds to wait before the next try (None: none needed); raises where another try cannot help."""
-        api = self._openai
-        tries_left = self._config.retries - (requests - 1)
-        if isinstance(error, api.APIConnectionError):
-            unreachable = not isinstance(error, api.APITimeoutError) or "Connect" in type(error.__cause__).__name__
-            if unreachable and (not self._answered or tries_left <= 0):
-                raise ProviderError(
-                    f"{self.base_url} cannot be reached ({self._cause(error)}).",
-                    hint="Check the address and whether the server runs.",
-                ) from None
-            if tries_left <= 0:
-                raise RequestError(
-                    f"{self.base_url} gave no answer within {self._config.timeout:g} s"
-                    + (f", {requests} times in a row." if requests > 1 else "."),
-                    hint="Raise timeout, or lower concurrency if the endpoint is overloaded.",
-                    exhausted=True,
-                ) from None
+    def _after_nothing(self, problem: NoAnswer, requests: int, lost: Usage) -> float:
+        """Seconds until the next try after a request without a whole answer; raises where there is none."""
+        from cdp.synthesis.generators.endpoint import Late, Unreachable, Unreadable
+
+        if isinstance(problem, Unreachable) and not self._reached:  # most likely the address is wrong: say so at once
+            raise ProviderError(
+                f"{self.base_url} cannot be reached ({problem}).", hint="Check the address and whether the server runs."
+            )
+        if isinstance(problem, Unreadable):
+            raise RequestError(
+                f"The answer of {self.base_url} cannot be used: {problem}.", hint=NOT_CHAT, exhausted=True, usage=lost
+            )
+        if requests <= self._config.retries:
             return self._backoff(requests)
-        if not isinstance(error, api.APIStatusError):
-            raise RequestError(f"The answer could not be read: {self._said(error)}.", exhausted=True) from None
+        times = f", {requests} times in a row." if requests > 1 else "."
+        if isinstance(problem, Late):
+            message = f"{self.base_url} gave no answer within {self._config.timeout:g} s{times}"
+            hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
+        else:
+            message = f"The connection to {self.base_url} failed ({self._without_key(str(problem))}){times}"
+            hint = "Check whether the server still runs, and resume the job then."
+        raise RequestError(message, hint=hint, exhausted=True, usage=lost)
+
+    def _after_status(self, error: openai.APIStatusError, requests: int, lost: Usage) -> float:
+        """Seconds until the next try after an error status; raises where another try cannot help."""
+        try:
+            return self._wait_after(error, requests)
+        except RefusedError:
+            self.cancel()  # every further request would be refused too
+            raise
+        except RequestError as refused:
+            refused.usage += lost
+            raise
+
+    def _wait_after(self, error: openai.APIStatusError, requests: int) -> float:
+        tries_left = self._config.retries - (requests - 1)
         status = error.status_code
         if status == 401:  # its words often hold part of the key
             raise RefusedError(
@@ -202,9 +241,11 @@ class OpenAIGenerator:
         if status == 402 or (status == 429 and error.code == "insufficient_quota"):
             raise RefusedError(f"The account's credit is used up ({status}: {self._said(error)}).") from None
         if status in (400, 422) and requests <= 4 and self._rename(error):
-            return None
+            return 0.0
         if status not in (408, 409, 429) and status < 500:
-            raise RequestError(f"The endpoint refused the request ({status}: {self._said(error)}).") from None
+            raise RequestError(
+                f"The endpoint refused the request ({status}: {self._said(error)}).", raw=self._said(error)
+            ) from None
         if tries_left <= 0:
             raise RequestError(
                 f"{self.base_url} is still failing after {requests} {'try' if requests == 1 else 'tries'} "
@@ -232,7 +273,7 @@ class OpenAIGenerator:
         if self._config.output == "auto" and any(word in said for word in _SCHEMA_WORDS):
             self._by_schema = False
             return True
-        if "unsupported" not in said and "not support" not in said and "unsupported" not in (error.code or ""):
+        if "unsupported" not in said and "not support" not in said and "unsupported" not in str(error.code):
             return False
         for name, other in _REPLACEMENTS.items():
             if name in said and name not in self._renamed:
@@ -252,30 +293,21 @@ class OpenAIGenerator:
                 return
             self._cancelled.wait(wait)
 
-    def _pause(self, seconds: float) -> None:
-        if self._cancelled.wait(seconds):
-            raise Cancelled
-
     @staticmethod
     def _backoff(requests: int) -> float:
         """Doubling with full jitter, so that refused requests do not come back together."""
         longest = min(LONGEST_BACKOFF_S, FIRST_BACKOFF_S * 2 ** (requests - 1))
         return longest * random.uniform(0.5, 1.0)
 
-    def _said(self, error: openai.APIError) -> str:
+    def _said(self, error: openai.APIStatusError) -> str:
         """The endpoint's own words, short, on one line, and without the key."""
         body = error.body
         message = body.get("message") if isinstance(body, dict) else None
-        text = " ".join(str(message or error.message).split())
-        if self._key:
-            text = text.replace(self._key, "[key]")
-        return text[:200].rstrip(".")
+        text = str(message or error.message)[:2000].encode("utf-8", "replace").decode("utf-8")
+        return self._without_key(" ".join(text.split()))[:200].rstrip(".")
 
-    def _cause(self, error: BaseException) -> str:
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        return " ".join((str(cause) or type(cause).__name__).split())[:120]
+    def _without_key(self, text: str) -> str:
+        return text.replace(self._key, "[key]") if self._key else text
 
 
 def parameters(config: SynthesisConfig) -> dict[str, object]:
@@ -295,7 +327,7 @@ def request_body(
     fixed = sampling.to_dict()
     json_prompt = asking_for_json(prompt, m) if by_schema else None
     return {
-        "messages": [{"role": "user", "content": json_prompt or prompt}],
+        "messages": [{"role": "user", "content": (json_prompt or prompt).encode("utf-8", "replace").decode("utf-8")}],
         **({"response_format": SCHEMA} if json_prompt else {}),
         "temperature": fixed.pop("temperature", config.temperature),
         "max_tokens": fixed.pop("max_output_tokens", config.max_output_tokens),
@@ -304,46 +336,50 @@ def request_body(
 
 
 def retry_after(headers: Any) -> float | None:
-    """Seconds named by ``retry-after-ms`` or ``Retry-After`` (a number or a date); None where there is none."""
+    """Seconds named by ``retry-after-ms`` or ``Retry-After`` (a number or a date); None where none can be believed."""
     try:
         milliseconds = headers.get("retry-after-ms")
         if milliseconds is not None:
-            return max(0.0, float(milliseconds) / 1000)
+            return _believable(float(milliseconds) / 1000)
         value = headers.get("retry-after")
         if value is None:
             return None
         try:
-            return max(0.0, float(value))
+            return _believable(float(value))
         except ValueError:
-            return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except (TypeError, ValueError):
+            return _believable(max(0.0, parsedate_to_datetime(value).timestamp() - time.time()))
+    except (TypeError, ValueError, OverflowError, IndexError):
         return None
 
 
+def _believable(seconds: float) -> float | None:
+    return seconds if math.isfinite(seconds) and 0 <= seconds <= BELIEVED_RETRY_AFTER_S else None
+
+
 def _checked_url(base_url: str) -> str:
+    """``base_url`` without its last slash, OpenAI's for none; ConfigError for what is no address of an endpoint."""
     url = base_url.strip().rstrip("/")
     if not url:
         return OPENAI_URL
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ConfigError(
-            f"{base_url!r} is not the address of an endpoint.", hint="For example http://localhost:8000/v1"
-        )
-    if parts.username or parts.password or parts.query:
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+        secret = any((parts.username, parts.password, parts.query, parts.fragment))
+        usable = parts.scheme in ("http", "https") and bool(host) and port != 0 and len(url) <= LONGEST_URL
+        (host or "").encode("idna")
+    except ValueError:  # a port that is no number, half of a bracket, a name with a label of 64 characters
+        usable, secret = False, "@" in url
+    if secret:
         raise ConfigError(
             "The endpoint's address must not hold a user, a password or a key: it is stored with the results.",
             hint="Set CDP_API_KEY instead.",
         )
+    if not usable or re.search(r"[\s\x00-\x20\x7f-\x9f\\\ud800-\udfff]", url):
+        raise ConfigError(
+            f"{_shown(base_url)} is not the address of an endpoint.", hint="For example http://localhost:8000/v1"
+        )
     return url
 
 
-def _timeout(seconds: float) -> Any:
-    import openai
-
-    return openai.Timeout(seconds, connect=min(seconds, CONNECT_TIMEOUT_S))
-
-
-def _limits(concurrency: int) -> Any:
-    import httpx2
-
-    return httpx2.Limits(max_connections=concurrency + 8, max_keepalive_connections=concurrency + 8)
+def _shown(url: str) -> str:
+    return repr(url[:80]) + ("…" if len(url) > 80 else "")

@@ -49,6 +49,10 @@ class RecordedGenerator:
             )
         recorded = _read(path, path.stat().st_mtime_ns)
         queries = recorded.get(self._demo_id(document))
+        if queries == ():
+            raise RequestError(
+                f"The recorded answer for document {document.id!r} is damaged.", hint="Restore the file."
+            )
         if queries is None:
             raise RequestError(
                 f"There is no recorded answer for document {document.id!r}: only the demo collection has them.",
@@ -66,8 +70,14 @@ class RecordedGenerator:
 
 @lru_cache(maxsize=8)
 def _read(path: Path, changed_ns: int) -> dict[str, tuple[str, ...]]:
-    """Queries by document id. ``changed_ns`` makes the cache notice edits."""
-    return {record["document_id"]: tuple(record["queries"]) for record in read_jsonl(path)}
+    """Queries by document id, none where none of them is a text. ``changed_ns`` makes the cache notice edits."""
+    recorded: dict[str, tuple[str, ...]] = {}
+    for record in read_jsonl(path):
+        if isinstance(record, dict) and isinstance(record.get("document_id"), str):
+            queries = record.get("queries")
+            texts = tuple(query for query in queries if isinstance(query, str)) if isinstance(queries, list) else ()
+            recorded[record["document_id"]] = texts
+    return recorded
 
 
 @lru_cache(maxsize=8)

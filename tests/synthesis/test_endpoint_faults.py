@@ -1,0 +1,108 @@
+"""Every fault of one answer: the run ends, all other documents have their queries, the one is recorded and asked again.
+
+Before, each of the answers below ended the whole job with a traceback, or was kept and failed at every resume.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from cdp.errors import ProviderError
+from cdp.synthesis import query_sets
+from cdp.synthesis.cache import AnswerCache
+from cdp.synthesis.run import Run
+from tests.synthesis.conftest import CorpusMaker, JobMaker
+from tests.synthesis.server import KEY, LOST, MALFORMED, ODD, ChatServer
+from tests.synthesis.test_run import documents_of, settings
+
+N = 3
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("fault", MALFORMED)
+def test_an_answer_that_cannot_be_used_is_its_documents_failure(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
+) -> None:
+    server.fault_for = {"Thing1": fault}
+    job = make_job(**settings(server, make_corpus(N).id))
+    first = Run(job, api_key=KEY).execute()
+    assert (first["n_documents"], first["failures"], first["complete"]) == (N - 1, 1, True)
+    (failure,) = query_sets.iter_failures(job.workspace, first["query_set"])
+    assert failure["document_id"] == "d1"
+    assert "cannot be used: " in failure["reason"]
+    assert failure["reason"].isprintable()
+    expected = MALFORMED[fault][0][:20].decode("utf-8", "replace")
+    assert "".join(failure.get("raw", [])).startswith(expected) or "longer than" in failure["reason"] or "gzip" in fault
+    with AnswerCache(job.workspace) as cache:
+        assert len(cache) == N - 1, "what is no answer is not kept as one"
+    asked = len(server.bodies)
+    server.fault_for = {}
+    second = Run(job, api_key=KEY).execute()
+    assert len(server.bodies) == asked + 1, "only what failed is paid for again"
+    assert (second["n_documents"], second["failures"]) == (N, 0)
+    assert documents_of(job, second) == ["d0", "d1", "d2"]
+
+
+@pytest.mark.parametrize("fault", ODD)
+def test_what_only_describes_an_answer_does_not_make_it_useless(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
+) -> None:
+    server.fault_for = {"Thing1": fault}
+    job = make_job(**settings(server, make_corpus(2).id, per_doc=1))
+    result = Run(job, api_key=KEY).execute()
+    assert (result["n_documents"], result["failures"]) == (2, 0)
+    assert documents_of(job, result) == ["d0", "d1"]
+    spent = result["spent"]
+    assert 0 < spent["input_tokens"] < 2000
+    assert 0 < spent["output_tokens"] < 200
+    assert spent.get("estimated", 0) == fault.startswith("usage")
+    again = Run(make_job(**job.config), api_key=KEY).execute()
+    assert again["usage"]["requests"] == 0
+
+
+@pytest.mark.parametrize("fault", LOST)
+def test_an_answer_that_gets_lost_is_asked_for_again_and_then_the_documents_failure(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
+) -> None:
+    """Also as the very first thing that an endpoint does, which ended the run before."""
+    server.hang = 4.0
+    server.fault_for = {"Thing0": fault}
+    job = make_job(**settings(server, make_corpus(N).id, concurrency=1, timeout=1.0, retries=1))
+    run = Run(job, api_key=KEY)
+    run.source._backoff = lambda requests: 0.01  # type: ignore[attr-defined]
+    result = run.execute()
+    assert (result["n_documents"], result["failures"], result["complete"]) == (N - 1, 1, True)
+    (failure,) = query_sets.iter_failures(job.workspace, result["query_set"])
+    assert failure["document_id"] == "d0"
+    assert "2 times in a row" in failure["reason"]
+    assert server.asked[next(name for name in server.asked if name.startswith("Thing0"))] == 2
+    assert result["spent"]["unanswered"] == 2, "the endpoint may charge for them"
+    server.fault_for = {}
+    assert Run(job, api_key=KEY).execute()["n_documents"] == N
+
+
+@pytest.mark.parametrize("fault", ["message null", "reset"])
+def test_twenty_documents_in_a_row_stop_the_run(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, fault: str
+) -> None:
+    server.script = [fault] * 1000
+    job = make_job(**settings(server, make_corpus(60).id, retries=0))
+    with pytest.raises(ProviderError, match="20 documents in a row"):
+        Run(job, api_key=KEY).execute()
+    assert len(server.bodies) < 60
+    server.script = []
+    result = Run(job, api_key=KEY).execute()
+    assert (result["n_documents"], result["failures"]) == (60, 0)
+
+
+def test_a_key_in_an_unusable_answer_is_not_kept(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = f'{{"choices": null, "debug": "Bearer {KEY}"}}'.encode()
+    monkeypatch.setitem(MALFORMED, "choices null", (body, {}))
+    server.fault_for = {"Thing1": "choices null"}
+    job = make_job(**settings(server, make_corpus(N).id))
+    result = Run(job, api_key=KEY).execute()
+    (failure,) = query_sets.iter_failures(job.workspace, result["query_set"])
+    assert "[key]" in failure["raw"][0]
+    assert all(KEY.encode() not in path.read_bytes() for path in job.workspace.root.rglob("*") if path.is_file())
