@@ -31,8 +31,11 @@ class SynthesisConfig(Config):
         "",
         "The model: its name at the endpoint (gpt-4o-mini if empty), or for generator transformers a name or folder "
         "(mistralai/Mistral-7B-Instruct-v0.3 if empty).",
+        holds="model",
     )
-    base_url: str = option("", "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM.")
+    base_url: str = option(
+        "", "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM.", holds="endpoint"
+    )
     prompt: str = option(
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
     )
@@ -83,11 +86,13 @@ class SynthesisConfig(Config):
         "cross-encoder/ms-marco-MiniLM-L6-v2",
         "For dragon_s_paper: the cross-encoder that scores sentences against their document, a name or folder.",
         advanced=True,
+        holds="model",
     )
     teachers: str = option(
         "static-minilm, minilm",
         "For dragon_s_faithful: the retrievers that rank the corpus one after another, separated by commas.",
         advanced=True,
+        holds="models",
     )
     gpus: int | None = option(
         None, "GPUs for a local model; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
@@ -110,8 +115,11 @@ class MetricsConfig(Config):
         "auto",
         "What scores a pair of queries as paraphrases. auto: the cross-encoder where it can be loaded, else the "
         "bi-encoder stand-in; otherwise a cross-encoder's name or folder, or bi-encoder.",
+        holds="model",
     )
-    encoder: str = option("minilm", "The retriever that embeds queries for Dist-Sim: a preset, name or folder.")
+    encoder: str = option(
+        "minilm", "The retriever that embeds queries for Dist-Sim: a preset, name or folder.", holds="model"
+    )
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20
     )
@@ -124,6 +132,7 @@ class MetricsConfig(Config):
         "The words that do not count for CW: standard, question-words-kept (French and Chinese), or a file of your own "
         "with one word per line.",
         advanced=True,
+        holds="stopword list",
     )
     threshold: float | None = option(
         None,
@@ -157,11 +166,13 @@ class PromptTuningConfig(Config):
         "What writes the queries.",
         choices=SynthesisConfig.__dataclass_fields__["generator"].metadata["choices"],
     )
-    model: str = option("", "The model's name for that generator; its default if empty.")
-    base_url: str = option("", "The endpoint's address, empty for OpenAI itself.")
+    model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
+    base_url: str = option("", "The endpoint's address, empty for OpenAI itself.", holds="endpoint")
     human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")
-    scorer: str = option("auto", "What scores a pair of queries as paraphrases, as for the Q-D metrics.", advanced=True)
-    encoder: str = option("minilm", "The retriever that embeds queries for Dist-Sim.", advanced=True)
+    scorer: str = option(
+        "auto", "What scores a pair of queries as paraphrases, as for the Q-D metrics.", advanced=True, holds="model"
+    )
+    encoder: str = option("minilm", "The retriever that embeds queries for Dist-Sim.", advanced=True, holds="model")
     concurrency: int = option(8, "Requests under way at once.", unit="requests", minimum=1, maximum=256, advanced=True)
     max_document_tokens: int = option(
         2048, "Longer documents are cut before they are sent.", unit="tokens", minimum=64, maximum=131072, advanced=True
@@ -181,7 +192,9 @@ class TrainingConfig(Config):
     """Training a retriever on a query set. None means: as the retriever's preset says."""
 
     query_set: str = option(REQUIRED, "The query set to train on (its id).")
-    retriever: str = option("static-minilm", "A preset, a training job's id, or any model's name or folder.")
+    retriever: str = option(
+        "static-minilm", "A preset, a training job's id, or any model's name or folder.", holds="model"
+    )
     weighting: str = option(
         "none",
         "Per-query weights in the loss: none, cw (content words of the query, Eq. 2), ri (reasoning intensity, from "
@@ -200,7 +213,9 @@ class TrainingConfig(Config):
     learning_rate: float | None = option(None, "Peak learning rate.", minimum=0.0, maximum=1.0)
     seed: int = option(0, "Seed of data order and initialisation.", minimum=0)
     name: str = option("", "A name for the trained retriever; made from its inputs if empty.")
-    benchmark: str = option("", "Evaluate on this benchmark while training and keep the best model (optional).")
+    benchmark: str = option(
+        "", "Evaluate on this benchmark while training and keep the best model (optional).", holds="benchmark"
+    )
     split: str = option("", "The split of that benchmark; its only or first one if empty.", advanced=True)
     eval_steps: int = option(500, "Steps between evaluations.", unit="steps", minimum=1, advanced=True)
     patience: int | None = option(
@@ -228,7 +243,10 @@ class TrainingConfig(Config):
     )
     ri_kappa: float = option(5.0, "RI is capped at this value.", minimum=1.0, maximum=1000.0, advanced=True)
     weights: str = option(
-        "", "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).", advanced=True
+        "",
+        "For column: a CSV, TSV or JSONL file with query_id and weight (a path on this server).",
+        advanced=True,
+        holds="path",
     )
     hard_negatives: int | None = option(
         None,
@@ -272,9 +290,13 @@ class EvaluationConfig(Config):
     """Evaluating a retriever on a benchmark in BEIR layout."""
 
     retriever: str = option(
-        REQUIRED, "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …) to compare with."
+        REQUIRED,
+        "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
+        holds="model",
     )
-    benchmark: str = option(REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.")
+    benchmark: str = option(
+        REQUIRED, "A benchmark's name in the workspace, or a folder in BEIR layout.", holds="benchmark"
+    )
     split: str = option("", "The qrels to judge by; test, or the only one, if empty.")
     protocol: str = option(
         "published",
@@ -316,7 +338,9 @@ class DownloadConfig(Config):
         "A branch, tag or commit of its repository (REPO=REVISION,… for several). Empty: the commit of an earlier "
         "download, else that of the main branch now, which is then kept.",
     )
-    folder: str = option("", "Take it from this folder on the server, where it was downloaded to, not from the hub.")
+    folder: str = option(
+        "", "Take it from this folder on the server, where it was downloaded to, not from the hub.", holds="path"
+    )
     name: str = option("", "What to call it in the workspace; its own name if empty.")
 
     def check(self) -> None:

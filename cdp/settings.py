@@ -26,10 +26,13 @@ def option(
     maximum: float | None = None,
     choices: tuple[str, ...] = (),
     advanced: bool = False,
+    holds: str = "",
 ) -> Any:
     """A dataclass field with what a form, the command line and the docs need to know of it.
 
-    ``advanced`` fields stand folded away in forms. ``default`` may be ``dataclasses.MISSING`` for a required field.
+    ``advanced`` fields stand folded away in forms. ``holds`` says of a text that names something outside the settings
+    what it names (path, endpoint, model, models, benchmark, benchmarks, stopword list), so that a dashboard can check
+    whether it may. ``default`` may be ``dataclasses.MISSING`` for a required field.
     """
     metadata = {
         "help": help,
@@ -38,6 +41,7 @@ def option(
         "maximum": maximum,
         "choices": choices,
         "advanced": advanced,
+        "holds": holds,
     }
     return field(metadata=metadata) if default is dataclasses.MISSING else field(default=default, metadata=metadata)
 

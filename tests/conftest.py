@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from cdp.services import modes
 from cdp.workspace import Workspace
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
@@ -39,3 +40,11 @@ def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
 def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page under AppTest becomes ``__main__``, which a process that a later test spawns would run again: put back."""
     monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+
+
+@pytest.fixture(autouse=True)
+def no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page under AppTest makes this process a dashboard; the next test runs as the operator again."""
+    monkeypatch.setattr(modes, "_dashboard", None)
+    for name in ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS"):
+        monkeypatch.delenv(name, raising=False)

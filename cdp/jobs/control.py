@@ -47,9 +47,10 @@ def submit(
     """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
 
     ``env_secrets`` reach the worker as environment variables and are written nowhere; only their names are, so that a
-    resume knows what to ask for. ``after`` names jobs that it builds on: it keeps its place in the queue but starts
-    only when they have finished (or were stopped, with what they had), and fails if one of them fails. ``grace_s`` is
-    how long a stop may take before it becomes a kill (default ``$CDP_STOP_GRACE_S`` or 30).
+    resume knows what to ask for; an empty value keeps a variable of this process from the worker. ``after`` names jobs
+    that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
+    what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
+    (default ``$CDP_STOP_GRACE_S`` or 30).
 
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.
@@ -78,7 +79,7 @@ def submit(
             launcher=launcher,
             device=device,
             inputs=dict(inputs or {}),
-            secrets=tuple(sorted(env_secrets or {})),
+            secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value)),
             cwd=_current_folder(),
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
@@ -106,7 +107,8 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     """
     spec = load_spec(workspace, job_id)
     folder = workspace.job(job_id)
-    missing = [key for key in spec.secrets if not (env_secrets or {}).get(key) and not os.environ.get(key)]
+    given = {**os.environ, **(env_secrets or {})}
+    missing = [key for key in spec.secrets if not given.get(key)]
     if missing:
         raise ConfigError(
             f"Job {job_id} needs {', '.join(missing)}, which is not set.",

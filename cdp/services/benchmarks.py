@@ -14,7 +14,7 @@ from cdp.errors import ConfigError, NotFoundError
 from cdp.evaluation import BenchmarkInfo, library, manifests, origins, registry, subsets
 from cdp.evaluation.manifests import Manifest
 from cdp.evaluation.registry import Entry, Group, Mean
-from cdp.services import access, evaluation
+from cdp.services import access, evaluation, paths
 from cdp.workspace import Workspace
 
 WORKER = "cdp.evaluation.download_worker"
@@ -169,12 +169,13 @@ def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
     }
 
 
+@access.reads
 def check_download(config: DownloadConfig) -> tuple[tuple[registry.Entry, ...], Path | None]:
     """What a download brings in and from which folder; refused is what can be known to fail without the network."""
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
-    folder = Path(config.folder).expanduser().resolve() if config.folder else None
+    folder = paths.to_read(Workspace.default(), config.folder).resolve() if config.folder else None
     for leaf in wanted:
         if len(wanted) == 1:
             origins.pins(leaf, config.revision)
@@ -183,7 +184,7 @@ def check_download(config: DownloadConfig) -> tuple[tuple[registry.Entry, ...], 
     return wanted, folder
 
 
-@access.writes
+@access.runs
 def start_download(workspace: Workspace, config: DownloadConfig) -> str:
     """Submit a download; the job's id. What can be known without the network is checked now."""
     wanted, folder = check_download(config)
@@ -228,13 +229,13 @@ def remove(workspace: Workspace, name: str) -> None:
 
 def is_several(workspace: Workspace, name: str) -> bool:
     """Whether a name means several benchmarks: a group, or a mean of parts, and nothing of that name is stored."""
-    if name in library.names(workspace) or Path(name).expanduser().is_dir():
+    entry, group = registry.find(name), registry.find_group(name)
+    if (entry is None or entry.schema) and group is None:
         return False
-    entry = registry.find(name)
-    return not entry.schema if entry is not None else registry.find_group(name) is not None
+    return name not in library.names(workspace) and not Path(name).is_dir()
 
 
-@access.writes
+@access.runs
 def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
     """Evaluate a retriever on all that a group, or a mean, is made of and that is in the workspace.
 
@@ -266,7 +267,7 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
     return GroupStart(config.benchmark, tuple(started), tuple(reused), covered.missing, covered.coverage)
 
 
-@access.writes
+@access.runs
 def evaluate_on(
     workspace: Workspace, retriever: str, places: Sequence[tuple[str, str]], settings: Mapping[str, Any]
 ) -> list[str]:

@@ -34,7 +34,7 @@ def settings(workspace: Workspace, job: str, changes: Mapping[str, Any] | None =
     return kind.from_dict({**known, **(changes or {})})
 
 
-@access.writes
+@access.runs
 def start(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None, *, api_key: str = "") -> str:
     """Submit a job like ``job`` with some settings changed; the new job's id."""
     config = settings(workspace, job, changes)

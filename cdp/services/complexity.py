@@ -14,7 +14,7 @@ from cdp import evaluation, principle
 from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.errors import InputError
 from cdp.principle import Recommendation
-from cdp.services import corpora, kept, published
+from cdp.services import access, corpora, kept, published
 from cdp.services.target_queries import read_queries
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
@@ -132,7 +132,9 @@ def profile_texts(
     if not kept:
         raise InputError("There are no queries.", hint="Give one query per line.")
     language = language or guess_language(kept)
-    chosen = room.stopwords_of(stopwords) if isinstance(stopwords, str) else stopwords
+    chosen = (
+        room.stopwords_of(access.stopwords(Workspace.default(), stopwords)) if isinstance(stopwords, str) else stopwords
+    )
     cw = room.count_content_words(kept, language, stopwords=chosen)
     return Profiled(name, language, kept, cw, room.profile(cw), stopwords=room.describe_stopwords(chosen))
 
@@ -164,7 +166,7 @@ def profile_benchmark(
     stopwords: str | Collection[str] = STANDARD,
 ) -> Profiled:
     """Profile the queries of one split of a benchmark, in the language that most of them are in if none is named."""
-    folder = evaluation.resolve_benchmark(benchmark, workspace)
+    folder = evaluation.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
 
     def measure() -> Profiled:

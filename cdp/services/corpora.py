@@ -14,7 +14,7 @@ from cdp import corpus as room
 from cdp.corpus import CorpusManifest, ReadOptions
 from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.records import Document
-from cdp.services import access
+from cdp.services import access, paths
 from cdp.staging import staging
 from cdp.synthesis import query_sets
 from cdp.workspace import Workspace
@@ -36,7 +36,7 @@ class AddedCorpus:
 @access.writes
 def add(workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
-    source = Path(path).expanduser()
+    source = paths.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
     known = {manifest.id for manifest in room.list_corpora(workspace)}

@@ -9,7 +9,7 @@ from cdp import catalog, jobs
 from cdp import evaluation as room
 from cdp.config import EvaluationConfig
 from cdp.evaluation import BenchmarkInfo, bm25
-from cdp.services import access, devices
+from cdp.services import access, devices, paths
 from cdp.training.retrievers import resolve
 from cdp.workspace import Workspace
 
@@ -24,7 +24,7 @@ def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
 @access.writes
 def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "") -> BenchmarkInfo:
     """Take a folder or a zip in BEIR layout into the workspace, after checking it."""
-    added = room.add_benchmark(Path(path).expanduser(), workspace, name)
+    added = room.add_benchmark(paths.to_read(workspace, path), workspace, name)
     return room.describe(workspace.benchmark(added), workspace)
 
 
@@ -32,7 +32,7 @@ def checked(
     workspace: Workspace, retriever: str, benchmark: str, split: str = "", **settings: object
 ) -> EvaluationConfig:
     """The configuration of an evaluation whose retriever, benchmark and split exist, their names made whole."""
-    folder = room.resolve_benchmark(benchmark, workspace)
+    folder = room.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     in_workspace = folder.parent == workspace.benchmarks
     return EvaluationConfig.from_dict(
         {
@@ -50,10 +50,11 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
     if language is not None:
         bm25.check_language(language)
         return retriever.strip(), retriever.strip()
-    found = resolve(retriever, workspace)
+    found = resolve(access.model(workspace, retriever), workspace)
     return found.name, found.title if found.origin == "job" else found.name
 
 
+@access.reads
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     """The id of the newest result for the same model, judgments and settings, if there is one."""
     info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
@@ -72,14 +73,14 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     return None
 
 
-@access.writes
+@access.runs
 def start(workspace: Workspace, config: EvaluationConfig) -> str:
     """Submit an evaluation; the job's id. Everything that can be known now is checked now."""
     whole = checked(**{**config.to_dict(), "workspace": workspace})
     return _submit(workspace, whole, _named(workspace, whole.retriever)[1])
 
 
-@access.writes
+@access.runs
 def start_after(workspace: Workspace, config: EvaluationConfig, training_job: str) -> str:
     """Submit the evaluation of what a training job will have made; it waits for that job."""
     whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})

@@ -12,7 +12,7 @@ from cdp import jobs as room
 from cdp.errors import ConfigError
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES
-from cdp.services import access, evaluated, live_metrics
+from cdp.services import access, endpoints, evaluated, live_metrics
 from cdp.services.live_metrics import Curve
 from cdp.workspace import Workspace, folder_size, read_json_or_none
 
@@ -95,7 +95,7 @@ def _title(measure: dict[str, Any]) -> str:
     return known.title if known else str(measure.get("name", ""))
 
 
-@access.writes
+@access.runs
 def stop(workspace: Workspace, job: str) -> JobView:
     """Ask a job to stop: it saves what it has and ends."""
     job_id = room.resolve_job(workspace, job)
@@ -104,8 +104,10 @@ def stop(workspace: Workspace, job: str) -> JobView:
 
 
 def missing_secrets(workspace: Workspace, job: str) -> list[str]:
-    """The keys that a job needs to go on and that this process does not have: they are stored nowhere."""
+    """The keys that a job needs to go on and that this process has not, or keeps to itself: they are stored nowhere."""
     spec = room.load_spec(workspace, room.resolve_job(workspace, job))
+    if endpoints.withheld(spec.config):
+        return [endpoints.OWN]
     return [name for name in spec.secrets if not os.environ.get(name)]
 
 
@@ -121,17 +123,19 @@ def sizes(workspace: Workspace, job: str) -> dict[str, int]:
     return {**found, "total": folder_size(folder)}
 
 
-@access.writes
+@access.runs
 def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None) -> JobView:
     """Go on with a job that ended early, as a new attempt from where it stopped."""
     job_id = room.resolve_job(workspace, job)
     if room.view(workspace, job_id, with_size=False).state is room.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
-    room.resume(workspace, job_id, env_secrets=env_secrets)
+    typed = dict(env_secrets or {})
+    key = endpoints.key_for(room.load_spec(workspace, job_id).config, typed.pop(endpoints.OWN, ""))
+    room.resume(workspace, job_id, env_secrets={**typed, **key.environment})
     return room.view(workspace, job_id, with_size=False)
 
 
-@access.writes
+@access.runs
 def delete(workspace: Workspace, job: str) -> None:
     """Remove a job and everything it made."""
     room.delete(workspace, room.resolve_job(workspace, job))

@@ -58,7 +58,7 @@ def quick(
     ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own. What was
     measured before is read; else it is measured now, a second per 12,000 queries.
     """
-    found, plan = _planned(workspace, query_set, human, language, stopwords)
+    found, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
     values = plan.kept() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
     return _from_record(found, plan.language, values, plan.columns.name)
@@ -81,7 +81,7 @@ def _planned(
     return found, quick_room.plan(workspace, found.id, human=reference, language=language, stopwords=stopwords)
 
 
-@access.writes
+@access.runs
 def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str:
     """Measure a large set in the background; the job's id, that of the job at work on it where there is one."""
     _, plan = _planned(workspace, query_set, human)
@@ -191,7 +191,7 @@ def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
 MODEL_BASED = {name for name, measure in MEASURES.items() if measure.model_based}
 
 
-@access.writes
+@access.runs
 def start(workspace: Workspace, config: MetricsConfig) -> str:
     """Start the model-based measures; the job's id."""
     found = query_sets.resolve_query_set(workspace, config.query_set)

@@ -15,7 +15,8 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
 from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.metrics import self_bleu
-from cdp.services import access, corpora, devices, metrics, preview_words, synthesis
+from cdp.services import access, corpora, devices, endpoints, metrics, paths, preview_words, synthesis
+from cdp.services.modes import Action, require
 from cdp.synthesis import preview as room
 from cdp.synthesis import query_sets
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
@@ -26,7 +27,6 @@ from cdp.synthesis.query_sets import ImportOptions, QuerySet
 from cdp.workspace import Workspace
 
 WORKER = "cdp.synthesis.worker"
-KEY_VARIABLE = "CDP_API_KEY"
 
 
 @dataclass(frozen=True)
@@ -95,13 +95,15 @@ def preview(
     if not methods:
         raise ConfigError("No method is named.", hint=f"There is: {', '.join(METHODS)}.")
     manifest = corpus_room.resolve_corpus(workspace, corpus)
-    config = SynthesisConfig.from_dict(
-        {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
-    )
+    values = {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
+    config = access.checked(workspace, SynthesisConfig.from_dict(values))
+    if generator in ("openai", "transformers") or room.needs_process(config, methods):
+        require(Action.ASK)
+    key = endpoints.key_for(config.to_dict(), api_key)
     document = corpora.document(workspace, manifest.id, document_id)
     ask = room.previews_in_process if room.needs_process(config, methods) else room.previews
     price = load_price(config.model_name, price_file(workspace)) if generator == "openai" else None
-    shown = ask(workspace, config, methods, document.id, api_key=api_key)
+    shown = ask(workspace, config, methods, document.id, api_key=key.value)
     language = corpora.cw_language(manifest)
     described = {}
     for name, found in shown.items():
@@ -132,7 +134,7 @@ def _described(name: str, shown: room.Shown, language: str, price: Price | None,
     )
 
 
-@access.writes
+@access.runs
 def generate(
     workspace: Workspace,
     config: SynthesisConfig,
@@ -148,7 +150,8 @@ def generate(
     checked = synthesis.resolved(workspace, config)
     manifest = corpus_room.load_manifest(workspace, checked.corpus)
     method = method_of(checked)
-    make_generator(checked, api_key=api_key)
+    key = endpoints.key_for(checked.to_dict(), api_key)
+    make_generator(checked, api_key=key.value)
     expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
     local = bool(method.generator) or checked.generator == "transformers"
     return jobs.submit(
@@ -165,7 +168,7 @@ def generate(
             **({"source": checked.source} if checked.source else {}),
         },
         device=devices.request(checked.gpus, at_most=1) if local else jobs.DeviceRequest.light(),
-        env_secrets={KEY_VARIABLE: api_key} if api_key else None,
+        env_secrets=key.environment,
     )
 
 
@@ -179,7 +182,7 @@ def import_file(
     measured too: a large one in the background.
     """
     manifest = corpus_room.resolve_corpus(workspace, corpus)
-    done = query_sets.import_queries(Path(path).expanduser(), workspace, manifest.id, name=name, options=options)
+    done = query_sets.import_queries(paths.to_read(workspace, path), workspace, manifest.id, name=name, options=options)
     with contextlib.suppress(CdpError):  # what cannot be measured is imported all the same, and the page says why
         if metrics.quick_at_once(workspace, done.query_set.id) is None:
             metrics.start_quick(workspace, done.query_set.id)

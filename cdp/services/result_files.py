@@ -10,7 +10,7 @@ from cdp import __version__
 from cdp.errors import CdpError, ConfigError, WorkspaceError
 from cdp.evaluation import manifests
 from cdp.evaluation.trec_files import qrels_lines, run_lines
-from cdp.services import evaluated
+from cdp.services import access, evaluated, paths
 from cdp.workspace import Workspace, write_bytes
 
 FORMATS = ("trec-run", "trec-qrels", "mteb")
@@ -55,10 +55,11 @@ def available(workspace: Workspace, row: dict[str, Any]) -> list[str]:
     return [form for form in FORMATS if has[form]]
 
 
+@access.writes
 def save(workspace: Workspace, evaluation: str, form: str, target: str | Path = "") -> Path:
     """Write that file, named after the evaluation if no ``target`` is given; its path."""
     row = evaluated.find(workspace, evaluation)
-    path = Path(target).expanduser() if str(target) else Path(f"{row['id']}{SUFFIXES.get(form, '')}")
+    path = paths.to_write(workspace, str(target) or f"{row['id']}{SUFFIXES.get(form, '')}")
     data = content(workspace, row["id"], form).encode("utf-8")
     if path.is_dir():
         path = path / f"{row['id']}{SUFFIXES[form]}"

@@ -65,6 +65,7 @@ class Started:
     generations: list[str] = field(default_factory=list)
 
 
+@access.reads
 def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
     sources, missing = _sources(workspace, config)
@@ -75,7 +76,7 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     for weighting in config.items("weightings"):
         if weighting not in weightings():
             raise NotFoundError("weighting", weighting, known=list(weightings()))
-    retrievers = {name: resolve(name, workspace) for name in config.items("retrievers")}
+    retrievers = {name: resolve(access.model(workspace, name), workspace) for name in config.items("retrievers")}
     epochs = {
         name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found).epochs or 1
         for name, found in retrievers.items()
@@ -89,7 +90,7 @@ def _given(config: StudyConfig) -> dict[str, Any]:
     return {name: getattr(config, name) for name in names if getattr(config, name) is not None}
 
 
-@access.writes
+@access.runs
 def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "") -> Started:
     """Submit a study as one job, after the jobs that write the queries it lacks."""
     plan(workspace, config)
@@ -228,7 +229,7 @@ def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
 
 
 def _benchmark(workspace: Workspace, name: str, split: str, language: str) -> dict[str, Any]:
-    folder = evaluation_room.resolve_benchmark(name, workspace)
+    folder = evaluation_room.resolve_benchmark(access.benchmark(workspace, name), workspace)
     info = evaluation_room.describe(folder, workspace)
     chosen = evaluation_room.choose_split(info, split)
     loaded = evaluation_room.load_benchmark(folder, chosen)

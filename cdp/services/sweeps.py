@@ -63,7 +63,7 @@ def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[
     return grid(float(training.defaults(workspace, retriever, lora)["learning_rate"].value))
 
 
-@access.writes
+@access.runs
 def start(workspace: Workspace, config: TrainingConfig, rates: Sequence[float]) -> Sweep:
     """Submit a training for each rate. ``config`` names the dev benchmark; its learning rate is not used.
 
@@ -93,7 +93,7 @@ def steps_between(eval_steps: int, steps: int) -> int:
 
 def _dev_split(workspace: Workspace, benchmark: str) -> str:
     """The split made for choosing, where the benchmark has one; empty leaves it to the benchmark."""
-    info = describe(resolve_benchmark(benchmark, workspace), workspace)
+    info = describe(resolve_benchmark(access.benchmark(workspace, benchmark), workspace), workspace)
     return next((name for name in DEV_SPLITS if name in info.splits), "")
 
 

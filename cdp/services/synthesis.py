@@ -10,7 +10,7 @@ from typing import Any
 from cdp import corpus as corpus_room
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
-from cdp.services import access
+from cdp.services import access, paths
 from cdp.synthesis import batch, exports, pricing, query_sets
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
@@ -51,6 +51,7 @@ def rows() -> list[dict[str, str]]:
     return found
 
 
+@access.reads
 def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
     """``config`` with the ids of its corpus and source, however they were named."""
     manifest = corpus_room.resolve_corpus(workspace, config.corpus)
@@ -58,6 +59,7 @@ def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
     return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
 
 
+@access.reads
 def estimate(
     workspace: Workspace,
     config: SynthesisConfig,
@@ -123,14 +125,14 @@ def for_spec(found: Estimate) -> dict[str, Any]:
 @access.writes
 def batch_write(workspace: Workspace, config: SynthesisConfig, folder: str | Path, *, name: str = "batch") -> Exported:
     """Write the requests of a job that no answer is kept for yet, as OpenAI Batch JSONL."""
-    paths = batch.write_batch(workspace, resolved(workspace, config), Path(folder).expanduser(), name)
-    return Exported(_lines(paths), tuple(paths))
+    written = batch.write_batch(workspace, resolved(workspace, config), paths.to_write(workspace, folder), name)
+    return Exported(_lines(written), tuple(written))
 
 
 @access.writes
 def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
     """Keep the answers of a batch's output file; the same job, started as usual, then finds them."""
-    return batch.read_batch(workspace, Path(path).expanduser())
+    return batch.read_batch(workspace, paths.to_read(workspace, path))
 
 
 @access.writes
@@ -139,7 +141,7 @@ def export(
 ) -> Exported:
     """Write a query set to ``target`` in one of ``FORMATS``; ``openai-batch``: the requests behind it."""
     found = query_sets.resolve_query_set(workspace, query_set)
-    path = Path(target).expanduser()
+    path = paths.to_write(workspace, target)
     if form != BATCH_FORMAT:
         return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,))
     if found.method not in (*METHODS, OWN):
@@ -154,13 +156,13 @@ def export(
         "generator": "openai",
         "model": model or (found.model if found.generator == "openai" else ""),
     }
-    paths = batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True)
-    return Exported(_lines(paths), tuple(paths))
+    written = batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True)
+    return Exported(_lines(written), tuple(written))
 
 
-def _lines(paths: list[Path]) -> int:
+def _lines(files: list[Path]) -> int:
     total = 0
-    for path in paths:
+    for path in files:
         with open(path, "rb") as file:
             total += sum(1 for _ in file)
     return total

@@ -12,6 +12,8 @@ from pathlib import Path
 from cdp.corpus.decoding import open_text
 from cdp.corpus.sources import Budget, Source
 from cdp.errors import InputError
+from cdp.services import paths
+from cdp.workspace import Workspace
 
 FIELDS = ("query", "text", "question")
 """Names of the field or column that holds a query, in the order in which they are looked for."""
@@ -27,7 +29,7 @@ def read_queries(path: str | Path) -> list[str]:
 
     UTF-8, or any encoding that the file's byte order mark tells. InputError names what cannot be read and its line.
     """
-    file = Path(path).expanduser()
+    file = paths.to_read(Workspace.default(), path)
     if file.is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
     if not file.exists():

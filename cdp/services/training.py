@@ -9,7 +9,6 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError, ModelError
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.services import access, commands, devices, evaluation, kept
+from cdp.services import access, commands, devices, evaluation, kept, paths
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
@@ -101,7 +100,9 @@ def retrievers(workspace: Workspace) -> list[RetrieverChoice]:
 def defaults(workspace: Workspace, retriever: str, lora: bool = False) -> dict[str, Default]:
     """What the settings left empty become for this retriever, each with its reason."""
     preset = PRESETS.get(retriever)  # known, wherever its weights are
-    return defaults_for(preset.defaults if preset else resolve(retriever, workspace).defaults, lora)
+    return defaults_for(
+        preset.defaults if preset else resolve(access.model(workspace, retriever), workspace).defaults, lora
+    )
 
 
 def embedding(retriever: str) -> dict[str, Default]:
@@ -154,6 +155,7 @@ def pairs_to_split(workspace: Workspace, query_set: str) -> tuple[int, int]:
     return int(counts.sum()), suggested(counts)
 
 
+@access.reads
 def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> TrainingConfig:
     """``config`` for a fixed number of pairs: as many first documents as its Q/Doc (1 if empty) needs."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
@@ -162,6 +164,7 @@ def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> Trai
     return TrainingConfig.from_dict({**config.to_dict(), **changes})
 
 
+@access.reads
 def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig, QuerySet]:
     """``config`` with the ids of the query sets that it names, and the one to train on.
 
@@ -176,10 +179,11 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
-        kept.of_file(Path(config.weights).expanduser(), "weights", lambda: read_weights(config.weights, ()))
+        kept.of_file(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
     return dataclasses.replace(config, query_set=query_set.id, reasoning=reasoning), query_set
 
 
+@access.reads
 def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
     """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
     retriever = resolve(config.retriever, workspace)
@@ -214,6 +218,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
     return Plan(pairs, documents, order.steps, query_set, settings, licences, notes)
 
 
+@access.runs
 def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     """Read everything and take a few real steps in a process of their own, which is gone afterwards.
 
@@ -248,6 +253,7 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     return Preview(found, measured, estimate(found.texts, found.steps, measured), commands.train(config))
 
 
+@access.reads
 def label(workspace: Workspace, config: TrainingConfig) -> str:
     """What a training is called that has no name of its own."""
     weighting = "" if config.weighting == "none" else f", {config.weighting}"
@@ -255,6 +261,7 @@ def label(workspace: Workspace, config: TrainingConfig) -> str:
     return f"{resolve(config.retriever, workspace).name} on {query_set.name}{weighting}"
 
 
+@access.runs
 def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any] | None = None) -> str:
     """Submit one training that has been checked (``plan``); the job's id. ``links`` say what it belongs to."""
     with_ids, query_set = named(workspace, TrainingConfig.from_dict(config.to_dict()))
@@ -275,7 +282,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
     )
 
 
-@access.writes
+@access.runs
 def start(
     workspace: Workspace,
     config: TrainingConfig,

@@ -12,7 +12,7 @@ from cdp import jobs
 from cdp.config import PromptTuningConfig, SynthesisConfig
 from cdp.errors import InputError, NotFoundError
 from cdp.jobs import JobView
-from cdp.services import access, queries
+from cdp.services import access, endpoints, paths, queries
 from cdp.synthesis import query_sets
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
@@ -66,11 +66,11 @@ def candidate_methods() -> dict[str, str]:
     return {name: method.title for name, method in METHODS.items() if not method.from_queries}
 
 
-def read_prompts(paths: Iterable[str | Path]) -> dict[str, str]:
+def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
     """Prompts of the user's own from files, under the files' names without ending."""
     found: dict[str, str] = {}
-    for path in paths:
-        source = Path(path).expanduser()
+    for path in files:
+        source = paths.to_read(Workspace.default(), path)
         try:
             text = source.read_text(encoding="utf-8-sig")
         except FileNotFoundError as error:
@@ -86,7 +86,7 @@ def read_prompts(paths: Iterable[str | Path]) -> dict[str, str]:
     return found
 
 
-@access.writes
+@access.runs
 def start(
     workspace: Workspace, config: PromptTuningConfig, *, prompts: Mapping[str, str] | None = None, api_key: str = ""
 ) -> str:
@@ -95,8 +95,9 @@ def start(
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
     checked = PromptTuningConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "human": human})
     own = {slug(name): text for name, text in (prompts or {}).items()}
+    key = endpoints.key_for(checked.to_dict(), api_key)
     for candidate in candidates_of(checked, own):
-        make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=api_key)
+        make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=key.value)
     return jobs.submit(
         workspace,
         kind=KIND,
@@ -104,7 +105,7 @@ def start(
         module=WORKER,
         config=checked.to_dict(),
         inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "human": human, "prompts": own},
-        env_secrets={queries.KEY_VARIABLE: api_key} if api_key else None,
+        env_secrets=key.environment,
     )
 
 
@@ -146,6 +147,7 @@ def finished(workspace: Workspace, job: str) -> Tuning:
     return found
 
 
+@access.writes
 def override(workspace: Workspace, job: str, candidate: str) -> Tuning:
     """Let the user's own choice stand in place of the algorithm's; the algorithm's name takes it back."""
     found = finished(workspace, job)
@@ -165,7 +167,7 @@ def synthesis_of(found: Tuning, *, per_doc: int | None = None) -> SynthesisConfi
     return SynthesisConfig.from_dict({**settings, "per_doc": per_doc or config.per_doc, "name": name})
 
 
-@access.writes
+@access.runs
 def write_queries(workspace: Workspace, job: str, *, per_doc: int | None = None, api_key: str = "") -> str:
     """Start writing queries for the whole corpus with the chosen prompt; the job's id."""
     return queries.generate(workspace, synthesis_of(finished(workspace, job), per_doc=per_doc), api_key=api_key)

@@ -18,7 +18,7 @@ PLANS = SHIPPED_DATA / "plans"
 class StudyConfig(Config):
     """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
 
-    benchmarks: str = option(REQUIRED, "Benchmarks to evaluate on, as name or name:split.")
+    benchmarks: str = option(REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmarks")
     query_sets: str = option("", "Query sets to train on (ids or names).")
     corpus: str = option("", "The corpus that methods write queries for (its id); needed with methods only.")
     methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
@@ -26,7 +26,9 @@ class StudyConfig(Config):
         "template", "What writes missing queries.", choices=("template", "recorded", "openai")
     )  # fmt: skip
     model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).", advanced=True)
-    base_url: str = option("", "The endpoint's address, empty for OpenAI itself (generator openai).", advanced=True)
+    base_url: str = option(
+        "", "The endpoint's address, empty for OpenAI itself (generator openai).", advanced=True, holds="endpoint"
+    )
     per_doc: str = option(
         "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken."
     )
@@ -38,7 +40,9 @@ class StudyConfig(Config):
     )
     max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
     weightings: str = option("none", "Weightings of the loss to compare: none, cw …")
-    retrievers: str = option("static-minilm", "Retrievers to train: presets, or models by name or folder.")
+    retrievers: str = option(
+        "static-minilm", "Retrievers to train: presets, or models by name or folder.", holds="models"
+    )
     seeds: str = option("0, 1, 2", "Seeds: each combination is trained once per seed. One seed shows no spread.")
     name: str = option("", "A name for the study.")
     language: str = option("en", "Language of the benchmarks' queries, in which their content words are counted.")

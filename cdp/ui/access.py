@@ -6,12 +6,17 @@ Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
 import streamlit as st
 
 from cdp.services import access
 from cdp.ui.text import md
+
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+"""What a proxy adds to a request."""
 
 
 def configured() -> Mapping[str, Any] | None:
@@ -36,6 +41,32 @@ def allowed(email: str, verified: bool, people: Sequence[str]) -> bool:
     address = email.strip().lower()
     listed = {entry.strip().lower() for entry in people}
     return address in listed or f"@{address.rpartition('@')[2]}" in listed
+
+
+def declare() -> None:
+    """Say what this process is: a dashboard, with sign-in or without, reachable by others or not."""
+    access.in_dashboard(sign_in=configured() is not None, shared=reachable())
+
+
+def reachable() -> bool:
+    """Whether others can come here: the server listens beyond loopback, or somebody came through a proxy."""
+    if not loopback(str(st.get_option("server.address") or "")):
+        return True
+    headers = st.context.headers
+    if any(name in headers for name in FORWARDED):
+        return True
+    host = urlsplit(f"//{headers.get('Host') or 'localhost'}").hostname or ""
+    return not loopback(host)
+
+
+def loopback(host: str) -> bool:
+    """Whether a name or address is this machine's alone; an empty one listens everywhere."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
 
 
 def sign_in() -> None:

@@ -41,8 +41,14 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
                 done = synthesis.export(workspace, query_set.id, form, target)
                 what = ("request",) if form == synthesis.BATCH_FORMAT else ("query", "queries")
                 st.success(f"{count(done.n, *what)} written to {md(target)}.")
-        path = Path(target)
-        if path.is_file() and path.stat().st_size <= MOST_DOWNLOADED:
+                st.session_state[f"exported_{query_set.id}_{form}"] = done.paths
+        _download(st.session_state.get(f"exported_{query_set.id}_{form}", ()))
+
+
+def _download(written: tuple[Path, ...]) -> None:
+    """What this session has just written, where it is a single file; never what somebody names."""
+    for path in written[:1]:
+        if len(written) == 1 and path.is_file() and path.stat().st_size <= MOST_DOWNLOADED:
             st.download_button("Download", path.read_bytes, file_name=path.name, key="export_download")
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import streamlit as st
 
 from cdp.config import DEFAULT_MODELS, SynthesisConfig
-from cdp.services import queries
+from cdp.errors import CdpError
+from cdp.services import endpoints, queries
 from cdp.services.queries import QuerySet
 from cdp.ui import forms
 from cdp.ui.text import md
@@ -21,7 +21,6 @@ TITLES = {
     "openai": "LLM endpoint",
     "transformers": "Local model",
 }
-KEY_NAMES = ("CDP_API_KEY", "OPENAI_API_KEY")
 
 
 @dataclass(frozen=True)
@@ -72,28 +71,28 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     if name != "openai":
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
-        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=first.get("base_url"))
+        begin = first.get("base_url") or endpoints.configured()
+        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
         model = _model(name, key, first)
         api_key = st.text_input(
             "API key",
             type="password",
             key=f"{key}_api_key",
             help="Used for this session's requests and handed to the job it starts; never written to disk. "
-            "Empty: the server's own key, from its environment or its secrets.toml, if it has one.",
-            placeholder="the server's own" if any(os.environ.get(n) for n in KEY_NAMES) or secret_key() else "",
+            "Empty: the server's own key where the address is the one that it is for, else no key.",
+            placeholder="the server's own" if _own_key(str(base_url)) else "none",
         )
-    return Chosen(name, {"base_url": base_url, "model": model}, api_key or secret_key())
+    return Chosen(name, {"base_url": base_url, "model": model}, api_key)
+
+
+def _own_key(base_url: str) -> bool:
+    try:
+        return bool(endpoints.server_key(base_url))
+    except CdpError:  # no address yet; whoever asks is told
+        return False
 
 
 def _model(generator: str, key: str, first: Mapping[str, Any]) -> str:
     """The model's name; the label says which one an empty field means."""
     label = f"Model (empty: {DEFAULT_MODELS[generator]})"
     return str(forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model")))
-
-
-def secret_key() -> str:
-    """The API key in Streamlit's secrets; empty without one."""
-    try:
-        return next((str(st.secrets[name]) for name in KEY_NAMES if name in st.secrets), "")
-    except FileNotFoundError:
-        return ""

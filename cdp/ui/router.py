@@ -10,7 +10,6 @@ from pathlib import Path
 
 import streamlit as st
 
-from cdp.services import access as access_service
 from cdp.ui import access, frame, jobs, navigation, state
 from cdp.workspace import Workspace
 
@@ -24,7 +23,7 @@ def main() -> None:
     st.set_page_config(
         page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
     )
-    access_service.in_dashboard()
+    access.declare()
     access.sign_in()
     pages = [
         st.Page(

@@ -19,8 +19,12 @@ Open = Callable[..., AppTest]
 
 
 @pytest.fixture
-def open_page(workspace: Workspace) -> Open:
-    """Open a page of the dashboard: ``open_page("corpus", corpus="demo-1")``; asserts that nothing went wrong."""
+def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
+    """Open a page of the dashboard: ``open_page("corpus", corpus="demo-1")``; asserts that nothing went wrong.
+
+    The test's own folder is allowed, as the operator of a server allows some.
+    """
+    monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(workspace.root.parent))
 
     def opened(name: str, **query: str | list[str]) -> AppTest:
         at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=30)

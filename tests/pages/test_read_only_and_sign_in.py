@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.services import access, corpora, queries
+from cdp.services import corpora, modes, queries
 from cdp.ui.access import allowed
 from cdp.ui.navigation import PAGES
 from cdp.workspace import Workspace
@@ -24,8 +24,7 @@ WRITING = {
 
 @pytest.fixture
 def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_dashboard", False)
-    monkeypatch.setenv(access.VARIABLE, "1")
+    monkeypatch.setenv(modes.READ_ONLY, "1")
 
 
 @pytest.mark.parametrize("name", list(PAGES))
@@ -49,7 +48,7 @@ def test_what_gets_past_the_button_is_refused_in_one_box(
 ) -> None:
     at = open_page("corpus")
     before = corpora.every(filled)
-    monkeypatch.setenv(access.VARIABLE, "1")
+    monkeypatch.setenv(modes.READ_ONLY, "1")
     at.file_uploader(key="corpus_file").upload("tides.jsonl", b'{"_id": "a", "text": "The tide."}\n')
     at.button(key="corpus_add").click().run()
     assert not at.exception

@@ -10,54 +10,92 @@ from pathlib import Path
 
 import pytest
 
-from cdp.services import access, corpora, demo, jobs
+from cdp.services import access, corpora, demo, jobs, modes
+from cdp.services.modes import Action
 from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
-VERBS = (
-    "add",
-    "delete",
-    "generate",
-    "import",
-    "load",
-    "rebuild",
-    "received",
-    "resume",
-    "run",
-    "start",
-    "stop",
-    "write",
-)
+RULES = {"access", "endpoints", "modes", "paths"}
+"""The modules that hold the rule itself."""
+
+READING = {
+    "benchmarks": {"is_several", "known", "own", "scores", "show"},
+    "clone": {"settings"},
+    "commands": {"settings"},
+    "complexity": {"profile_benchmark", "profile_query_set"},
+    "corpora": {"document", "every", "page", "show"},
+    "doctor": {"check"},
+    "evaluated": {
+        "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
+        "retrieved", "texts",
+    },
+    "evaluation": {"benchmarks", "checked"},
+    "jobs": {
+        "curve", "every", "follow", "latest", "log", "missing_secrets", "outcome", "running", "search_log", "show",
+        "sizes", "wait",
+    },
+    "metrics": {"measuring", "paired", "per_document", "quick", "quick_at_once", "results"},
+    "overview": {"summary"},
+    "published": {"own_scores"},
+    "queries": {"every", "failures", "page", "preview", "show"},
+    "query_pairs": {"behind", "documents"},
+    "result_errors": {"analyse", "pair"},
+    "result_files": {"available", "content"},
+    "result_seeds": {"families", "settings_of"},
+    "result_tables": {"remarks"},
+    "results": {"compare", "every", "per_query", "query", "read"},
+    "studies": {"every", "report", "to_yaml"},
+    "sweeps": {"every", "find", "grid_for", "report"},
+    "synthesis": {"bill", "prices"},
+    "training": {
+        "command", "defaults", "pairs_to_split", "possible_splits", "query_counts", "results", "retrievers",
+    },
+    "tuning": {"every", "finished", "result"},
+}  # fmt: skip
+"""Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
+of ``access``."""
 
 
-def writing_services() -> list[tuple[str, str]]:
-    """Every public service whose name begins with a verb that changes something."""
+def services() -> list[tuple[str, str]]:
+    """Every public service that takes a workspace or settings."""
     found = []
     for path in sorted(SERVICES.glob("*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if (
-                isinstance(node, ast.FunctionDef)
-                and node.name.split("_")[0] in VERBS
-                and node.args.args
-                and node.args.args[0].arg == "workspace"
-            ):
-                found.append((path.stem, node.name))
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and path.stem not in RULES:
+                words = {ast.unparse(a.annotation) for a in node.args.args if a.annotation}
+                if "Workspace" in words or any(word.endswith("Config") for word in words):
+                    found.append((path.stem, node.name))
     return found
+
+
+def action(module: str, name: str) -> Action | None:
+    service = getattr(importlib.import_module(f"cdp.services.{module}"), name)
+    marked: Action | None = getattr(service, "action", None)
+    return marked
+
+
+CHANGING = [(m, n) for m, n in services() if action(m, n) in (Action.CHANGE, Action.RUN)]
 
 
 @pytest.fixture
 def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(access, "_dashboard", False)
-    monkeypatch.setenv(access.VARIABLE, "1")
-    access.in_dashboard()
+    monkeypatch.setenv(modes.READ_ONLY, "1")
+    modes.in_dashboard()
 
 
 def test_there_are_services_to_ask() -> None:
-    assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(writing_services())
+    assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(CHANGING)
+    assert {("tuning", "override"), ("synthesis", "export"), ("synthesis", "save_prices")} <= set(CHANGING)
 
 
-@pytest.mark.parametrize(("module", "name"), writing_services())
+def test_every_service_is_marked_or_known_to_read() -> None:
+    """Settings are looked at too: whoever takes some is marked, unless it only writes them down."""
+    wrong = [f"{m}.{n}" for m, n in services() if (action(m, n) is not None) == (n in READING.get(m, ()))]
+    assert not wrong, "mark them with access.writes, runs or reads, or list them as reading"
+
+
+@pytest.mark.parametrize(("module", "name"), CHANGING)
 def test_every_service_that_writes_refuses(module: str, name: str, dashboard: None, workspace: Workspace) -> None:
     service = getattr(importlib.import_module(f"cdp.services.{module}"), name)
     with pytest.raises(access.ReadOnlyError, match="read-only"):
@@ -67,15 +105,15 @@ def test_every_service_that_writes_refuses(module: str, name: str, dashboard: No
 
 def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     demo.load(workspace)
-    monkeypatch.setattr(access, "_dashboard", True)
-    monkeypatch.setenv(access.VARIABLE, "yes")
+    modes.in_dashboard()
+    monkeypatch.setenv(modes.READ_ONLY, "yes")
     assert [c.name for c in corpora.every(workspace)] == ["demo"]
     assert jobs.every(workspace) == []
 
 
 @pytest.mark.slow
 def test_other_processes_do_not_obey_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv(access.VARIABLE, "1")
+    monkeypatch.setenv(modes.READ_ONLY, "1")
     monkeypatch.setenv("CDP_WORKSPACE", str(tmp_path / "workspace"))
     done = subprocess.run([sys.executable, "-m", "cdp", "demo"], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

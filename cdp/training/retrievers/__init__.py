@@ -8,7 +8,7 @@ from __future__ import annotations
 from cdp.training.retrievers.load import load, model_hash
 from cdp.training.retrievers.preset import GENERAL_DEFAULTS, PROTOCOLS, Default, Retriever
 from cdp.training.retrievers.registry import PRESETS
-from cdp.training.retrievers.resolve import ResolvedRetriever, resolve
+from cdp.training.retrievers.resolve import ResolvedRetriever, in_cache, resolve
 
 __all__ = [
     "GENERAL_DEFAULTS",
@@ -17,6 +17,7 @@ __all__ = [
     "Default",
     "ResolvedRetriever",
     "Retriever",
+    "in_cache",
     "load",
     "model_hash",
     "resolve",

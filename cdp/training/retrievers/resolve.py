@@ -169,6 +169,12 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
     )
 
 
+def in_cache(name: str) -> bool:
+    """Whether a model of the hub is on this machine already."""
+    candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    return bool(_HUB_NAME.fullmatch(name)) and any(_cached_folder(candidate) is not None for candidate in candidates)
+
+
 def _cached_folder(repository: str) -> Path | None:
     """The snapshot folder of a hub model in the local cache, or None."""
     from huggingface_hub import try_to_load_from_cache

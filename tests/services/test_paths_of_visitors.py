@@ -1,0 +1,328 @@
+"""A path that a visitor types leads into allowed folders or nowhere, for reading and for writing."""
+
+from __future__ import annotations
+
+import io
+import os
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.errors import CdpError, InputError
+from cdp.services import (
+    access,
+    benchmarks,
+    complexity,
+    corpora,
+    demo,
+    evaluation,
+    metrics,
+    modes,
+    paths,
+    queries,
+    result_files,
+    studies,
+    sweeps,
+    synthesis,
+    target_queries,
+    training,
+    tuning,
+)
+from cdp.services.modes import NotAllowedError
+from cdp.services.studies import StudyConfig
+from cdp.workspace import Workspace
+
+SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "home"
+    folder.mkdir()
+    monkeypatch.setenv("HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    """A file that the operator never allowed."""
+    file = tmp_path / "outside" / "secret.jsonl"
+    file.parent.mkdir()
+    file.write_text(SECRET)
+    return file
+
+
+@pytest.fixture
+def allowed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """The folder that the operator allowed; from here on everybody is a visitor of a shared dashboard."""
+    folder = tmp_path / "allowed"
+    folder.mkdir()
+    monkeypatch.setenv(paths.ALLOWED, os.pathsep.join([str(tmp_path / "not there"), str(folder)]))
+    modes.in_dashboard(shared=True)
+    return folder
+
+
+def spellings(outside: Path, allowed: Path, home: Path) -> dict[str, str]:
+    """Ways to say a path that leads out."""
+    (allowed / "link.jsonl").symlink_to(outside)
+    (allowed / "folder").symlink_to(outside.parent)
+    (allowed / "loop").symlink_to(allowed / "loop")
+    (home / "mine.jsonl").write_text(SECRET)
+    return {
+        "absolute": str(outside),
+        "dots": f"{allowed}/../outside/secret.jsonl",
+        "link": str(allowed / "link.jsonl"),
+        "linked folder": str(allowed / "folder" / "secret.jsonl"),
+        "loop": str(allowed / "loop"),
+        "home": "~/mine.jsonl",
+        "environment": "/proc/self/environ",
+        "own files": "/proc/self/root" + str(outside),
+        "descriptor": "/dev/fd/0",
+        "device": "/dev/zero",
+        "nul": str(allowed) + "\0/x",
+        "long": str(allowed / ("x" * 300)),
+        "relative": os.path.relpath(outside),
+        "nothing": " ",
+    }
+
+
+SPELLINGS = (
+    "absolute", "dots", "link", "linked folder", "loop", "home", "environment", "own files", "descriptor", "device",
+    "nul", "long", "relative", "nothing",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", SPELLINGS)
+@pytest.mark.parametrize("way", [paths.to_read, paths.to_write])
+def test_a_path_that_leads_out_is_refused(
+    way: Callable[[Workspace, str], Path], name: str, workspace: Workspace, outside: Path, allowed: Path, home: Path
+) -> None:
+    written = spellings(outside, allowed, home)[name]
+    with pytest.raises((NotAllowedError, InputError)):
+        way(workspace, written)
+    assert outside.read_text() == SECRET
+
+
+def test_allowed_folders_the_workspace_and_the_shipped_data_are_read(workspace: Workspace, allowed: Path) -> None:
+    file = allowed / "mine.jsonl"
+    file.write_text(SECRET)
+    (allowed / "near").symlink_to(file)
+    workspace.uploads.mkdir(parents=True)
+    for path in (file, allowed / "near", allowed, workspace.uploads, Path("data/demo/corpus.jsonl")):
+        assert paths.to_read(workspace, str(path)) == path.resolve()
+
+
+def test_what_is_no_file_is_refused(workspace: Workspace, allowed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    os.mkfifo(allowed / "pipe")
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        paths.to_read(workspace, str(allowed / "pipe"))
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        paths.to_read(workspace, str(allowed))  # nor a folder that holds one: reading it would wait for ever
+    (allowed / "pipe").unlink()
+    monkeypatch.chdir(allowed)  # the address of a socket must be short
+    with socket.socket(socket.AF_UNIX) as bound:
+        bound.bind("s")
+    with pytest.raises(InputError, match="neither a file nor a folder"):
+        paths.to_read(workspace, str(allowed / "s"))
+
+
+def test_a_folder_with_a_link_that_leads_out_is_refused(workspace: Workspace, allowed: Path, outside: Path) -> None:
+    (allowed / "inner").mkdir()
+    (allowed / "inner" / "docs.jsonl").symlink_to(outside)
+    with pytest.raises(NotAllowedError, match="leads out"):
+        corpora.add(workspace, str(allowed))
+    assert corpora.every(workspace) == []
+
+
+def test_a_root_that_is_a_link_and_the_whole_disk(
+    workspace: Workspace, tmp_path: Path, outside: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "name").symlink_to(outside.parent)
+    modes.in_dashboard(shared=True)
+    monkeypatch.setenv(paths.ALLOWED, str(tmp_path / "name"))
+    assert paths.to_read(workspace, str(outside)) == outside
+    monkeypatch.setenv(paths.ALLOWED, "/")
+    assert paths.to_read(workspace, str(outside)) == outside
+    for never in ("/proc/self/environ", "/dev/null", "/sys/kernel"):
+        with pytest.raises(NotAllowedError):
+            paths.to_read(workspace, never)
+    monkeypatch.setenv(paths.ALLOWED, "relative")
+    with pytest.raises(CdpError, match="whole path"):
+        paths.to_read(workspace, str(outside))
+
+
+def test_at_home_alone_the_home_is_allowed_without_its_hidden_files(workspace: Workspace, home: Path) -> None:
+    for name in ("docs/a.jsonl", ".ssh/id", "project/.env"):
+        (home / name).parent.mkdir(exist_ok=True)
+        (home / name).write_text(SECRET)
+    modes.in_dashboard()
+    assert modes.mode() is modes.Mode.LOCAL
+    assert paths.to_read(workspace, "~/docs/a.jsonl") == (home / "docs" / "a.jsonl").resolve()
+    for hidden in ("~/.ssh/id", "~/project/.env", "~/.ssh"):
+        with pytest.raises(NotAllowedError):
+            paths.to_read(workspace, hidden)
+
+
+def test_writing_keeps_to_exports_and_writes_over_nothing_else(workspace: Workspace, allowed: Path) -> None:
+    demo_file = allowed / "there.jsonl"
+    demo_file.write_text("mine")
+    inside = workspace.root / paths.EXPORTS / "a.jsonl"
+    assert paths.to_write(workspace, str(inside)) == inside.resolve()
+    assert paths.to_write(workspace, str(allowed / "new.jsonl")) == (allowed / "new.jsonl").resolve()
+    for wrong in (workspace.catalog, workspace.jobs / "j" / "spec.json", workspace.root, workspace.root.parent):
+        with pytest.raises(NotAllowedError):
+            paths.to_write(workspace, str(wrong))
+    with pytest.raises(InputError, match="there already"):
+        paths.to_write(workspace, str(demo_file))
+
+
+def test_the_workspace_inside_an_allowed_folder_is_not_written_into(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes.in_dashboard(shared=True)
+    monkeypatch.setenv(paths.ALLOWED, str(workspace.root.parent))
+    with pytest.raises(NotAllowedError, match="own files"):
+        paths.to_write(workspace, str(workspace.catalog))
+
+
+def test_the_operator_is_not_confined(workspace: Workspace, outside: Path) -> None:
+    assert paths.to_read(workspace, outside) == outside
+    assert corpora.add(workspace, outside).corpus.n_documents == 1
+    assert paths.to_write(workspace, workspace.catalog) == workspace.catalog
+
+
+def test_an_upload_is_read(workspace: Workspace, allowed: Path) -> None:
+    with corpora.received(workspace, "../../etc/a.jsonl", io.BytesIO(SECRET.encode())) as path:
+        assert corpora.add(workspace, path).corpus.n_documents == 1
+
+
+def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
+    """Every service with every argument that may be a path."""
+    sets = [q.id for q in queries.every(workspace)]
+    own = {"corpus": "demo", "generator": "transformers"}
+    train = {"query_set": sets[0]}
+    of = SynthesisConfig.from_dict
+    return {
+        "corpora.add": lambda: corpora.add(workspace, path),
+        "queries.import_file": lambda: queries.import_file(workspace, path, "demo"),
+        "evaluation.add_benchmark": lambda: evaluation.add_benchmark(workspace, path),
+        "evaluation.checked benchmark": lambda: evaluation.checked(workspace, "static-minilm", path),
+        "evaluation.checked retriever": lambda: evaluation.checked(workspace, path, "demo"),
+        "evaluation.start": lambda: evaluation.start(
+            workspace, EvaluationConfig.from_dict({"retriever": path, "benchmark": "demo"})
+        ),
+        "benchmarks.evaluate_on": lambda: benchmarks.evaluate_on(workspace, path, [("demo", "test")], {}),
+        "benchmarks.evaluate_on benchmark": lambda: benchmarks.evaluate_on(
+            workspace, "static-minilm", [(path, "test")], {}
+        ),
+        "benchmarks.start_download": lambda: benchmarks.start_download(
+            workspace, DownloadConfig.from_dict({"benchmark": "scifact", "folder": path})
+        ),
+        "training.plan": lambda: training.plan(workspace, TrainingConfig.from_dict({**train, "retriever": path})),
+        "training.plan benchmark": lambda: training.plan(
+            workspace, TrainingConfig.from_dict({**train, "benchmark": path})
+        ),
+        "training.plan weights": lambda: training.plan(
+            workspace, TrainingConfig.from_dict({**train, "weighting": "column", "weights": path})
+        ),
+        "training.defaults": lambda: training.defaults(workspace, path),
+        "training.start": lambda: training.start(
+            workspace, TrainingConfig.from_dict(train), benchmarks=[(path, "test")]
+        ),
+        "sweeps.grid_for": lambda: sweeps.grid_for(workspace, path),
+        "sweeps.start": lambda: sweeps.start(
+            workspace, TrainingConfig.from_dict({**train, "benchmark": path}), [1e-3, 1e-4]
+        ),
+        "metrics.start scorer": lambda: metrics.start(
+            workspace, MetricsConfig.from_dict({"query_set": sets[0], "scorer": path})
+        ),
+        "metrics.start stopwords": lambda: metrics.start(
+            workspace, MetricsConfig.from_dict({"query_set": sets[0], "stopwords": path})
+        ),
+        "metrics.quick": lambda: metrics.quick(workspace, sets[0], stopwords=path),
+        "complexity.profile_texts": lambda: complexity.profile_texts(["a query"], stopwords=path),
+        "complexity.profile_benchmark": lambda: complexity.profile_benchmark(workspace, path),
+        "studies.plan": lambda: studies.plan(
+            workspace, StudyConfig.from_dict({"benchmarks": path, "query_sets": sets[0]})
+        ),
+        "studies.plan split": lambda: studies.plan(
+            workspace, StudyConfig.from_dict({"benchmarks": f"{path}:test", "query_sets": sets[0]})
+        ),
+        "studies.run": lambda: studies.run(
+            workspace, StudyConfig.from_dict({"benchmarks": "demo", "query_sets": sets[0], "retrievers": path})
+        ),
+        "synthesis.batch_read": lambda: synthesis.batch_read(workspace, path),
+        "synthesis.batch_write": lambda: synthesis.batch_write(workspace, of({"corpus": "demo"}), path),
+        "synthesis.export": lambda: synthesis.export(workspace, sets[0], "beir", path),
+        "queries.generate": lambda: queries.generate(workspace, of({**own, "model": path})),
+        "queries.generate ranker": lambda: queries.generate(workspace, of({"corpus": "demo", "ranker": path})),
+        "queries.generate teachers": lambda: queries.generate(
+            workspace, of({"corpus": "demo", "teachers": f"minilm, {path}"})
+        ),
+        "queries.preview": lambda: queries.preview(
+            workspace, "demo", corpora.page(workspace, "demo", 0, 1)[0].id, generator="transformers", model=path
+        ),
+        "tuning.read_prompts": lambda: tuning.read_prompts([path]),
+        "target_queries.read_queries": lambda: target_queries.read_queries(path),
+    }
+
+
+@pytest.mark.slow
+def test_no_service_reads_or_writes_what_a_visitor_may_not_name(
+    workspace: Workspace, outside: Path, home: Path
+) -> None:
+    demo.load(workspace)
+    modes.in_dashboard(shared=True)
+    taken = []
+    for path in (outside, outside.parent, outside.parent / "new"):
+        for name, call in asked(workspace, str(path)).items():
+            try:
+                call()
+            except NotAllowedError as error:
+                if "folder that this dashboard may use" in str(error):
+                    continue
+            taken.append((name, path.name))
+    assert taken == []
+    assert sorted(outside.parent.iterdir()) == [outside]
+    assert not workspace.jobs.exists()
+
+
+def test_a_result_is_written_where_a_visitor_may_write(workspace: Workspace, outside: Path, home: Path) -> None:
+    from tests.services.support import evaluation as finished
+
+    done = finished(workspace, "minilm", "demo", {"q": 1.0})
+    modes.in_dashboard(shared=True)
+    with pytest.raises(NotAllowedError):
+        result_files.save(workspace, done, "mteb", outside.parent / "new.json")
+    assert sorted(outside.parent.iterdir()) == [outside]
+
+
+def test_paths_in_settings_are_handed_on_resolved(workspace: Workspace, allowed: Path) -> None:
+    (allowed / "weights.csv").write_text("query_id,weight\na-1,1\n")
+    (allowed / "link.csv").symlink_to(allowed / "weights.csv")
+    config = TrainingConfig.from_dict({"query_set": "a", "weights": str(allowed / "link.csv")})
+    assert access.checked(workspace, config).weights == str((allowed / "weights.csv").resolve())
+
+
+@pytest.mark.parametrize(("shared", "fits"), [(False, True), (True, False)])
+def test_a_model_of_the_hub_is_downloaded_for_those_alone(
+    shared: bool, fits: bool, workspace: Workspace, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HOME", str(home / "hub"))
+    modes.in_dashboard(shared=shared)
+    name = "nobody/a-model-of-70-billion"
+    if fits:
+        assert access.model(workspace, name) == name
+        return
+    with pytest.raises(NotAllowedError, match="not on this machine"):
+        access.model(workspace, name)
+    with pytest.raises(NotAllowedError, match="Mistral"):  # what an empty field means is no smaller
+        access.checked(workspace, SynthesisConfig.from_dict({"corpus": "c", "generator": "transformers"}))
+    for known in ("static-minilm", "qwen3-embedding-0.6b", "bm25:fr", "auto"):
+        assert access.model(workspace, known) == known
+    monkeypatch.setenv(access.MODELS, f"a/b, {name}")
+    assert access.model(workspace, name) == name
