@@ -18,13 +18,8 @@ from cdp.training.weights import WEIGHTINGS
 from cdp.workspace import Workspace, read_json_or_none, sha256_file
 
 TEMPLATE = """---
-library_name: sentence-transformers
-pipeline_tag: sentence-similarity
-tags:
-- sentence-transformers
-- dense-retrieval
-- cdp-studio
-{front}---
+{front}
+---
 
 # {title}
 
@@ -92,12 +87,13 @@ def model_card(
     """The README.md of the model folder. ``result`` is ``results/training.json``; ``data`` describes the pairs, and
     ``licences`` says whose terms apply to what (``licence_notes``)."""
     weighting = WEIGHTINGS[config.weighting]
+    title = title or config.name or f"{retriever.name} trained on {config.query_set}"
     hard = result.get("hard_negatives", 0)
     notes = "".join(f"- {note}\n" for note in result.get("notes", ()))
     terms = licences or {"model": retriever.licence}
     return TEMPLATE.format(
-        front=_front(retriever, str(data.get("language", ""))),
-        title=title or config.name or f"{retriever.name} trained on {config.query_set}",
+        front=_front(retriever, str(data.get("language", "")), title),
+        title=title,
         base=retriever.name,
         corpus=result["corpus"],
         data=_table(data),
@@ -113,12 +109,23 @@ def model_card(
     )
 
 
-def _front(retriever: ResolvedRetriever, language: str) -> str:
-    """The hub's front matter: the language, and ``base_model`` where the model it started from has a name there."""
+def _front(retriever: ResolvedRetriever, language: str, title: str) -> str:
+    """The hub's metadata: language, licence, tags, and ``base_model`` where the base has a name there. What is not
+    known is left out. Scores come in when the model is evaluated, see ``card_results``."""
+    from huggingface_hub import ModelCardData
+
     source = retriever.preset.source if retriever.preset is not None else retriever.source
     hub = retriever.preset is not None or retriever.origin == "hub"
-    known = {"language": language, "base_model": source if hub and source.count("/") == 1 else ""}
-    return "".join(f"{name}: {value}\n" for name, value in known.items() if value)
+    data = ModelCardData(
+        model_name=title,
+        language=language or None,
+        license=retriever.licence_id or None,
+        base_model=source if hub and source.count("/") == 1 else None,
+        library_name="sentence-transformers",
+        pipeline_tag="sentence-similarity",
+        tags=["sentence-transformers", "dense-retrieval", "cdp-studio"],
+    )
+    return data.to_yaml()
 
 
 def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:

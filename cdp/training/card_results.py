@@ -1,6 +1,7 @@
 """The results in a model card: the dev benchmark while training, and every evaluation of the finished model since.
 
-A model is evaluated after its card was written, so whoever evaluates it calls ``refresh``.
+A model is evaluated after its card was written, so whoever evaluates it calls ``refresh``. The scores stand twice: in a
+table for readers, and as ``model-index`` in the metadata at the top, from which the hub draws its own.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ from cdp.workspace import Workspace, read_json_or_none, write_bytes
 
 BEGIN, END = "## Results\n", "\n## Licences\n"
 """What stands around the results in a card."""
+
+FRONT = "---\n"
+"""What stands around the metadata at the top of a card."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,5 +104,40 @@ def refresh(workspace: Workspace, training_job: str) -> None:
         head, begin, rest = card.read_text(encoding="utf-8").partition(BEGIN)
         _, end, tail = rest.partition(END)
         if begin and end:
-            text = section(result, evaluations_of(workspace, training_job, result))
-            write_bytes(card, f"{head}{BEGIN}\n{text}\n{END}{tail}".encode())
+            judged = evaluations_of(workspace, training_job, result)
+            text = section(result, judged)
+            write_bytes(card, f"{with_scores(head, judged)}{BEGIN}\n{text}\n{END}{tail}".encode())
+
+
+def with_scores(head: str, judged: Sequence[Judged]) -> str:
+    """The top of a card with the scores as ``model-index``; unchanged where it has no metadata or there is no score."""
+    import yaml
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+    from huggingface_hub.utils import yaml_dump
+
+    before, begin, rest = head.partition(FRONT)
+    front, end, body = rest.partition(FRONT)
+    if not judged or before or not (begin and end):
+        return head
+    try:
+        metadata = yaml.safe_load(front)
+    except yaml.YAMLError:
+        return head  # somebody rewrote it: not ours to repair
+    if not isinstance(metadata, dict):
+        return head
+    title = next((line.removeprefix("# ").strip() for line in body.splitlines() if line.startswith("# ")), "model")
+    scores = [
+        EvalResult(
+            task_type="information-retrieval",
+            dataset_type=one.benchmark.split("/")[0],
+            dataset_name=f"{one.benchmark} ({one.protocol} protocol)",
+            dataset_split=one.benchmark.rpartition("/")[2],
+            metric_type="ndcg_at_10",
+            metric_name="NDCG@10, percent",
+            metric_value=round(one.after, 2),
+        )
+        for one in judged
+    ]
+    metadata["model-index"] = eval_results_to_model_index(title, scores)
+    return f"{FRONT}{yaml_dump(metadata, sort_keys=False).rstrip()}\n{FRONT}{body}"

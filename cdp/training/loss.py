@@ -25,7 +25,7 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.util import all_gather, all_gather_with_grad
 from torch import Tensor, nn
 
-from cdp.errors import ConfigError
+from cdp.errors import ConfigError, InputError
 
 Similarity = Callable[[Tensor, Tensor], Tensor]
 
@@ -225,13 +225,14 @@ def reasoning_intensity(losses: Tensor, reasoned: Tensor, kappa: float = RI_KAPP
 
 
 def normalised(weights: Tensor) -> Tensor:
-    """Weights (B,) with mean 1 over the global batch; all ones if the global sum is zero."""
+    """Weights (B,) with mean 1 over the global batch; all ones if the global sum is zero, NaN if a weight is NaN."""
     with torch.no_grad():
         totals = torch.stack([weights.sum(), torch.as_tensor(float(len(weights))).to(weights)])
         if _distributed():
             dist.all_reduce(totals)
         total, count = totals
-        return torch.where(total > 0, weights * (count / total.clamp_min(torch.finfo(weights.dtype).tiny)), 1.0)
+        # Asked as "equal to 0", so that NaN stays NaN: "above 0" would turn one bad weight into equal ones for all.
+        return torch.where(total == 0, 1.0, weights * (count / total.clamp_min(torch.finfo(weights.dtype).tiny)))
 
 
 def _distributed() -> bool:
@@ -253,9 +254,26 @@ def _read_labels(
         raise ValueError(f"There are {labels.shape[0]} labels for {rows} queries.")
     exact = torch.promote_types(labels.dtype, like.dtype)
     if labels.ndim == 1:
-        return labels.to(exact), None, [None] * columns
+        return _sound(labels.to(exact)), None, [None] * columns
     indices = [labels[:, c].round().long().contiguous() if c < labels.shape[1] else None for c in range(1, columns + 1)]
-    return labels[:, 0].to(exact), indices[0], indices
+    return _sound(labels[:, 0].to(exact)), indices[0], indices
+
+
+def _sound(weights: Tensor) -> Tensor:
+    """The weights (B,) as they are; InputError for one that is negative or no finite number.
+
+    On a GPU to look would wait for all work under way, so there such a weight becomes NaN, and with it the loss.
+    """
+    wrong = ~(weights >= 0) | torch.isinf(weights)
+    if weights.device.type != "cpu":
+        return weights.masked_fill(wrong, torch.nan)
+    if bool(wrong.any()):
+        row = int(wrong.nonzero()[0])
+        raise InputError(
+            f"The weight of row {row} of the batch is {float(weights[row])}.",
+            hint="Weights are finite and not negative; the loss only looks at their ratios.",
+        )
+    return weights
 
 
 def _own_documents(

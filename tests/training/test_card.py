@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
 from cdp.corpus import read_documents, store
@@ -15,6 +16,7 @@ from cdp.metrics import self_bleu
 from cdp.synthesis.query_sets import import_queries
 from cdp.training.card import MEASURES, measured
 from cdp.training.card_results import refresh, section
+from cdp.training.retrievers import PRESETS
 from cdp.workspace import REPOSITORY, Workspace, read_json, write_json
 from tests.support_models import tiny_retriever
 from tests.training.conftest import TOPICS, write_job
@@ -84,7 +86,8 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
     refresh(workspace, "t")  # no card yet: nothing to do
     (job / "model").mkdir()
     card = job / "model" / "README.md"
-    head, tail = "# Sea\n\n## Results\n\n", "\n\n## Licences\n\nof mine\n"
+    front, tail = "---\nlicense: apache-2.0\ntags:\n- mine\n---\n", "\n\n## Licences\n\nof mine\n"
+    head = f"{front}# Sea\n\n## Results\n\n"
     card.write_text(f"{head}{section(result)}{tail}", encoding="utf-8")
     assert "| 8 | **41.50** |" in section(result)
     assert "Before" not in section(result)
@@ -99,9 +102,15 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
     for _ in range(2):
         refresh(workspace, "t")
         text = card.read_text(encoding="utf-8")
-        assert text.startswith(head)
+        assert "# Sea\n\n## Results\n\n" in text
         assert text.endswith(tail)
-        assert [line for line in text.splitlines() if "published" in line] == [
+        metadata = ModelCard(text).data  # as the hub reads it
+        assert (metadata.license, metadata.tags, metadata.model_name) == ("apache-2.0", ["mine"], "Sea")
+        assert [(r.dataset_name, r.dataset_split, r.metric_type, r.metric_value) for r in metadata.eval_results] == [
+            ("lake/test (published protocol)", "test", "ndcg_at_10", 70.0),
+            ("sea/test (published protocol)", "test", "ndcg_at_10", 62.0),
+        ]
+        assert [line for line in text.splitlines() if line.startswith("|") and "published" in line] == [
             "| lake/test | published | – | 70.00 |",
             "| sea/test | published | 50.00 | 62.00 |",
         ]
@@ -109,6 +118,10 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
     card.write_text("my own card\n", encoding="utf-8")
     refresh(workspace, "t")
     assert card.read_text(encoding="utf-8") == "my own card\n"
+
+
+def test_every_preset_has_a_licence_that_the_hub_knows() -> None:
+    assert {p.licence_id for p in PRESETS.values()} <= {"apache-2.0", "mit", "cc-by-nc-4.0", "unknown"}
 
 
 def test_the_card_names_measures_as_the_metrics_do() -> None:
@@ -156,8 +169,10 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
     ):
         assert stated in card, stated
     assert json.loads(card.split("```json\n")[1].split("```")[0]) == result
-    front, body = card.split("---\n")[1], card.split("---\n", 2)[2]
-    assert all(": " in line or line.endswith(":") or line.startswith("- ") for line in front.strip().splitlines())
+    body = card.split("---\n", 2)[2]
+    metadata = ModelCard(card).data  # as the hub reads it
+    assert metadata.library_name == "sentence-transformers"
+    assert metadata.license is None  # a folder's licence is not known
     for table in body.split("\n\n"):
         rows = [line for line in table.splitlines() if line.startswith("|")]
         assert len({row.replace("\\|", "").count("|") for row in rows}) <= 1, table  # every row as wide as its header

@@ -12,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from cdp.complexity import cw_weights
-from cdp.errors import ConfigError
+from cdp.errors import ConfigError, InputError
 from cdp.training.loss import WeightedInfoNCELoss, normalised
 from tests.support_models import tiny_retriever, tiny_static
 
@@ -111,6 +111,18 @@ def test_weights_may_be_whole_numbers_in_a_column_of_their_own() -> None:
         for column in (labels([float(w) for w in weights], list(range(B))), torch.tensor(weights))
     )
     assert float(found) == pytest.approx(float(expected), rel=1e-6)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf, -0.5])
+@pytest.mark.parametrize("shape", ["weights only", "weights and documents"])
+def test_a_weight_that_is_none_is_named_and_never_becomes_equal_weights(bad: float, shape: str) -> None:
+    weights = [1.0] * B
+    weights[4] = bad
+    given = labels(weights, list(range(B))) if shape == "weights and documents" else torch.tensor(weights)
+    with pytest.raises(InputError, match="weight of row 4"):
+        WeightedInfoNCELoss(None).compute_loss_from_embeddings(vectors(), given)
+    # Where looking would cost a wait (a GPU), a NaN has to reach the loss instead of being replaced.
+    assert normalised(torch.tensor([1.0, math.nan])).isnan().all()
 
 
 def test_hard_negatives_that_are_the_rows_own_document_are_masked() -> None:

@@ -17,6 +17,7 @@ PRESET = Retriever(
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
     licence="CC BY-NC 4.0: not for commercial use, and neither is a model trained from it.",
+    licence_id="cc-by-nc-4.0",
     defaults={
         "learning_rate": Default(2e-6, "The paper's choice for Contriever, from its sweep over 2e-7 to 1e-5."),
         "batch_size": PAPER_BATCH,

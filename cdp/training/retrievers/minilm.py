@@ -18,6 +18,7 @@ PRESET = Retriever(
     similarity=COSINE,
     parameters="23 M parameters, 91 MB",
     licence="Apache 2.0.",
+    licence_id="apache-2.0",
     embedded=True,
     defaults={
         "learning_rate": Default(2e-5, "Usual for fine-tuning MiniLM; it has been trained for retrieval before."),

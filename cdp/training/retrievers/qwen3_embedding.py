@@ -22,6 +22,7 @@ PRESET = Retriever(
     similarity=COSINE,
     parameters="596 M parameters, 2.4 GB in fp32",
     licence="Apache 2.0.",
+    licence_id="apache-2.0",
     prompts={"query": f"Instruct: {TASK}\nQuery:", "document": ""},
     padding_side="left",
     defaults={

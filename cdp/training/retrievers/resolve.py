@@ -45,6 +45,8 @@ class ResolvedRetriever:
     max_length: int | None
     defaults: Mapping[str, Default]
     licence: str
+    licence_id: str = ""
+    """As the hub's metadata writes it; empty where it is not known."""
     preset: Retriever | None = None
 
     def default(self, setting: str) -> Any:
@@ -97,6 +99,7 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
         max_length=preset.max_length,
         defaults=preset.defaults,
         licence=preset.licence,
+        licence_id=preset.licence_id,
         preset=preset,
     )
 
@@ -123,6 +126,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         max_length=base.max_length if base.max_length is None else found.max_length,
         defaults=base.defaults,
         licence=base.licence,
+        licence_id=base.licence_id,
     )
 
 

@@ -17,6 +17,7 @@ PRESET = Retriever(
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
     licence="The authors' repository states no licence: ask them before you pass a trained model on.",
+    licence_id="unknown",
     defaults={
         "learning_rate": Default(5e-6, "The paper's choice for RetroMAE, from its sweep over 2e-7 to 1e-5."),
         "batch_size": PAPER_BATCH,

@@ -20,6 +20,7 @@ PRESET = Retriever(
     similarity=COSINE,
     parameters="12 M parameters, 47 MB",
     licence="Apache 2.0.",
+    licence_id="apache-2.0",
     embedded=True,
     defaults={
         "learning_rate": Default(5e-3, "A table of token vectors has no layers to disturb and takes large steps."),
