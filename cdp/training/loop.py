@@ -27,7 +27,7 @@ from cdp.errors import ConfigError, ModelError
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.optimiser import adamw, average_gradients, broadcast_parameters, cosine_rate
+from cdp.training.optimiser import adamw, average_gradients, broadcast_parameters, cosine_rate, repeatable
 from cdp.training.outcome import Hooks, Outcome, host_memory_mib, precision_of
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import static_ri
@@ -118,6 +118,10 @@ class Training:
 
     def run(self) -> Outcome:
         """Train from the last checkpoint, or from the start, to the end or to a stop."""
+        with repeatable(self.device):
+            return self._run()
+
+    def _run(self) -> Outcome:
         self._resume()
         outcome = self.outcome
         log_every = max(1, outcome.steps // LOGGED_LINES)

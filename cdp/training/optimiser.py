@@ -1,11 +1,12 @@
-"""The paper's optimiser and schedule, gradient averaging over processes, and the memory allocator's habits."""
+"""The paper's optimiser and schedule, gradient averaging over processes, and what a CPU run needs."""
 
 from __future__ import annotations
 
 import ctypes
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import torch
 import torch.distributed as dist
@@ -88,3 +89,24 @@ def keep_freed_memory() -> bool:
         return bool(libc.mallopt(m_mmap_max, 0)) and bool(libc.mallopt(m_trim_threshold, 2**31 - 1))
     except (OSError, AttributeError):
         return False
+
+
+@contextmanager
+def repeatable(device: torch.device) -> Iterator[None]:
+    """On a CPU: the same data, seed and number of threads give the same weights, bit for bit.
+
+    Without this torch adds up the gradients of a document that stands in several pairs in whatever order its threads
+    arrive. On a GPU it is left alone: there several libraries' sums would have to be ordered, at a price in speed.
+    """
+    if device.type != "cpu":
+        yield
+        return
+    mode = torch.get_deterministic_debug_mode()
+    filled = torch.utils.deterministic.fill_uninitialized_memory
+    torch.set_deterministic_debug_mode("warn")  # an operation without such a form goes on, and says so in the log
+    torch.utils.deterministic.fill_uninitialized_memory = False  # it only helps to find reads of unwritten memory
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(mode)
+        torch.utils.deterministic.fill_uninitialized_memory = filled

@@ -111,6 +111,31 @@ def test_another_seed_gives_another_model_and_the_same_seed_the_same(tmp_path: P
     assert (same, other) == (True, False)
 
 
+def test_documents_that_repeat_in_a_batch_leave_the_weights_repeatable(tmp_path: Path) -> None:
+    """Their gradients are added up by several threads: in any order, unless told otherwise.
+
+    Two runs differ only where the threads really overlap, so the mode itself is asked for as well.
+    """
+    path = tiny_static(tmp_path / "tiny", dimension=256)
+    repeats = np.random.default_rng(0).integers(0, len(WORDS), 600)
+    texts = [QUERIES[3 * d + i % 3] for i, d in enumerate(repeats)]
+
+    class Modes(Recorder):
+        def progress(self, step: int, steps: int, message: str) -> None:
+            assert torch.are_deterministic_algorithms_enabled()
+
+    def weights() -> bytes:
+        model = SentenceTransformer(str(path), device="cpu")
+        batches = Batches(tokenise(model, texts), tokenise(model, DOCUMENTS), repeats, np.ones(len(texts)))
+        config = TrainingConfig(query_set="q", learning_rate=3e-3, scale=20.0, epochs=5)
+        order = BatchOrder(len(texts), 600, 5, 0)
+        Training(model, batches, order, config, Modes(), tmp_path / "none", keep=False).run()
+        return model[0].embedding.weight.detach().numpy().tobytes()
+
+    assert len({weights() for _ in range(2)}) == 1
+    assert not torch.are_deterministic_algorithms_enabled()  # left as it was
+
+
 def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     model = source("static", tmp_path)
     train(tmp_path / "run", model, Recorder(stop_after=3))

@@ -29,8 +29,8 @@ class Retriever:
     if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol to ``cosine``
     or ``dot``; ``prompts`` maps ``query`` and ``document`` to the text put before. ``max_length`` is the length at
     which the authors evaluate, in tokens; None means that nothing is cut. ``pooling_reason`` and ``prompts_reason`` say
-    why the two are what they are (shown on hover). ``licence`` is the licence in words, ``licence_id`` as the hub's metadata writes
-    it: a card without one is shown as having no licence at all.
+    why the two are what they are (shown on hover). ``licence`` is the licence in words, ``licence_id`` as the hub's
+    metadata writes it: a card without one is shown as having no licence at all.
     """
 
     name: str
