@@ -125,8 +125,14 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
         effect = complexity.question_words(found)
         value = {**facts, **show.plain(found.profile), "question_words": show.plain(effect)}
         return say(a, value, show.cw_profile(found, complexity.language(found.language), effect))
-    answer = found.recommend(domain=a.domain, budget=a.budget, n_documents=a.documents)
-    return say(a, {**facts, **show.plain(answer)}, show.recommendation(found.name, answer))
+    from cdp.services import decisions
+
+    answer = found.recommend(
+        domain=a.domain, task=a.task, generator=a.generator, budget=a.budget, n_documents=a.documents
+    )
+    decision = decisions.decide(workspace, found, answer, corpus=a.corpus)
+    value = {**facts, **show.plain(answer), "decision": show.plain(decision)}
+    return say(a, value, show.recommendation(found.name, answer, decision))
 
 
 # evaluate

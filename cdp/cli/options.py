@@ -245,6 +245,17 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                         "help": "do they differ from the training queries?",
                     },
                 ),
+                (
+                    "--task",
+                    {
+                        "default": "",
+                        "metavar": "KIND",
+                        "help": "the kind of task: multi-hop, fact-checking, reasoning … (known for the paper's "
+                        "benchmarks; a wrong one lists them)",
+                    },
+                ),
+                ("--generator", {"default": "", "help": "the model that is to write the queries"}),
+                ("--corpus", {"default": "", "help": "the corpus that they are to be written for: gives the price"}),
                 ("--budget", {"type": int, "default": None, "help": "queries that may be written in all"}),
                 ("--documents", {"type": int, "default": None, "help": "documents that there are"}),
             ],

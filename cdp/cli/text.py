@@ -199,33 +199,75 @@ def cw_profile(found: Any, language: Any, effect: Any) -> str:
     return "\n".join(lines)
 
 
-def recommendation(name: str, r: Any) -> str:
-    """The answer first, then how sure it is, then what to keep in mind."""
+def recommendation(name: str, r: Any, decision: Any) -> str:
+    """The answer first, then how sure it is, what it rests on, and what to keep in mind."""
     sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
+    outside = bool(r.scope.outside)
     lines = [
-        f"{r.level.upper()}{sure}: {r.advice}",
-        r.suggestion.text,
+        r.headline if outside else f"{r.level.upper()}{sure}: {r.headline}",
+        *([f"The published rule alone would say {r.level}{sure}: CW {r.mean_cw:.2f}."] if outside else []),
+        decision.sentence,
         r.weighting.text,
         "",
         f"{name}: {many(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
         f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
+        f"study: {decision.command}" + (f"  ({decision.missing})" if decision.missing else ""),
+        *_similar(r),
     ]
     if r.expected:
-        lines += ["", "Published results suggest at this CW, in NDCG@10 points (95% interval, four datasets):"]
+        condition = "" if r.scope.inside else " if the task is multi-hop question answering"
+        lines += [
+            "",
+            f"The published line says at this CW{condition}, in NDCG@10 points (where 95% of new datasets lie):",
+        ]
         for e in r.expected:
             other = "against 1 per document" if e.comparison == "qdoc_minus_one" else "against paraphrases"
-            lines.append(f"  {e.per_doc:2} diverse queries {other}: {e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f})")
+            lines.append(
+                f"  {e.per_doc:2} diverse queries {other}: {e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f}), "
+                f"a gain with probability {e.probability:.0%}"
+            )
     if r.splits:
-        lines += ["", "The same number of queries on fewer documents, against one query each:"]
+        inside = any(s.low is not None for s in r.splits)
+        basis = "the line through the printed splits" if inside else f"the averages printed for {r.splits[0].group}"
+        lines += ["", f"The same number of queries on fewer documents, against one query each (from {basis}):"]
         for s in r.splits:
             if s.per_doc > 1:
                 where = f"{s.documents:,} documents" if s.documents else f"{s.documents_share:.0%} of the documents"
+                span = "" if s.low is None else f" ({s.low:+.1f} to {s.high:+.1f})"
+                each = ", ".join(f"{retriever} {points:+.2f}" for retriever, points in s.printed.items())
                 lines.append(
-                    f"  {s.per_doc:2} each on {where}: {s.points:+.1f} ({s.low:+.1f} to {s.high:+.1f}), "
-                    f"{s.llm_cost:.0%} of the requests"
+                    f"  {s.per_doc:2} each on {where}: {s.points:+.1f}{span}, {s.llm_cost:.0%} of the requests; "
+                    f"printed for {s.group}: {each}"
                 )
     lines += ["", *(f"- {caveat}" for caveat in r.caveats)]
     return "\n".join(lines)
+
+
+def _similar(r: Any) -> list[str]:
+    """What happened on the published datasets most like the task, and where a further one would lie."""
+    if not r.similar:
+        return []
+    per_docs = sorted(next(iter(r.similar[0].gains.values())))
+    rows = [
+        {
+            "dataset": s.dataset,
+            "kind": s.kind,
+            "cw": s.cw,
+            "retriever": retriever,
+            **{f"Q/Doc {m}": f"{gains[m]:+.2f}" for m in per_docs},
+        }
+        for s in r.similar
+        for retriever, gains in s.gains.items()
+    ]
+    listed = table(rows, ["dataset", "kind", "cw", "retriever", *(f"Q/Doc {m}" for m in per_docs)], "")
+    what = f"The {len(r.similar)} published datasets most like yours (all in English)"
+    lines = ["", f"{what}, gain over one query per document:", listed]
+    for o in r.outlook:
+        lines.append(
+            f"  a further one at Q/Doc {o.per_doc}: {o.points:+.1f} ({o.low:+.1f} to {o.high:+.1f}), "
+            f"a gain with probability {o.probability:.0%}"
+        )
+    return lines
 
 
 def job(view: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.principle.advice import Expected, Split, Suggestion, WeightingAdvice
+from cdp.principle.advice import Expected, Experiment, Split, Suggestion
 from cdp.principle.correlation import (
     Correlation,
     Line,
@@ -29,13 +29,18 @@ from cdp.principle.differences import (
     other_differences,
     weighting_differences,
 )
+from cdp.principle.kinds import KINDS, kinds_of_datasets
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
+from cdp.principle.scope import Scope
+from cdp.principle.similar import Outlook, Similar, most_like, outlook
+from cdp.principle.weighting import WeightingAdvice
 
 __all__ = [
     "ALL",
     "AVOID_BELOW",
     "COMPARISONS",
     "DATASET_CHOICES",
+    "KINDS",
     "MULTI_HOP",
     "PARAPHRASE",
     "RECOMMEND_ABOVE",
@@ -44,9 +49,13 @@ __all__ = [
     "Correlation",
     "Difference",
     "Expected",
+    "Experiment",
     "Line",
+    "Outlook",
     "PositiveRate",
     "Recommendation",
+    "Scope",
+    "Similar",
     "Split",
     "Suggestion",
     "Threshold",
@@ -55,9 +64,12 @@ __all__ = [
     "correlation_table",
     "dataset_means",
     "differences",
+    "kinds_of_datasets",
     "level_of",
     "line",
+    "most_like",
     "other_differences",
+    "outlook",
     "positive_rates",
     "recommend",
     "threshold",

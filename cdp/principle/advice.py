@@ -1,19 +1,32 @@
-"""What the published results suggest at one mean CW: gains to expect, how to spend a budget, whether to weight."""
+"""What the published results suggest for one task: gains to expect, how to spend a budget, what to do, how sure."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from cdp.principle.correlation import line
-from cdp.principle.differences import SCALING, Difference, differences, split_costs, split_differences
-from cdp.principle.published import read, results
+from cdp.principle.correlation import fit_of_means
+from cdp.principle.differences import SCALING, SPLIT, Difference, differences, split_costs, split_differences
+from cdp.principle.kinds import PRINTED_GROUP
+from cdp.principle.published import results
+from cdp.principle.scope import Scope
+from cdp.principle.similar import Similar, outlook
 
 CLOSE_POINTS = 1.0
 """Of two choices that differ by less than a point, the one that asks for fewer queries per document is suggested."""
+
+WORDS = (
+    (0.95, "very likely"),
+    (0.8, "likely"),
+    (0.6, "more likely than not"),
+    (0.4, "as likely as not"),
+    (0.2, "unlikely"),
+    (0.0, "very unlikely"),
+)
+"""A probability of at least so much, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +34,8 @@ class Expected:
     """The difference in NDCG@10 points that the published multi-hop results suggest at this CW.
 
     ``points`` lies on the least-squares line through the dataset means (both retrievers averaged); ``low`` and ``high``
-    bound the line's value with 95% confidence, from as few observations as there are datasets.
+    bound what one new dataset would show with 95% confidence (a prediction interval: the scatter between datasets is in
+    it), ``mean_low`` and ``mean_high`` the line itself. ``probability`` is that a new dataset gains at all.
     """
 
     comparison: str
@@ -29,6 +43,9 @@ class Expected:
     points: float
     low: float
     high: float
+    mean_low: float
+    mean_high: float
+    probability: float
     n_datasets: int
 
 
@@ -36,8 +53,10 @@ class Expected:
 class Split:
     """One way to spend a budget: ``per_doc`` queries on each of ``documents`` (None without a budget).
 
-    ``points`` is the expected difference to one query on each of as many documents as the budget has queries, with its
-    95% interval; ``llm_cost`` the share of LLM requests (one per document) that remain.
+    ``printed`` are the differences to one query on each of as many documents as the budget has queries, per retriever,
+    from the printed averages of ``group`` (``n_datasets`` of them); ``points`` is their mean. Inside the evidence
+    ``points`` is the line's through the four multi-hop datasets' printed splits, with its 95% prediction interval;
+    elsewhere ``low`` and ``high`` are None. ``llm_cost`` is the share of LLM requests (one per document) that remain.
     """
 
     per_doc: int
@@ -45,105 +64,235 @@ class Split:
     documents_share: float
     llm_cost: float
     points: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
+    group: str
+    printed: Mapping[str, float]
     n_datasets: int
 
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """What to do, in figures and in a sentence: queries per document, on how many documents (None: on all)."""
+    """What to do, in figures and in a sentence: queries per document, on how many documents (None: on all).
+
+    ``probability`` is that a task like this does not lose by it against the other choice (one query per document, or
+    several), None where nothing published allows one; ``sure`` says it in words with what it rests on.
+    """
 
     per_doc: int
     documents: int | None
     text: str
+    probability: float | None = None
+    sure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class WeightingAdvice:
-    """Whether to weight the loss by CW. ``use`` is "compare" or "no"; ``narrow`` warns of too little spread of CW."""
+class Experiment:
+    """The cheapest study that would settle the question: a ready-made plan with some settings changed."""
 
-    use: str
-    narrow: bool
-    text: str
+    plan: str
+    changes: Mapping[str, str] = field(default_factory=dict)
+    text: str = ""
 
 
-def evidence_range() -> tuple[float, float]:
-    """The smallest and the largest mean CW among the datasets of the published evidence."""
-    cw = [d.cw for d in differences()]
-    return min(cw), max(cw)
+def in_words(probability: float) -> str:
+    """``likely`` for 0.85, ``unlikely`` for 0.3."""
+    return next(word for least, word in WORDS if probability >= least)
 
 
 def expected_differences(mean_cw: float) -> tuple[Expected, ...]:
-    """For each comparison and Q/Doc of the published results: the fitted difference at this CW, with its interval.
+    """For each comparison and Q/Doc of the published results: the line's difference at this CW, for a new dataset.
 
-    Outside the range of CW that the evidence covers there is no estimate: the line is not extended.
+    Whether the line may be asked at all is ``scope_of``'s to say.
     """
-    low, high = evidence_range()
-    if not low <= mean_cw <= high:
-        return ()
     conditions = sorted({(d.comparison, d.per_doc) for d in differences()}, key=lambda c: (c[0] != SCALING, c[1]))
-    return tuple(
-        Expected(comparison, per_doc, *_at(mean_cw, _of(differences(), comparison, per_doc)))
-        for comparison, per_doc in conditions
-    )
-
-
-def expected_splits(mean_cw: float, budget: int | None = None) -> tuple[Split, ...]:
-    """For each published split of one budget of queries: what it gains or loses at this CW. Empty outside the evidence.
-
-    ``budget`` in queries gives the number of documents. One query per document is the reference, with no difference.
-    """
-    low, high = evidence_range()
-    if not low <= mean_cw <= high:
-        return ()
     found = []
-    for per_doc, cost in sorted(split_costs().items()):
-        points = [d for d in split_differences() if d.per_doc == per_doc]
-        at = _at(mean_cw, points) if points else (0.0, 0.0, 0.0, 0)
-        documents = None if budget is None else max(1, budget // per_doc)
-        found.append(Split(per_doc, documents, cost.documents_share, cost.llm_cost, *at))
+    for comparison, per_doc in conditions:
+        fit = fit_of_means([d for d in differences() if (d.comparison, d.per_doc) == (comparison, per_doc)])
+        low, high = fit.prediction_interval(mean_cw)
+        mean_low, mean_high = fit.mean_interval(mean_cw)
+        found.append(
+            Expected(
+                comparison,
+                per_doc,
+                points=float(fit.at(mean_cw)),
+                low=float(low),
+                high=float(high),
+                mean_low=float(mean_low),
+                mean_high=float(mean_high),
+                probability=fit.probability_above(mean_cw),
+                n_datasets=fit.n,
+            )
+        )
     return tuple(found)
 
 
-def _of(data: Sequence[Difference], comparison: str, per_doc: int) -> list[Difference]:
-    return [d for d in data if (d.comparison, d.per_doc) == (comparison, per_doc)]
+def printed_group(task: str, similar: Sequence[Similar], domain: str) -> str:
+    """The group whose printed averages stand for a task: its kind's, or that of most of the datasets most like it."""
+    if domain == "in-domain":
+        return "TREC-DL"
+    if task:
+        return PRINTED_GROUP.get(task, "BEIR")
+    return Counter(PRINTED_GROUP.get(s.kind, "BEIR") for s in similar).most_common(1)[0][0]
 
 
-def _at(cw: float, points: Sequence[Difference]) -> tuple[float, float, float, int]:
-    found = line(points, [cw])
-    return float(found.points[0]), float(found.low[0]), float(found.high[0]), found.n_datasets
+def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | None = None) -> tuple[Split, ...]:
+    """For each published split of one budget of queries: what it gained or lost.
+
+    ``budget`` in queries gives the number of documents. One query per document is the reference, with no difference.
+    """
+    printed = printed_splits(group)
+    found = []
+    for per_doc, cost in sorted(split_costs().items()):
+        by_retriever = printed[per_doc]
+        points, low, high = float(np.mean(list(by_retriever.values()))), None, None
+        n = _datasets_of(group)
+        own = [d for d in split_differences() if d.per_doc == per_doc]
+        if inside and own:
+            fit = fit_of_means(own)
+            points, (low, high), n = float(fit.at(mean_cw)), map(float, fit.prediction_interval(mean_cw)), fit.n
+        found.append(
+            Split(
+                per_doc,
+                None if budget is None else max(1, budget // per_doc),
+                cost.documents_share,
+                cost.llm_cost,
+                points=points,
+                low=low,
+                high=high,
+                group=group,
+                printed=by_retriever,
+                n_datasets=n,
+            )
+        )
+    return tuple(found)
 
 
-def suggest(level: str, mean_cw: float, domain: str, budget: int | None, n_documents: int | None) -> Suggestion:
-    """Q/Doc, and with a ``budget`` of queries or a corpus of ``n_documents`` on how many documents."""
-    if domain == "in-domain" or level == "avoid":
-        why = "it serves queries like the training queries best" if domain == "in-domain" else "more tend to hurt here"
-        return _spent(1, budget, n_documents, f"Write one query per document: {why}.")
-    low, high = evidence_range()
-    at = min(max(mean_cw, low), high)
+def printed_splits(group: str) -> dict[int, dict[str, float]]:
+    """{Q/Doc: {retriever: printed average at equal budget minus that of one query per document}} of a group."""
+    scores = {
+        (row["queries_per_doc"], row["retriever"]): row["value"]
+        for row in results()
+        if row["table"] == "tab:cost_efficiency_full" and row["group"] == group
+    }
+    found: dict[int, dict[str, float]] = {}
+    for (per_doc, retriever), value in scores.items():
+        found.setdefault(per_doc, {})[retriever] = value - scores[1, retriever]
+    return found
+
+
+def _datasets_of(group: str) -> int:
+    return {"TREC-DL": 2, "BEIR": 14, "BRIGHT": 12, "Multi-hop": 4}[group]
+
+
+def suggest(
+    mean_cw: float,
+    scope: Scope,
+    domain: str,
+    language: str,
+    similar: Sequence[Similar],
+    budget: int | None,
+    n_documents: int | None,
+    splits: Sequence[Split],
+) -> Suggestion:
+    """Q/Doc, and with a ``budget`` of queries or a corpus of ``n_documents`` on how many documents; and how sure."""
+    if language != "en":
+        text = (
+            "Train once with one query per document and once with 2, and compare: nothing published says which is "
+            "better for queries in this language."
+        )
+        return _spent(1, budget, n_documents, text, None, "Nothing published allows a probability here.")
+    if domain == "in-domain":
+        text = "Write one query per document: it serves queries like the training queries best."
+        sure = "On the two published in-domain sets (TREC-DL) more than two per document lost with both retrievers."
+        return _spent(1, budget, n_documents, text, None, sure)
     scarce = budget is not None and (n_documents is None or n_documents >= budget)
+    gains, chances, basis = _basis(mean_cw, scope, similar)
     if scarce:
-        gains = {split.per_doc: split.points for split in expected_splits(at)}
-        basis = "for a fixed number of queries the published splits"
-    else:
-        gains = {1: 0.0, **{e.per_doc: e.points for e in expected_differences(at) if e.comparison == SCALING}}
-        basis = "the published gains from more queries per document"
+        gains = {split.per_doc: split.points for split in splits}
+        basis = _split_basis(splits, scope)
+        chances = _split_chances(mean_cw, scope)
     best = max(gains.values())
     per_doc = min(m for m, points in gains.items() if points > best - CLOSE_POINTS)
-    place = f"at CW {mean_cw:.2f}" if at == mean_cw else f"at CW {at:.2f}, the nearest with evidence"
+    other = per_doc if per_doc > 1 else max((m for m in gains if m > 1), key=lambda m: gains[m])
+    chance = chances.get(other)
+    if chance is not None and per_doc == 1:
+        chance = 1 - chance
     if per_doc == 1:
-        text = f"Start with one query per document: {basis} show no gain worth having {place}."
-        if level == "test":
-            text += " If you can afford a second training, try 2 and compare."
+        text = f"Start with one query per document: {basis} show no gain worth having from more."
     else:
         text = (
-            f"Write {per_doc} diverse queries per document: {basis} put that within a point of the best {place} "
+            f"Write {per_doc} diverse queries per document: {basis} put that within a point of the best "
             f"({_signed(gains[per_doc])} points over one each)."
         )
-        if level == "test":
-            text += f" Train once with 1 and once with {per_doc}, and compare."
-    return _spent(per_doc, budget, n_documents, text)
+    return _spent(per_doc, budget, n_documents, text, chance, _sure(chance, per_doc, other, scope, similar, scarce))
+
+
+def _basis(mean_cw: float, scope: Scope, similar: Sequence[Similar]) -> tuple[dict[int, float], dict[int, float], str]:
+    """Gains by Q/Doc, the chance of a gain by Q/Doc, and what both are from: the dataset itself, the line, or the
+    datasets most like the task."""
+    own = next((s for s in similar if s.same_dataset), None)
+    if own is not None:
+        printed = {m: own.mean(m) for m in next(iter(own.gains.values()))}
+        return {1: 0.0, **printed}, {}, f"the gains printed for {own.dataset} itself"
+    if scope.inside:
+        line = [e for e in expected_differences(mean_cw) if e.comparison == SCALING]
+        return (
+            {1: 0.0, **{e.per_doc: e.points for e in line}},
+            {e.per_doc: e.probability for e in line},
+            f"the published line at CW {mean_cw:.2f}",
+        )
+    seen = outlook(similar)
+    return (
+        {1: 0.0, **{o.per_doc: o.points for o in seen}},
+        {o.per_doc: o.probability for o in seen},
+        f"the {len(similar)} published datasets most like yours",
+    )
+
+
+def _split_basis(splits: Sequence[Split], scope: Scope) -> str:
+    if scope.inside:
+        return "for a fixed number of queries the splits printed for the four multi-hop datasets"
+    group, n = splits[0].group, splits[0].n_datasets
+    return f"for a fixed number of queries the splits printed for {group} (average of {n} datasets)"
+
+
+def _split_chances(mean_cw: float, scope: Scope) -> dict[int, float]:
+    """The chance that a new multi-hop dataset gains by each split; none outside, where only averages are printed."""
+    if not scope.inside:
+        return {}
+    by_per_doc: dict[int, list[Difference]] = {}
+    for d in split_differences():
+        if d.comparison == SPLIT:
+            by_per_doc.setdefault(d.per_doc, []).append(d)
+    return {m: fit_of_means(points).probability_above(mean_cw) for m, points in by_per_doc.items()}
+
+
+def _sure(
+    chance: float | None, per_doc: int, other: int, scope: Scope, similar: Sequence[Similar], scarce: bool
+) -> str:
+    if chance is None:
+        own = next((s for s in similar if s.same_dataset), None)
+        if own is not None and not scarce:
+            each = ", ".join(f"{name} {_signed(gains[other])}" for name, gains in own.gains.items())
+            return f"Printed for this very dataset at Q/Doc {other}: {each}; yours may be a sample of it."
+        return "Only averages are printed for this, so nothing allows a probability."
+    what = f"{per_doc} per document beat one" if per_doc > 1 else f"one per document is at least as good as {other}"
+    basis = "the line through four datasets" if scope.inside else f"{len(similar)} published datasets"
+    return f"It is {in_words(chance)} that {what} (probability {chance:.0%}, from {basis})."
+
+
+def experiment(per_doc: int, budget: int | None) -> Experiment:
+    """One against several per document with three seeds: the cheapest plan that answers the question at hand."""
+    most = per_doc if per_doc > 1 else 2
+    changes = {"per_doc": f"1, {most}", "seeds": "0, 1, 2", "weightings": "none"}
+    if budget is not None:
+        return Experiment(
+            "document-quantity",
+            {**changes, "budget": str(budget)},
+            f"Train on {budget:,} queries twice, with 1 and with {most} per document, three seeds each.",
+        )
+    return Experiment("qdoc-scaling", changes, f"Train with 1 and with {most} per document, three seeds each.")
 
 
 def _signed(points: float) -> str:
@@ -151,71 +300,15 @@ def _signed(points: float) -> str:
     return f"{points:+.2f}".replace("-", "−")
 
 
-def _spent(per_doc: int, budget: int | None, n_documents: int | None, text: str) -> Suggestion:
+def _spent(
+    per_doc: int, budget: int | None, n_documents: int | None, text: str, chance: float | None, sure: str
+) -> Suggestion:
     if budget is None:
-        return Suggestion(per_doc, None, text)
+        return Suggestion(per_doc, None, text, chance, sure)
     documents = max(1, budget // per_doc)
     if n_documents is not None and n_documents < documents:
         left = budget - n_documents * per_doc
         text += f" That covers all {n_documents:,} documents and leaves {left:,} of {budget:,} queries unspent."
-        return Suggestion(per_doc, n_documents, text)
+        return Suggestion(per_doc, n_documents, text, chance, sure)
     noun = "document" if documents == 1 else "documents"
-    return Suggestion(per_doc, documents, f"{text} {budget:,} queries cover {documents:,} {noun}.")
-
-
-def narrow_width() -> int:
-    """The widest range of CW, largest minus smallest, with which CW weighting clearly lost on MIRACL (more than 5%)."""
-    change = {
-        row["train_data"].removeprefix("MIRACL-"): row["value"]
-        for row in results()
-        if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
-    }
-    return max(row["cw_max"] - row["cw_min"] for row in read("multilingual") if change[row["code"]] < -5)
-
-
-def weighting_gains() -> dict[str, dict[str, float]]:
-    """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, from the printed averages."""
-    scores = {
-        (row["group"], row["retriever"], row["weighting"]): row["value"]
-        for row in results()
-        if row["table"] == "tab:cw_weighting"
-    }
-    gains: dict[str, dict[str, float]] = {}
-    for (group, retriever, weighting), value in scores.items():
-        if weighting == "CW":
-            gains.setdefault(group, {})[retriever] = value - scores[group, retriever, "none"]
-    return gains
-
-
-def weighting_advice(cw: NDArray[np.float64], domain: str) -> WeightingAdvice:
-    """Whether to weight by CW, for queries with these CW. The spread that counts is that of the training queries;
-    these stand for it where nothing else is known."""
-    gains = weighting_gains()
-    if domain == "in-domain":
-        lost = list(gains["TREC-DL"].values())
-        return WeightingAdvice(
-            "no",
-            False,
-            f"Do not weight by CW: in-domain it cost {-max(lost):.1f} to {-min(lost):.1f} points with every published "
-            "retriever.",
-        )
-    smallest, largest = np.percentile(cw, [1, 99], method="nearest")
-    width = float(largest - smallest)
-    narrow = width <= narrow_width()
-    if narrow:
-        return WeightingAdvice(
-            "no",
-            True,
-            f"Do not weight by CW if your training queries look like these: their CW only spans {smallest:.0f} to "
-            f"{largest:.0f}. With spans of {narrow_width()} or less weighting lost 9% (Chinese) and 59% (French) on "
-            "MIRACL.",
-        )
-    up = [value for group in ("BEIR", "BRIGHT") for value in gains[group].values()]
-    hop = sorted(gains["Multi-hop"].values())
-    return WeightingAdvice(
-        "compare",
-        False,
-        f"CW weighting may be worth a second training: with three retrievers it gained {min(up):.2f} to {max(up):.2f} "
-        f"points on BEIR and BRIGHT averages, and from {_signed(hop[0])} to {_signed(hop[-1])} on multi-hop. Compare "
-        "with and without.",
-    )
+    return Suggestion(per_doc, documents, f"{text} {budget:,} queries cover {documents:,} {noun}.", chance, sure)

@@ -16,20 +16,23 @@ from cdp.complexity.profile import HIGH, LOW
 from cdp.errors import ConfigError, InputError
 from cdp.principle.advice import (
     Expected,
+    Experiment,
     Split,
     Suggestion,
-    WeightingAdvice,
-    evidence_range,
     expected_differences,
     expected_splits,
+    experiment,
+    printed_group,
     suggest,
-    weighting_advice,
 )
+from cdp.principle.kinds import check_kind
+from cdp.principle.scope import Scope, evidence_range, scope_of
+from cdp.principle.similar import Outlook, Similar, most_like, outlook
+from cdp.principle.weighting import WeightingAdvice, weighting_advice
 
 AVOID_BELOW = float(LOW)
 RECOMMEND_ABOVE = float(HIGH)
 FEW_QUERIES = 50
-SPLIT_PLAN = "document-quantity"
 LEVELS = ("avoid", "test", "recommend")
 
 ADVICE = {
@@ -40,16 +43,27 @@ ADVICE = {
 }
 
 
+RESTS_ON = {
+    "recommend": "Above 10 the published rule rests on NovelHopQA alone.",
+    "avoid": "Below 7 the published rule rests on 2WikiMultihopQA alone.",
+    "test": "",
+}
+"""What each answer of the rule has behind it: the dataset means lie at 6.34, 8.60, 8.64 and 11.64."""
+
+
 @dataclass(frozen=True)
 class Recommendation:
     """The answer for one set of target queries.
 
-    ``level`` is avoid, test or recommend; ``possible`` are the levels that the interval of the mean CW touches, and
-    ``certain`` is whether that is only one. ``expected`` are the published gains at this CW, ``splits`` what the same
-    number of queries is worth on fewer documents, ``suggestion`` the Q/Doc that follows, ``weighting`` whether to
-    weight the loss by CW. ``plan`` is the ready-made study that would settle it on the user's own data, empty where the
-    answer is not to try. One query leaves every level possible: its interval has no width. ``summary`` says all of it
-    in three sentences that can be read aloud.
+    ``level`` is what the published rule says at this mean CW (avoid, test or recommend); ``possible`` are the levels
+    that the interval of the mean CW touches, and ``certain`` is whether that is only one. ``scope`` says whether the
+    task lies inside the evidence behind that rule; ``headline`` is the rule's answer, or that there is no evidence for
+    such a task. ``expected`` are the line's gains at
+    this CW, empty outside the evidence (conditional on the kind of task where that is not known); ``similar`` the
+    published datasets most like the task with their printed gains, ``outlook`` what these say of a further dataset.
+    ``splits`` is what the same number of queries is worth on fewer documents, ``suggestion`` the Q/Doc that follows and
+    how sure that is, ``weighting`` whether to weight the loss by CW, ``experiment`` the cheapest study that would
+    settle it. One query leaves every level possible: its interval has no width.
     """
 
     level: str
@@ -59,29 +73,46 @@ class Recommendation:
     n_queries: int
     possible: tuple[str, ...]
     shares: dict[str, float]
+    scope: Scope
+    headline: str
     suggestion: Suggestion
     weighting: WeightingAdvice
+    experiment: Experiment
     expected: tuple[Expected, ...] = ()
+    similar: tuple[Similar, ...] = ()
+    outlook: tuple[Outlook, ...] = ()
     splits: tuple[Split, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
-    plan: str = ""
 
     @property
     def certain(self) -> bool:
         return len(self.possible) == 1
 
     @property
+    def plan(self) -> str:
+        """The ready-made study that ``experiment`` changes."""
+        return self.experiment.plan
+
+    @property
+    def sentence(self) -> str:
+        """What to act on: which queries, how many per document, how sure, and what would settle it."""
+        return f"{self.suggestion.text} {self.suggestion.sure} To settle it: {self.experiment.text}"
+
+    @property
     def summary(self) -> str:
         """What to do next and how sure that is."""
         sure = (
-            f"The mean of {self.mean_cw:.1f} content words is clear of the published lines at {LOW} and {HIGH}."
-            if self.certain
-            else "One query cannot tell what the mean CW is."
+            "One query cannot tell what the mean CW is."
             if self.n_queries == 1
+            else ""
+            if self.scope.outside
+            else f"The mean of {self.mean_cw:.1f} content words is clear of the published lines at {LOW} and {HIGH}."
+            if self.certain
             else f"The mean CW lies between {self.interval[0]:.1f} and {self.interval[1]:.1f}, so the answer could "
             f"also be {' or '.join(level for level in self.possible if level != self.level)}."
         )
-        return f"{self.advice} {self.suggestion.text} {sure} All of this rests on four published datasets."
+        parts = (self.headline, self.sentence, sure, "The published rule rests on four published datasets.")
+        return " ".join(part for part in parts if part)
 
 
 def level_of(cw: float) -> str:
@@ -94,6 +125,9 @@ def recommend(
     *,
     language: str = "en",
     domain: str = "ood",
+    task: str = "",
+    generator: str = "",
+    dataset: str = "",
     budget: int | None = None,
     n_documents: int | None = None,
     seed: int = 0,
@@ -101,28 +135,36 @@ def recommend(
     """What to do for queries with these content-word counts.
 
     ``cw_values``: shape (n_queries,), counts of at least 0. ``domain``: "ood" if the target queries differ from the
-    training queries (other task, other style), "in-domain" if they do not. ``budget`` is how many queries may be
-    written in all and ``n_documents`` how many documents there are; with them the suggestion says how many documents
-    to take. The interval is a 95% bootstrap interval of the mean. Raises InputError for no queries or values that are
-    not counts, ConfigError for an unknown domain or an empty budget.
+    training queries (other task, other style), "in-domain" if they do not. ``task`` is a kind of task (``KINDS``),
+    empty if not known; ``generator`` the model that is to write the training queries, empty for the evidence's own;
+    ``dataset`` the published dataset that the queries are from, if they are from one. ``budget`` is how many queries
+    may be written in all and ``n_documents`` how many documents there are; with them the suggestion says how many
+    documents to take. The interval is a 95% bootstrap interval of the mean. Raises InputError for no
+    queries or values that are not counts, ConfigError for an unknown domain or kind of task, or an empty budget.
     """
     if domain not in ("ood", "in-domain"):
         raise ConfigError(f"The domain must be ood or in-domain, not {domain!r}.")
+    check_kind(task)
     for name, value in (("budget", budget), ("number of documents", n_documents)):
         if value is not None and value < 1:
             raise ConfigError(f"The {name} must be at least 1, not {value}.")
-    cw = np.asarray(cw_values, dtype=np.float64).ravel()
-    if cw.size == 0:
-        raise InputError("There are no target queries.", hint="Paste or upload some, one per line.")
-    if not np.isfinite(cw).all() or (cw < 0).any():
-        raise InputError("Content words must be counts of at least 0.")
+    cw = _counts(cw_values)
     mean = float(cw.mean())
     low, high = cw_interval(cw, seed=seed)
     level = level_of(mean)
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
+    scope = scope_of(mean, language=language, domain=domain, task=task, generator=generator)
+    if domain == "in-domain":
+        similar = tuple(s for s in most_like(mean, "web-search", dataset=dataset) if s.kind == "web-search")
+    else:
+        similar = most_like(mean, task, dataset=dataset)
+    group = printed_group(task, similar, domain)
+    splits = expected_splits(mean, group, inside=scope.inside, budget=budget) if language == "en" else ()
+    advice = ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level]
+    suggestion = suggest(mean, scope, domain, language, similar, budget, n_documents, splits)
     return Recommendation(
         level=level,
-        advice=ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level],
+        advice=advice,
         mean_cw=mean,
         interval=(low, high),
         n_queries=int(cw.size),
@@ -132,17 +174,43 @@ def recommend(
             "test": float(((cw >= AVOID_BELOW) & (cw <= RECOMMEND_ABOVE)).mean()),
             "recommend": float((cw > RECOMMEND_ABOVE).mean()),
         },
-        suggestion=suggest(level, mean, domain, budget, n_documents),
-        weighting=weighting_advice(cw, domain),
-        expected=expected_differences(mean),
-        splits=expected_splits(mean, budget),
-        caveats=tuple(_caveats(cw, mean, possible, language, domain)),
-        plan="" if domain == "in-domain" or level == "avoid" else "qdoc-scaling" if budget is None else SPLIT_PLAN,
+        scope=scope,
+        headline=scope.text if scope.outside and not (domain == "in-domain" and language == "en") else advice,
+        suggestion=suggestion,
+        weighting=weighting_advice(cw, domain, language),
+        experiment=experiment(suggestion.per_doc, budget),
+        expected=() if scope.outside else expected_differences(mean),
+        similar=similar,
+        outlook=outlook([s for s in similar if not s.same_dataset]) if language == "en" and domain == "ood" else (),
+        splits=splits,
+        caveats=tuple(_caveats(cw, mean, possible, language, scope)),
     )
 
 
-def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], language: str, domain: str) -> list[str]:
+def _counts(cw_values: ArrayLike) -> NDArray[np.float64]:
+    """Content-word counts as numbers; InputError in a sentence for texts, none, or what is no count."""
+    values = np.asarray(cw_values)
+    if values.dtype.kind in "USO" and any(isinstance(value, (str, bytes)) for value in values.ravel()):
+        raise InputError(
+            "These are texts, and the recommendation needs their numbers of content words.",
+            hint="Count them first: recommend(count_content_words(texts, language)).",
+        )
+    try:
+        cw = values.astype(np.float64).ravel()
+    except (TypeError, ValueError):
+        raise InputError("Content words must be counts of at least 0.") from None
+    if cw.size == 0:
+        raise InputError("There are no target queries.", hint="Paste or upload some, one per line.")
+    if not np.isfinite(cw).all() or (cw < 0).any():
+        raise InputError("Content words must be counts of at least 0.")
+    return cw
+
+
+def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], language: str, scope: Scope) -> list[str]:
     found = []
+    if not cw.any():
+        found.append("No query has a content word: probably they are in another language or script than was said.")
+    found += scope.unknown
     if len(possible) > 1 and cw.size > 1:
         found.append(
             f"The interval of the mean reaches into {' and '.join(possible)}: more target queries would narrow it."
@@ -152,6 +220,8 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
             f"Only {cw.size} target {'query, which cannot stand for others' if cw.size == 1 else 'queries'}; "
             f"{FEW_QUERIES} or more are wanted."
         )
+    if RESTS_ON[level_of(mean)]:
+        found.append(RESTS_ON[level_of(mean)])
     low, high = evidence_range()
     if not low <= mean <= high:
         found.append(
@@ -163,8 +233,6 @@ def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], la
             "The lines at 7 and 10 were drawn from English queries; counts in other languages are not comparable with "
             "them, so treat this as a hint and test."
         )
-    if domain == "in-domain":
-        found.append("The rule is about queries unlike the training queries; in-domain, more diversity did not help.")
     found.append(
         "The evidence is 14 conditions on only four multi-hop datasets, with two retrievers and queries written by "
         "GPT-4o-mini; on queries of a weaker generator (Mistral-7B) the relation was reversed."

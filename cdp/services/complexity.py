@@ -39,7 +39,8 @@ class Profiled:
     """Queries with their content words: ``cw`` has shape (n,), in the order of ``texts``.
 
     ``for_training`` marks queries that were written to train on, which say little about the task's own. ``stopwords``
-    names the list that was used.
+    names the list that was used. ``benchmark`` (``name:split``) or ``query_set`` (its id) is where they are from, both
+    empty for pasted ones; ``dataset`` is the published dataset that the benchmark is, if it is one.
     """
 
     name: str
@@ -49,6 +50,14 @@ class Profiled:
     profile: CwProfile
     for_training: bool = False
     stopwords: str = STANDARD
+    benchmark: str = ""
+    query_set: str = ""
+    dataset: str = ""
+
+    @property
+    def task(self) -> str:
+        """The kind of task that the published dataset is of; empty where it is none of them."""
+        return principle.kinds_of_datasets().get(self.dataset, "")
 
     @property
     def doubt(self) -> str:
@@ -66,9 +75,18 @@ class Profiled:
         return pairs[:n], pairs[::-1][:n]
 
     def recommend(
-        self, *, domain: str = "ood", budget: int | None = None, n_documents: int | None = None
+        self,
+        *,
+        domain: str = "ood",
+        task: str = "",
+        generator: str = "",
+        budget: int | None = None,
+        n_documents: int | None = None,
     ) -> Recommendation:
         """What to do for these as target queries; with a budget of queries also on how many documents.
+
+        ``task`` is the kind of task, that of the published dataset if it is empty; ``generator`` the model that is to
+        write the training queries.
 
         InputError where no query has a content word: there is nothing to go by. Where many have none, that stands
         first among the caveats.
@@ -80,10 +98,22 @@ class Profiled:
                 hint="Check that they are queries, and name their language if it is another one.",
             )
         found = principle.recommend(
-            self.cw, language=self.language, domain=domain, budget=budget, n_documents=n_documents
+            self.cw,
+            language=self.language,
+            domain=domain,
+            task=task or self.task,
+            generator=generator,
+            dataset=self.dataset,
+            budget=budget,
+            n_documents=n_documents,
         )
         first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
         return replace(found, caveats=(*first, *found.caveats))
+
+
+def kinds_of_task() -> dict[str, str]:
+    """The kinds of task that the published datasets are of, with their titles."""
+    return dict(principle.KINDS)
 
 
 def languages() -> dict[str, Language]:
@@ -152,7 +182,7 @@ def profile_query_set(
         if not texts:
             raise InputError(f"The query set {found.id} has no queries yet.", hint="Generate or import some first.")
         profiled = profile_texts(texts, language=code, name=found.name, stopwords=stopwords)
-        return replace(profiled, for_training=found.kind == "synthetic")
+        return replace(profiled, for_training=found.kind == "synthetic", query_set=found.id)
 
     return kept.of_file(workspace.query_set(found.id) / query_sets.QUERIES, question, measure)
 
@@ -172,7 +202,12 @@ def profile_benchmark(
     def measure() -> Profiled:
         found = evaluation.load_benchmark(folder, split)
         code = language or guess_language(found.queries)
-        return profile_texts(found.queries, language=code, name=f"{found.name} ({found.split})", stopwords=stopwords)
+        profiled = profile_texts(
+            found.queries, language=code, name=f"{found.name} ({found.split})", stopwords=stopwords
+        )
+        return replace(
+            profiled, benchmark=f"{found.name}:{found.split}", dataset=published.dataset_of(found.name) or ""
+        )
 
     return kept.of_file(folder / "queries.jsonl", question, measure)
 

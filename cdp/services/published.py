@@ -29,6 +29,7 @@ from cdp.principle import (
     correlation_table,
     dataset_means,
     differences,
+    kinds_of_datasets,
     line,
     other_differences,
     positive_rates,
@@ -75,6 +76,7 @@ __all__ = [
     "best_per_doc",
     "correlation_table",
     "dataset_means",
+    "dataset_of",
     "differences",
     "line",
     "notes",
@@ -224,6 +226,11 @@ def is_dataset(benchmark: str, dataset: str) -> bool:
         return entry is not None and entry.paper == dataset
     ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
     return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())
+
+
+def dataset_of(benchmark: str) -> str | None:
+    """The published dataset that a benchmark is, or None."""
+    return next((name for name in kinds_of_datasets() if is_dataset(benchmark, name)), None)
 
 
 def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | None:

@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from cdp.charts.evidence import difference_against_cw
-from cdp.services import commands, evaluation, published, queries
+from cdp.services import commands, corpora, decisions, evaluation, queries
 from cdp.services import complexity as service
 from cdp.services.complexity import Profiled, Recommendation
-from cdp.ui import charts, command, frame, navigation, state, tables
-from cdp.ui.text import count, md, number, points
+from cdp.ui import command, frame, navigation, state, tables
+from cdp.ui.text import count, md, number
 from cdp.workspace import Workspace
 
 OWN = "own"
@@ -23,6 +22,7 @@ STOPWORDS = {
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
 DOMAINS = {"ood": "Unlike the training queries", "in-domain": "Like the training queries"}
+OUTSIDE = ("No published evidence for such a task", "help", "orange")
 
 LEVELS = {
     "avoid": ("Avoid diversity", "do_not_disturb_on", "orange"),
@@ -33,10 +33,13 @@ LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The target queries, what they are to the training queries, and how many may be written for how many documents."""
+    """The target queries, what they are to the training queries, the kind of task (empty: not said), for which corpus
+    and how many queries may be written for how many documents."""
 
     found: Profiled
     domain: str
+    task: str
+    corpus: str
     budget: int | None
     n_documents: int | None
 
@@ -75,14 +78,34 @@ def choose_source(workspace: Workspace) -> Asked | None:
             wrap=True,
             help="The principle is about queries of another task or style than those the retriever is trained on.",
         )
+        task = _task()
         language, words = _counting()
-        budget, n_documents = _budget()
+        corpus, budget, n_documents = _budget(workspace)
     found = _profiled(workspace, source or PASTE, name, language, words)
     if found is None:
         return None
     if found.doubt:
         st.warning(md(found.doubt), icon=":material/translate:")
-    return Asked(found, domain or "ood", budget, n_documents)
+    return Asked(found, domain or "ood", task, corpus, budget, n_documents)
+
+
+def _task() -> str:
+    """The kind of task; empty to take a published dataset's own, or where it is not known."""
+    kinds = service.kinds_of_task()
+    with st.container(width=260):
+        return (
+            st.selectbox(
+                "Kind of task",
+                ["", *kinds],
+                format_func=lambda kind: kinds.get(kind, "Automatic"),
+                key="target_task",
+                persist_state="session",
+                help="Automatic: that of a benchmark of the paper, else not known. The published rule is about "
+                "multi-hop questions; for other kinds you see what happened on the "
+                "published datasets most like yours.",
+            )
+            or ""
+        )
 
 
 def _counting() -> tuple[str, str | list[str]]:
@@ -103,12 +126,23 @@ def _counting() -> tuple[str, str | list[str]]:
         return language, words.splitlines()
 
 
-def _budget() -> tuple[int | None, int | None]:
-    """How many queries may be written in all, and how many documents there are; None where that is not said."""
+def _budget(workspace: Workspace) -> tuple[str, int | None, int | None]:
+    """The corpus, how many queries may be written in all, and how many documents there are; empty or None where that is
+    not said."""
+    names = {c.id: c.name for c in corpora.every(workspace)}
     queries_in_all = st.session_state.get("target_budget")
     label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
     with st.popover(label, icon=":material/savings:", type="tertiary", help="Where the number of queries is limited."):
         return (
+            st.selectbox(
+                "Corpus",
+                ["", *names],
+                format_func=lambda c: names.get(c, "Not said"),
+                key="target_corpus",
+                persist_state="session",
+                help="The documents that queries are to be written for: gives the price, and fills the study.",
+            )
+            or "",
             st.number_input(
                 "Queries that may be written in all", min_value=1, value=None, step=1000, key="target_budget",
                 persist_state="session", placeholder="no limit",
@@ -173,45 +207,69 @@ def _profiled(
     return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
 
 
-def answer(found: Recommendation, asked: Asked) -> None:
+def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
     """The recommendation in words, with the figures it rests on, why, and its limits."""
-    title, icon, colour = LEVELS[found.level]
+    outside = bool(found.scope.outside) and found.headline == found.scope.text
+    title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
     low, high = found.interval
+    decision = decisions.decide(workspace, asked.found, found, corpus=asked.corpus)
     with st.container(border=True):
         st.markdown(f"### :{colour}[:material/{icon}:] {title}")
-        st.markdown(md(found.advice))
+        st.markdown(md(found.headline))
+        st.markdown(f"**Do this:** {md(decision.sentence)}")
         with st.container(horizontal=True):
             st.metric("Mean CW", f"{found.mean_cw:.2f}", help=frame.definition("cw"), width="content")
             st.metric("95% interval", f"{low:.2f} to {high:.2f}", help=frame.definition("interval"), width="content")
             st.metric("Target queries", number(found.n_queries), width="content")
-        st.markdown(_why(found))
-        st.markdown(f"**Do this:** {md(found.suggestion.text)}")
+            if found.suggestion.probability is not None:
+                st.metric(
+                    "Probability",
+                    f"{found.suggestion.probability:.0%}",
+                    help="That a task like this does better so, from the published datasets behind it.",
+                    width="content",
+                )
+        st.markdown(_why(found, outside))
         st.markdown(md(found.weighting.text))
         st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
-    own = asked.found.stopwords not in STOPWORDS
-    pasted = asked.found.name == "pasted queries"
-    command.show(
-        commands.line(
-            "cw",
-            "recommend",
-            *(() if pasted else (asked.found.name,)),
-            file="queries.txt" if pasted else None,
-            domain=None if asked.domain == "ood" else asked.domain,
-            budget=asked.budget,
-            documents=asked.n_documents,
-            language=None if asked.found.language == "en" else asked.found.language,
-            stopwords="my-list.txt" if own else None if asked.found.stopwords == "standard" else asked.found.stopwords,
-        )
+        params = {"plan": decision.plan, **decision.settings}
+        navigation.link("study", "Start from the study that would settle it", icon=":material/science:", **params)
+        if decision.missing:
+            st.caption(md(decision.missing))
+    command.show(_command(asked), decision.command)
+
+
+def _command(asked: Asked) -> str:
+    found = asked.found
+    own = found.stopwords not in STOPWORDS
+    benchmark, _, split = found.benchmark.partition(":")
+    return commands.line(
+        "cw",
+        "recommend",
+        found.query_set,
+        file=None if found.query_set or benchmark else "queries.txt",
+        benchmark=benchmark,
+        split=split,
+        domain=None if asked.domain == "ood" else asked.domain,
+        task=asked.task,
+        corpus=asked.corpus,
+        budget=asked.budget,
+        documents=asked.n_documents,
+        language=None if found.language == "en" else found.language,
+        stopwords="my-list.txt" if own else None if found.stopwords == "standard" else found.stopwords,
     )
 
 
-def _why(found: Recommendation) -> str:
+def _why(found: Recommendation, outside: bool) -> str:
     place = {
         "avoid": "lies below 7, the lower of the two published lines",
         "test": "lies between 7 and 10, the published lines",
         "recommend": "lies above 10, the upper of the two published lines",
     }[found.level]
     shares = found.shares
+    if outside:
+        return (
+            f"**The published rule alone** would say {found.level}, as the mean {place}; it was drawn from other tasks."
+        )
     return (
         f"**Why:** the mean {place}. {shares['avoid']:.0%} of the queries are below 7, "
         f"{shares['test']:.0%} between, {shares['recommend']:.0%} above 10."
@@ -235,62 +293,12 @@ def extremes(found: Profiled) -> None:
             )
 
 
-def expected(found: Recommendation) -> None:
-    """The published differences, and where these queries lie among them."""
-    st.subheader("What the published evidence suggests here", anchor=False)
-    evidence = published.differences()
-    fit = published.threshold()
-    charts.show(
-        difference_against_cw(evidence, fit, here=found.mean_cw),
-        key="evidence",
-        alt=f"{len(evidence)} published differences in NDCG@10 against content words, {fit.n_datasets} datasets; "
-        f"the fitted line crosses zero at {fit.crossing:.2f}; these queries lie at {found.mean_cw:.2f}.",
-        caption=f"Each point is one retriever on one dataset under one condition. Above zero, several different "
-        f"queries per document helped. {fit.n_datasets} datasets only, so read it as a tendency.",
-    )
-    if not found.expected:
-        st.caption("Outside the range that the evidence covers, no difference is estimated.")
-        return
-    with st.expander("Expected differences at this CW", icon=":material/table_chart:"):
-        tables.show(
-            {
-                "Comparison": [published.COMPARISONS.get(e.comparison, e.comparison) for e in found.expected],
-                "Q/Doc": [e.per_doc for e in found.expected],
-                "Points": [points(e.points) for e in found.expected],
-                "95% interval": [f"{points(e.low)} to {points(e.high)}" for e in found.expected],
-                "Datasets": [e.n_datasets for e in found.expected],
-            },
-            alt="Expected differences in NDCG@10 points at this mean CW, with intervals",
-        )
-        st.caption("Difference in NDCG@10 points, from the line through the dataset means.")
-
-
-def splits(found: Recommendation) -> None:
-    """What the same number of queries is worth on fewer documents."""
-    if not found.splits:
-        return
-    with st.expander("The same number of queries on fewer documents", icon=":material/call_split:"):
-        tables.show(
-            {
-                "Q/Doc": [s.per_doc for s in found.splits],
-                **({} if found.splits[0].documents is None else {"Documents": [s.documents for s in found.splits]}),
-                "Share of the documents": [f"{s.documents_share:.0%}" for s in found.splits],
-                "LLM requests": [f"{s.llm_cost:.0%}" for s in found.splits],
-                "Points": [points(s.points) for s in found.splits],
-                "95% interval": [f"{points(s.low)} to {points(s.high)}" for s in found.splits],
-            },
-            alt="Expected difference when the same number of queries is written for fewer documents",
-        )
-        st.caption("Difference in NDCG@10 points to one query on each document, at the same number of pairs.")
-
-
 def what_next(found: Recommendation) -> None:
-    """The step that the answer leads to: a training, or the study that would settle it on one's own data."""
-    why = {
-        "avoid": "train with one query per document.",
-        "test": "train with one and with several queries per document, and compare.",
-        "recommend": "train on a diverse query set with several queries per document.",
-    }[found.level]
+    """The step that the answer leads to: a training."""
+    several = found.suggestion.per_doc > 1
+    why = (
+        f"train on a diverse query set with {found.suggestion.per_doc} queries per document."
+        if several
+        else "train with one query per document."
+    )
     frame.next_step("launch", "Set up a training", why, "complexity_next")
-    if found.plan:
-        navigation.link("study", "Or let a study settle it on your own data", plan=found.plan)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -27,6 +29,12 @@ def asked() -> str:
     return name if name in {plan.name for plan in studies.ready_made()} else ""
 
 
+def asked_changes() -> dict[str, str]:
+    """Settings that a link gives on top of its plan (``?plan=qdoc-scaling&per_doc=1, 5``); others are not looked at."""
+    names = {field.name for field in dataclasses.fields(StudyConfig)}
+    return {name: value for name, value in st.query_params.to_dict().items() if name in names and value}
+
+
 def choose(workspace: Workspace) -> StudyConfig | None:
     """A ready-made plan as a start, then the form; None while something is missing."""
     ready = {plan.name: plan for plan in studies.ready_made()}
@@ -43,8 +51,11 @@ def choose(workspace: Workspace) -> StudyConfig | None:
     first: dict[str, Any] = {}
     if start in ready:
         st.caption(md(ready[start].about))
-        first = studies.read_plan(start).to_dict()
-    key = f"study_{start}"
+        changes = asked_changes() if start == wanted else {}
+        first = studies.read_plan(start, changes).to_dict()
+        key = f"study_{start}_{zlib.crc32(repr(sorted(changes.items())).encode()):08x}" if changes else f"study_{start}"
+    else:
+        key = f"study_{start}"
     cloned, suffix = clone.first(workspace, "study")
     if cloned:
         first, key = cloned, f"study{suffix}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.ui import complexity, cw_distribution, frame
+from cdp.ui import complexity, complexity_evidence, cw_distribution, frame
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -12,13 +12,16 @@ with frame.guarded():
     asked = complexity.choose_source(workspace)
     if asked is not None:
         found = asked.found
-        answer = found.recommend(domain=asked.domain, budget=asked.budget, n_documents=asked.n_documents)
-        complexity.answer(answer, asked)
+        answer = found.recommend(
+            domain=asked.domain, task=asked.task, budget=asked.budget, n_documents=asked.n_documents
+        )
+        complexity.answer(workspace, answer, asked)
+        complexity_evidence.similar(answer)
         cw_distribution.heading()
         others = cw_distribution.compared(workspace, found)
         cw_distribution.distribution(found, others)
         cw_distribution.by_language(found, others)
         complexity.extremes(found)
-        complexity.expected(answer)
-        complexity.splits(answer)
+        complexity_evidence.expected(answer)
+        complexity_evidence.splits(answer)
         complexity.what_next(answer)

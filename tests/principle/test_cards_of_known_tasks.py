@@ -1,0 +1,72 @@
+"""The card of each benchmark at hand agrees with the published direction, or says that there is no evidence for it."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import numpy as np
+import pytest
+
+from cdp.complexity import count_content_words
+from cdp.principle import ALL, Recommendation, differences, kinds_of_datasets, recommend
+from tests.support import shared
+
+BRIGHT = ("aops", "biology", "earth_science", "economics", "leetcode", "pony", "psychology", "robotics",
+          "stackoverflow", "sustainable_living", "theoremqa_questions", "theoremqa_theorems")  # fmt: skip
+ENGLISH = {
+    "scifact": "scifact",
+    "hotpotqa_sample": "hotpotqa",
+    "musique_sample": "musique",
+    "2wikimultihopqa_sample": "2wikimultihopqa",
+    "queries_only/beir_scidocs": "scidocs",
+    **{f"queries_only/bright_{name}": name for name in BRIGHT},
+}
+OTHERS = {"xquad_zh": "zh", **{f"queries_only/miracl_{code}": code for code in ("ar", "fr", "ja", "ko", "ru", "zh")}}
+
+
+def counted(folder: str, language: str = "en") -> np.ndarray:
+    with gzip.open(shared(f"data/{folder}/queries.jsonl.gz"), "rt", encoding="utf-8") as file:
+        return count_content_words([json.loads(line)["text"] for line in file], language)
+
+
+def published_gain(dataset: str, per_doc: int) -> float:
+    return float(np.mean([d.points for d in differences(ALL) if (d.dataset, d.per_doc) == (dataset, per_doc)]))
+
+
+def agrees(found: Recommendation, dataset: str) -> bool:
+    """What is suggested is within a point of the best published choice, one query per document among them."""
+    gains = {1: 0.0, **{m: published_gain(dataset, m) for m in (2, 5, 10, 20)}}
+    return gains[found.suggestion.per_doc] > max(gains.values()) - 1
+
+
+@pytest.mark.shared
+@pytest.mark.parametrize("folder", ENGLISH)
+def test_english(folder: str) -> None:
+    dataset = ENGLISH[folder]
+    kind = kinds_of_datasets()[dataset]
+    cw = counted(folder)
+    known = recommend(cw, task=kind, dataset=dataset)
+    assert agrees(known, dataset)
+    assert "itself" in known.suggestion.text
+    unseen = recommend(cw, task=kind)
+    if kind == "multi-hop":
+        assert unseen.scope.inside
+        seen = {e.per_doc: e for e in unseen.expected if e.comparison == "qdoc_minus_one"}
+        assert all(e.low <= published_gain(dataset, m) <= e.high for m, e in seen.items())
+    else:
+        assert unseen.headline.startswith("There is no published evidence for such a task")
+        assert unseen.expected == ()
+        assert "the published line" not in unseen.summary.removeprefix(unseen.headline)
+
+
+@pytest.mark.slow
+@pytest.mark.shared
+@pytest.mark.parametrize("folder", OTHERS)
+def test_other_languages(folder: str) -> None:
+    code = OTHERS[folder]
+    found = recommend(counted(folder, code), language=code)
+    assert found.headline.startswith("There is no published evidence for such a task: the line was fitted on English")
+    assert (found.expected, found.outlook, found.suggestion.probability) == ((), (), None)
+    if folder.startswith("queries_only/miracl"):
+        assert found.weighting.use == {"fr": "no", "zh": "no"}.get(code, "compare"), "as the sign printed for it"
