@@ -11,7 +11,8 @@ from cdp.errors import InputError
 def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:
     """w = min(CW, κ) / Σ min(CW, κ) · n over one batch: float64, shape (n,), mean 1.
 
-    A batch without any content word gets equal weights. InputError for negative or non-finite CW, or κ not above 0.
+    A batch without any content word gets equal weights. InputError for negative or non-finite CW, κ not
+    above 0, or a sum too large for a number.
     """
     values = np.asarray(cw, dtype=np.float64)
     if values.ndim != 1:
@@ -21,5 +22,8 @@ def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         raise InputError("CW must be finite and not negative.")
     capped = np.minimum(values, kappa)
-    total = capped.sum()
+    with np.errstate(over="ignore"):
+        total = capped.sum()
+    if not np.isfinite(total):
+        raise InputError("CW add up to more than a number can hold.", hint="Choose a smaller κ.")
     return capped / total * len(capped) if total > 0 else np.ones_like(capped)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 _WIDE_SCRIPTS = r"\u1100-\u11ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff00-\uffef\U00020000-\U0003ffff"
 _WIDE = re.compile(rf"[{_WIDE_SCRIPTS}]")
 _OTHER = re.compile(rf"[^\x00-\u024f{_WIDE_SCRIPTS}]")
-_SENTENCE_END = re.compile(r"[.!?…]+[\"'”’)\]]*(?=\s)|[。！？；]+[」』”）]*|[؟۔।]+|\n+")
+_SENTENCE_END = re.compile(r"(?<![.!?…])[.!?…]++[\"'”’)\]]*(?=\s)|[。！？；]+[」』”）]*|[؟۔।]+|\n+")
 
 
 def estimate_tokens(text: str) -> int:
@@ -44,7 +44,7 @@ def cut(text: str, max_tokens: int) -> Cut:
     """
     if len(text) <= max_tokens // 2 or estimate_tokens(text) <= max_tokens:
         return Cut(text, len(text), len(text))
-    low, high = 0, len(text)
+    low, high = 0, min(len(text), 4 * max_tokens + 4)  # a token is four characters at most
     while low < high:
         middle = (low + high + 1) // 2
         if estimate_tokens(text[:middle]) <= max_tokens:

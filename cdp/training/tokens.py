@@ -76,7 +76,7 @@ class TextStore:
         self.lengths = np.fromiter((len(text) for text in self.texts), np.int64, len(self.texts))
 
     def features(self, rows: NDArray[np.int64]) -> dict[str, Any]:
-        return self.model.preprocess([self.texts[int(row)] for row in rows], prompt=self.prompt or None)
+        return self.model.preprocess([_encodable(self.texts[int(row)]) for row in rows], prompt=self.prompt or None)
 
     def content(self) -> Iterator[bytes | memoryview]:
         for text in (self.prompt, *self.texts):
@@ -96,7 +96,7 @@ def tokenise(
     token_types = False
     static = isinstance(model[0], StaticEmbedding)
     for first in range(0, len(texts), CHUNK):
-        chunk = list(texts[first : first + CHUNK])
+        chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
         features = model.preprocess(chunk, prompt=prompt or None)
         ids = features.get("input_ids")
         if set(features) - PLAIN_FEATURES or not isinstance(ids, torch.Tensor):
@@ -124,6 +124,11 @@ def tokenise(
         token_types=token_types,
         constants=constants,
     )
+
+
+def _encodable(text: str) -> str:
+    """Lone surrogates, which a tokenizer refuses, as question marks."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = None) -> list[NDArray[np.int64]]:

@@ -137,7 +137,22 @@ def test_a_document_with_too_little_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", " ", "!!!", "1 2 3", "a", "\u200b", "ok " * 5000, "🙂🙂", "The.", "It is. They are."]
+    "text",
+    [
+        "",
+        " ",
+        "!!!",
+        "1 2 3",
+        "a",
+        "\u200b",
+        "ok " * 5000,
+        "🙂🙂",
+        "The.",
+        "It is. They are.",
+        ", and he left the old castle for good.",
+        "“ , however, the castle was rebuilt by the king.",
+        ' " is what it has .',
+    ],
 )
 def test_odd_documents_do_not_break_it(text: str) -> None:
     for method in ("diverse", "paraphrase"):
@@ -162,3 +177,16 @@ def test_sentences_and_phrases() -> None:
     assert "worker bees" in [phrase.lower() for phrase in key_phrases(HONEY.text)[:4]]
     assert is_english(HONEY.text)
     assert not is_english("Der Honig ist ein von Bienen erzeugtes Lebensmittel aus dem Nektar der Blüten.")
+
+
+@pytest.mark.parametrize("title", [" ", "\u2003", "()", "( )", "?", ".", "_", "(a) "])
+def test_odd_titles_do_not_break_it(title: str) -> None:
+    for method in ("diverse", "paraphrase"):
+        assert generate_for(Document("x", HONEY.text, title), METHODS[method], 3, TemplateGenerator()).queries
+
+
+def test_sentences_end_where_they_did_before_they_were_split_in_one_pass() -> None:
+    assert sentences("Dr. A. B. Smith came. It was late (and cold).\nA heading without a stop\nNext line here.") == [
+        "Dr. A. B. Smith came.", "It was late (and cold).", "A heading without a stop", "Next line here.",
+    ]  # fmt: skip
+    assert len(sentences("Dr. A. " * 7000)) == 1

@@ -25,7 +25,10 @@ from cdp.synthesis.generators.english import (
 
 _BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-z])|(?<=[。！？؟۔।])[」』”）]*\s*|\n+")
 _ABBREVIATION = re.compile(r"(?:\b(?:[A-Z]|Mr|Mrs|Ms|Dr|Prof|St|vs|etc|approx|Jr|No|e\.g|i\.e|c|ca))\.$")
-_ASIDE = re.compile(r"\s*\([^)]*\)")
+_INITIAL = re.compile(r"\b[A-Z]\.$")
+_LONGEST_ABBREVIATION = 12
+_WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
+_ASIDE = re.compile(r"\s?\([^()]*\)")
 _YEAR_OPENING = re.compile(r"^(?:In|By|Since|During|Around|Until|From) (?:the )?\d{3,4}s?,?\s(?=[A-Za-z])")
 _SECOND_VERBS = frozenset(BASE_FORM) - PLAIN_FORMS
 _PERSONAL = frozenset({"it", "they", "he", "she", "we", "you", "i"})
@@ -43,7 +46,8 @@ _PLURAL = frozenset(
 )
 
 SHORTEST_SENTENCE = 12
-"""Characters; shorter ones are headings or debris."""
+SHORTEST_WIDE = 5
+"""Characters, of an alphabet and of Chinese, Japanese and Korean; shorter ones are headings or debris."""
 
 
 def is_english(text: str) -> bool:
@@ -55,18 +59,30 @@ def is_english(text: str) -> bool:
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text in its order, without those too short to hold a fact."""
+    """The sentences of a text in its order, without those too short to hold a fact. Takes time linear in the text."""
     found: list[str] = []
+    pieces: list[str] = []
     for piece in _BOUNDARY.split(text):
         piece = " ".join(piece.split())
-        initial = re.search(r"\b[A-Z]\.$", found[-1]) if found else None
-        begins = piece.split()[0].lower() in FUNCTION_WORDS if piece else False
-        if found and _ABBREVIATION.search(found[-1]) and not (initial and begins):
-            found[-1] = f"{found[-1]} {piece}"
-        elif piece:
-            found.append(piece)
-    wide = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
-    return [piece for piece in found if len(piece) >= (5 if wide.search(piece) else SHORTEST_SENTENCE)]
+        if not piece:
+            continue
+        if pieces and not _goes_on(pieces[-1], piece):
+            found.append(" ".join(pieces))
+            pieces = []
+        pieces.append(piece)
+    found.append(" ".join(pieces))
+    return [
+        sentence
+        for sentence in found
+        if len(sentence) >= (SHORTEST_WIDE if _WIDE.search(sentence) else SHORTEST_SENTENCE)
+    ]
+
+
+def _goes_on(piece: str, following: str) -> bool:
+    """Whether the full stop that ends ``piece`` belongs to an abbreviation, so that the sentence goes on."""
+    end = piece[-_LONGEST_ABBREVIATION:]
+    initial = _INITIAL.search(end)
+    return bool(_ABBREVIATION.search(end)) and not (initial and following.split(None, 1)[0].lower() in FUNCTION_WORDS)
 
 
 def words(text: str) -> list[str]:
@@ -150,7 +166,7 @@ def _clause(sentence: str, index: int, topic: str, proper: set[str]) -> Clause |
     body = _ASIDE.sub("", sentence).strip(" \"'“”‘’").rstrip(".!?…")
     body = _YEAR_OPENING.sub("", body)
     opening, comma, after = body.partition(", ")
-    if comma and opening.split()[0].lower() in PREPOSITIONS | CONJUNCTIONS | {"today", "however"}:
+    if comma and opening.strip() and opening.split()[0].lower() in PREPOSITIONS | CONJUNCTIONS | {"today", "however"}:
         body = after
     tokens = body.split()
     for position in range(1, min(len(tokens) - 1, 9)):

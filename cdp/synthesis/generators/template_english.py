@@ -126,7 +126,7 @@ def diverse(document: Document, rng: random.Random) -> Iterator[str]:
 
 def _topic(document: Document, phrases: list[str]) -> str:
     """What the document is about: its title where that is a name and not a sentence, else its best key phrase."""
-    title = re.sub(r"\s*\([^)]*\)", "", document.title.replace("_", " ")).strip(" .?!")
+    title = " ".join(re.sub(r"\([^()]*\)", " ", document.title.replace("_", " ")).strip(" .?!").split())
     first = title.split()[0].lower() if title else ""
     if title and len(title.split()) <= 6 and first not in {"how", "why", "what", "when", "where", "who", "which", "is"}:
         lower = title[0].lower() + title[1:]

@@ -20,7 +20,7 @@ JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]},
 """How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema."""
 
 _FIELD = re.compile(r"\{(document|M|query)\}")
-_FRAME_MARK = re.compile(r"<(?=\s*/?\s*document\b)", re.IGNORECASE)
+_FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?document\b)", re.IGNORECASE)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,100 @@
+"""Whatever a query holds: a value of each measure within its range or a CdpError, and time linear in its length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cdp.complexity import LANGUAGES, content_words, count_content_words, cw_weights
+from cdp.metrics import dist_sim, len_sim, paraphrase_ratio, self_bleu
+from cdp.metrics.tokens import tokens, word_count
+from tests.strategies import LONG, SOAK, examples, is_linear, result_or_error, texts
+
+QUERIES = st.lists(texts(4), max_size=4)
+NUMBERS = st.floats() | st.integers(-3, 10**400).map(lambda n: float(n) if n < 10**300 else math.inf)
+
+
+def encoder(queries: list[str]) -> NDArray[np.float64]:
+    """An encoder's place: counts of five kinds of characters, zeros for an empty text."""
+    return np.array([[text.count(c) for c in ("a", " ", "长", "\ud800", "\0")] for text in queries], float)
+
+
+def scorer(pairs: list[tuple[str, str]]) -> list[float]:
+    return [float(first[:1] == second[:1]) for first, second in pairs]
+
+
+def test_every_measure_gives_a_value_in_its_range() -> None:
+    @given(QUERIES, QUERIES)
+    @examples(60)
+    def check(one: list[str], two: list[str]) -> None:
+        for value, low in (
+            (result_or_error(lambda: self_bleu(one)), 0),
+            (result_or_error(lambda: len_sim(one, two)), 0),
+            (result_or_error(lambda: len_sim([one, two], [two, one])), 0),
+            (result_or_error(lambda: paraphrase_ratio(one, scorer)), 0),
+            (result_or_error(lambda: dist_sim(one, two, encoder)), -1),
+        ):
+            assert value is None or low - 1e-9 <= value <= 1 + 1e-9
+
+    check()
+
+
+@given(texts())
+@examples(60)
+def test_tokens_are_the_text_without_its_spaces(text: str) -> None:
+    assert all(token and not token.isspace() for token in tokens(text))
+    assert 0 <= word_count(text) <= len(tokens(text))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", [*LANGUAGES, "hi", "th"])
+def test_content_words_of_any_text(language: str) -> None:
+    @given(st.lists(texts(), max_size=3))
+    @examples(25, 3000)
+    def check(queries: list[str]) -> None:
+        counted = count_content_words(queries, language)
+        assert counted.tolist() == [len(content_words(query, language)) for query in queries]
+
+    check()
+
+
+@given(st.lists(NUMBERS, max_size=6), NUMBERS)
+@examples(100)
+def test_weights_have_mean_1_or_say_what_is_wrong(cw: list[float], kappa: float) -> None:
+    weights = result_or_error(lambda: cw_weights(cw, kappa))
+    if weights is not None and len(cw):
+        assert np.isclose(weights.mean(), 1)
+
+
+LINEAR: dict[str, Callable[[str], Any]] = {
+    "tokens": tokens,
+    "self_bleu": lambda text: self_bleu([text, f"{text} a"]),
+    "len_sim": lambda text: len_sim([text], [text]),
+    **{f"content words {code}": lambda text, code=code: content_words(text, code) for code in [*LANGUAGES, "hi"]},
+}
+WORST = ("one letter", "dots", "katakana", "emoji", "Chinese", "spaces", "surrogates")
+"""MeCab takes time that grows with the square of a run of one of these, Kiwi of one letter."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LINEAR)
+def test_time_grows_with_the_length_and_not_with_its_square(name: str) -> None:
+    LINEAR[name]("长 a")  # loads what there is to load
+    patterns = LONG if SOAK else WORST
+    assert [pattern for pattern in patterns if not is_linear(LINEAR[name], LONG[pattern])] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_a_long_text_has_the_words_of_its_parts(language: str) -> None:
+    sentence = {"zh": "长城是军事工程。", "ja": "東大寺は寺院である。", "ko": "식물은 높이가 높습니다. "}.get(
+        language, "castle wall. "
+    )
+    assert content_words(sentence * 500, language) == content_words(sentence, language)
