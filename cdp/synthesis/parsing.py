@@ -64,7 +64,8 @@ _FIELD_LABEL = re.compile(
 )
 _QUESTION_FIELD = re.compile(r"^[*_ \t]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
 _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
-_JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*"(?P<key>\s*:)?')
+_JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+(?P<end>"(?P<key>\s*+:)?)?')
+"""A string, or the whole rest of one that never ends: read on from there, or each quote in it would start anew."""
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
 _CHINESE_DIGITS = "一二三四五六七八九"
 
@@ -217,7 +218,8 @@ def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
             return found
     if re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
         problems["broken_json"] += 1
-        return [json.loads(match[0], strict=False) for match in _JSON_STRING.finditer(body) if not match["key"]]
+        whole = (match for match in _JSON_STRING.finditer(body) if match["end"] and not match["key"])
+        return [json.loads(match[0], strict=False) for match in whole]
     return None
 
 
