@@ -6,18 +6,20 @@ something is written into it.
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import InputError, WorkspaceError
+from cdp.errors import CdpError, InputError, WorkspaceError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHIPPED_DATA = REPOSITORY / "data"
@@ -133,6 +135,44 @@ def write_bytes(path: Path, data: bytes) -> None:
     except BaseException:
         _remove(temporary)
         raise
+
+
+_FAULTS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EFBIG: "files may not grow any larger here",
+    errno.EMFILE: "too many files are open in this process",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.EIO: "the disk reports an error",
+}
+"""What the surroundings do to us, whatever we were about to write or read."""
+
+
+def disk_fault(error: BaseException | None) -> str:
+    """What is wrong with the disk, in words, if an error or its cause is about the disk itself; else empty."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FAULTS:
+            return _FAULTS[error.errno]
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+@contextmanager
+def disk_faults_told(what: str) -> Iterator[None]:
+    """Raise WorkspaceError in place of an OSError about the disk itself. ``what`` was not done: "The import"."""
+    try:
+        yield
+    except CdpError:
+        raise
+    except Exception as error:
+        fault = disk_fault(error)
+        if not fault:
+            raise
+        where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+        raise WorkspaceError(
+            f"{what} is not done: {fault}{where}.", hint="What was there before is unchanged."
+        ) from error
 
 
 def _remove(path: Path) -> None:

@@ -7,10 +7,15 @@ one. Nobody ever sees DuckDB's own lock error, unless a foreign program holds th
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +36,40 @@ READ_ONLY = {
     "lock_configuration": "true",
 }
 """What a reading connection is opened with: no file but the catalogue can be reached from SQL."""
+
+
+@dataclass(frozen=True)
+class _ReadOnlyWorkspace(Workspace):
+    """A workspace that cannot be written: its catalogue lies in a folder of this process's own."""
+
+    own: Path = Path()
+
+    @property
+    def catalog(self) -> Path:
+        return self.own / "catalog.duckdb"
+
+    @property
+    def catalog_lock(self) -> Path:
+        return self.own / "catalog.lock"
+
+
+def writable(workspace: Workspace) -> Workspace:
+    """The workspace itself, or if its folder cannot be written, the same with its catalogue elsewhere."""
+    if not workspace.root.exists() or os.access(workspace.root, os.W_OK):
+        return workspace
+    return _ReadOnlyWorkspace(workspace.root, own=_own_folder(workspace.root))
+
+
+@functools.cache
+def _own_folder(root: Path) -> Path:
+    """A temporary folder, gone with this process, that starts from the catalogue that is there."""
+    folder = Path(tempfile.mkdtemp(prefix="cdp-catalogue-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    present = Workspace(root).catalog
+    if present.exists() and not present.with_name(present.name + ".wal").exists():
+        with suppress(OSError):
+            shutil.copyfile(present, folder / present.name)
+    return folder
 
 
 class OutdatedError(Exception):

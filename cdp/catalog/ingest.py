@@ -63,9 +63,11 @@ def with_catalog(
 ) -> T:
     """``task(connection)`` on an up-to-date catalogue, read-only. A damaged catalogue is rebuilt on the way.
 
+    Where the workspace cannot be written, a copy of the catalogue in a temporary folder is brought up to date instead.
     ``task`` may be called more than once, and has to take all it wants from the connection before it returns.
     """
     report = report if report is not None else IngestReport()
+    workspace = db.writable(workspace)
     damage: db.DamagedError | None = None
     for _ in range(ROUNDS):
         present = db.identity(workspace)

@@ -17,7 +17,7 @@ from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings,
 from cdp.cli.parser import build
 from cdp.config import EvaluationConfig, MetricsConfig
 from cdp.errors import CdpError, ConfigError
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, disk_fault
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 
@@ -37,6 +37,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
+    except OSError as error:
+        if not (fault := disk_fault(error)):
+            raise
+        print(f"cdp: {fault} ({error.filename or error.strerror}).", file=sys.stderr)
+        return BAD_INPUT
     except KeyboardInterrupt:
         print("cdp: interrupted", file=sys.stderr)
         return INTERRUPTED

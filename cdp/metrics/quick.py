@@ -12,6 +12,7 @@ measures a set as a job, with the settings ``query_set`` and ``human``.
 from __future__ import annotations
 
 import io
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ import numpy as np
 from cdp import worker
 from cdp.complexity import STANDARD, profile, stopwords_of
 from cdp.corpus import load_manifest
-from cdp.errors import InputError
+from cdp.errors import InputError, WorkspaceError
 from cdp.metrics.query_set import DocumentQueries, measure_query_set, query_set_manifest, read_queries
 from cdp.worker import Job
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
@@ -100,8 +101,13 @@ def measure(found: QuickPlan, report: Report | None = None) -> dict[str, Any] | 
     content = io.BytesIO()
     ids = np.array(measured.document_ids, dtype=np.str_)
     np.savez(content, document_id=ids, **measured.per_document)  # type: ignore[arg-type]
-    write_bytes(found.columns, content.getvalue())
-    write_json(found.path, values)
+    try:
+        write_bytes(found.columns, content.getvalue())
+        write_json(found.path, values)
+    except WorkspaceError:
+        if os.access(found.workspace.root, os.W_OK):
+            raise
+        # What was measured of a workspace that nobody may write is shown, and measured anew the next time.
     return values
 
 

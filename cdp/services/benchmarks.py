@@ -14,7 +14,7 @@ from cdp.errors import ConfigError, NotFoundError
 from cdp.evaluation import BenchmarkInfo, library, manifests, origins, registry, subsets
 from cdp.evaluation.manifests import Manifest
 from cdp.evaluation.registry import Entry, Group, Mean
-from cdp.services import access, evaluation, paths
+from cdp.services import access, evaluation, in_use, paths
 from cdp.workspace import Workspace
 
 WORKER = "cdp.evaluation.download_worker"
@@ -220,7 +220,8 @@ def sample(
 
 @access.writes
 def remove(workspace: Workspace, name: str) -> None:
-    """Remove a benchmark from the workspace. Results on it stay."""
+    """Remove a benchmark from the workspace. Results on it stay. ConfigError while a job needs it."""
+    in_use.check_unused(workspace, f"The benchmark {name}", name)
     room.remove_benchmark(name, workspace)
 
 

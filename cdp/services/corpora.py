@@ -14,10 +14,10 @@ from cdp import corpus as room
 from cdp.corpus import CorpusManifest, ReadOptions
 from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.records import Document
-from cdp.services import access, paths
+from cdp.services import access, in_use, paths
 from cdp.staging import staging
 from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, disk_faults_told
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
     known = {manifest.id for manifest in room.list_corpora(workspace)}
     with (
+        disk_faults_told("The import"),
         staging(workspace.corpora) as scratch,
         room.read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
     ):
@@ -114,7 +115,7 @@ def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
 
 @access.writes
 def delete(workspace: Workspace, corpus: str) -> None:
-    """Remove a corpus. ConfigError while query sets were made for it."""
+    """Remove a corpus. ConfigError while query sets were made for it, or a job needs it."""
     manifest = room.resolve_corpus(workspace, corpus)
     users = [q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == manifest.id]
     if users:
@@ -122,6 +123,7 @@ def delete(workspace: Workspace, corpus: str) -> None:
             f"The corpus {manifest.name} has {len(users)} query sets ({', '.join(users[:5])}).",
             hint="Remove those first.",
         )
+    in_use.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     room.delete_corpus(workspace, manifest.id)
 
 

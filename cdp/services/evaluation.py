@@ -11,7 +11,7 @@ from cdp.config import EvaluationConfig
 from cdp.evaluation import BenchmarkInfo, bm25
 from cdp.services import access, devices, paths
 from cdp.training.retrievers import resolve
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, disk_faults_told
 
 WORKER = "cdp.evaluation.worker"
 
@@ -24,7 +24,8 @@ def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
 @access.writes
 def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "") -> BenchmarkInfo:
     """Take a folder or a zip in BEIR layout into the workspace, after checking it."""
-    added = room.add_benchmark(paths.to_read(workspace, path), workspace, name)
+    with disk_faults_told("The import"):
+        added = room.add_benchmark(paths.to_read(workspace, path), workspace, name)
     return room.describe(workspace.benchmark(added), workspace)
 
 

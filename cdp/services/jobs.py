@@ -12,7 +12,7 @@ from cdp import jobs as room
 from cdp.errors import ConfigError
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES
-from cdp.services import access, endpoints, evaluated, live_metrics
+from cdp.services import access, endpoints, evaluated, in_use, live_metrics
 from cdp.services.live_metrics import Curve
 from cdp.workspace import Workspace, folder_size, read_json_or_none
 
@@ -138,7 +138,14 @@ def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None
 @access.runs
 def delete(workspace: Workspace, job: str) -> None:
     """Remove a job and everything it made."""
-    room.delete(workspace, room.resolve_job(workspace, job))
+    job_id = room.resolve_job(workspace, job)
+    users = [user for user in in_use.jobs_that_need(workspace, job_id) if user.id != job_id]
+    if users:
+        raise ConfigError(
+            f"{users[0].name} ({users[0].id}, {users[0].state}) needs what the job {job_id} made.",
+            hint="Wait until it has ended, or stop it first.",
+        )
+    room.delete(workspace, job_id)
     catalog.ingest(workspace)
 
 

@@ -15,7 +15,7 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
 from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.metrics import self_bleu
-from cdp.services import access, corpora, devices, endpoints, metrics, paths, preview_words, synthesis
+from cdp.services import access, corpora, devices, endpoints, in_use, metrics, paths, preview_words, synthesis
 from cdp.services.modes import Action, require
 from cdp.synthesis import preview as room
 from cdp.synthesis import query_sets
@@ -24,7 +24,7 @@ from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, Method, method_of
 from cdp.synthesis.pricing import Price, load_price, price_file
 from cdp.synthesis.query_sets import ImportOptions, QuerySet
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, disk_faults_told
 
 WORKER = "cdp.synthesis.worker"
 
@@ -182,7 +182,9 @@ def import_file(
     measured too: a large one in the background.
     """
     manifest = corpus_room.resolve_corpus(workspace, corpus)
-    done = query_sets.import_queries(paths.to_read(workspace, path), workspace, manifest.id, name=name, options=options)
+    with disk_faults_told("The import"):
+        source = paths.to_read(workspace, path)
+        done = query_sets.import_queries(source, workspace, manifest.id, name=name, options=options)
     with contextlib.suppress(CdpError):  # what cannot be measured is imported all the same, and the page says why
         if metrics.quick_at_once(workspace, done.query_set.id) is None:
             metrics.start_quick(workspace, done.query_set.id)
@@ -229,5 +231,7 @@ def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20)
 
 @access.writes
 def delete(workspace: Workspace, query_set: str) -> None:
-    """Remove a query set. What was trained on it stays."""
-    query_sets.delete(workspace, query_sets.resolve_query_set(workspace, query_set).id)
+    """Remove a query set. What was trained on it stays. ConfigError while a job writes it or needs it."""
+    found = query_sets.resolve_query_set(workspace, query_set)
+    in_use.check_unused(workspace, f"The query set {found.name}", found.id)
+    query_sets.delete(workspace, found.id)

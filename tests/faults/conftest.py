@@ -2,12 +2,29 @@
 
 from __future__ import annotations
 
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
 
 from cdp.workspace import Workspace
+
+
+@pytest.fixture
+def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """A workspace on a disk of its own of 4 MB."""
+    mount = tmp_path / "small"
+    mount.mkdir()
+    try:
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(mount)], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("mounting a small disk needs more rights than this user has")
+    workspace = Workspace(mount / "workspace")
+    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
+    yield workspace
+    subprocess.run(["umount", "--lazy", str(mount)], check=True)
 
 
 def processes_of(workspace: Workspace) -> list[psutil.Process]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import io
+import os
 import shutil
-import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from cdp import catalog, jobs
 from cdp.errors import WorkspaceError
+from cdp.services import corpora, evaluation, queries
 from cdp.workspace import Workspace, read_json
 from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import saved_step, start, status, until_state
@@ -19,27 +21,13 @@ from tests.jobs.support import saved_step, start, status, until_state
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture
-def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
-    """A workspace on a disk of its own of 4 MB."""
-    mount = tmp_path / "small"
-    mount.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(mount)], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("mounting a small disk needs more rights than this user has")
-    workspace = Workspace(mount / "workspace")
-    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
-    yield workspace
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
-
-
-def fill_up(path: Path) -> None:
-    """Write zeros until there is no space left."""
+def fill_up(path: Path, *, but: int = 0) -> None:
+    """Write zeros until there is no space left but so many blocks of 4 KiB."""
     with suppress(OSError), open(path, "wb", buffering=0) as file:
         while True:
             file.write(bytes(4096))
     assert shutil.disk_usage(path).free == 0
+    os.truncate(path, path.stat().st_size - 4096 * but)
 
 
 def test_disk_full_while_writing_a_checkpoint(small: Workspace) -> None:
@@ -80,3 +68,68 @@ def test_nothing_starts_on_a_full_disk_and_nothing_is_left_behind(small: Workspa
     ballast.unlink()
     assert catalog.evaluations(small) == []
     until_state(small, start(small, steps=1), "finished")
+
+
+ROWS = "".join(f'{{"_id": "d{i}", "text": "Document number {i} is about rivers and ferries."}}\n' for i in range(40))
+
+
+def _add_corpus(workspace: Workspace, source: Path) -> None:
+    (source / "documents.jsonl").write_text(ROWS, encoding="utf-8")
+    corpora.add(workspace, source / "documents.jsonl", name="rivers")
+
+
+def _upload(workspace: Workspace, source: Path) -> None:
+    with corpora.received(workspace, "documents.jsonl", io.BytesIO(ROWS.encode())) as path:
+        corpora.add(workspace, path, name="uploaded")
+
+
+def _import_queries(workspace: Workspace, source: Path) -> None:
+    text = "".join(f'{{"document_id": "d{i}", "queries": ["a ferry", "bridge {i}"]}}\n' for i in range(40))
+    (source / "queries.jsonl").write_text(text, encoding="utf-8")
+    (corpus,) = [one for one in corpora.every(workspace) if one.name == "base"]
+    queries.import_file(workspace, source / "queries.jsonl", corpus.id, name="own")
+
+
+def _add_benchmark(workspace: Workspace, source: Path) -> None:
+    folder = source / "benchmark"
+    (folder / "qrels").mkdir(parents=True, exist_ok=True)
+    (folder / "corpus.jsonl").write_text(ROWS, encoding="utf-8")
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a ferry"}\n', encoding="utf-8")
+    (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8")
+    evaluation.add_benchmark(workspace, folder, name="rivers")
+
+
+@pytest.mark.parametrize("act", [_add_corpus, _upload, _import_queries, _add_benchmark])
+def test_an_import_on_a_full_disk_is_whole_or_nothing(
+    small: Workspace, tmp_path: Path, act: Callable[[Workspace, Path], None]
+) -> None:
+    """Whatever write is the first that finds no space: each time there is one block more than the time before."""
+    base = tmp_path / "base.jsonl"
+    base.write_text("".join(f'{{"_id": "d{i}", "text": "base {i}"}}\n' for i in range(40)), encoding="utf-8")
+    corpora.add(small, base, name="base")
+    before = _visible(small)
+    said: list[str] = []
+    for blocks in range(60):
+        ballast = small.root / "ballast"
+        fill_up(ballast, but=blocks)
+        try:
+            act(small, tmp_path)
+        except WorkspaceError as error:
+            said.append(str(error))
+        ballast.unlink()
+        if _visible(small) != before:
+            break
+    else:
+        pytest.fail("it never had enough space")
+    assert len(said) >= 2, "several writes found no space"
+    assert [text for text in said if "space" not in text and "full" not in text] == []
+    act(small, tmp_path)
+    assert not [path for path in small.root.rglob(".incoming-*") if path.is_dir()], "nothing half-made is left"
+
+
+def _visible(workspace: Workspace) -> list[str]:
+    return sorted(
+        str(path.relative_to(workspace.root))
+        for folder in (workspace.corpora, workspace.queries, workspace.benchmarks, workspace.uploads)
+        for path in folder.glob("[!.]*")
+    )

@@ -1,0 +1,110 @@
+"""Nothing is deleted under a job that reads or writes it: the refusal names the job."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cdp import jobs
+from cdp.config import SynthesisConfig
+from cdp.corpus import CorpusManifest
+from cdp.errors import ConfigError
+from cdp.services import benchmarks, corpora, demo, queries
+from cdp.services import jobs as service
+from cdp.synthesis import query_sets
+from cdp.synthesis.manifests import query_set_id
+from cdp.workspace import Workspace
+from tests.jobs.support import until_state
+
+
+@contextmanager
+def at_work(workspace: Workspace, kind: str, config: dict[str, Any], inputs: dict[str, Any]) -> Iterator[str]:
+    """A real job with these settings, held until the block ends."""
+    held = {**config, "steps": 1, "hold_at": 1}
+    job_id = jobs.submit(
+        workspace, kind=kind, name=f"a {kind}", module="tests.jobs.workers.count", config=held, inputs=inputs
+    )
+    try:
+        yield job_id
+    finally:
+        (workspace.job(job_id) / "go").touch()
+        until_state(workspace, job_id, "finished", "stopped", "failed")
+
+
+def _begun(query_set_id: str, corpus: CorpusManifest) -> query_sets.QuerySet:
+    return query_sets.QuerySet(
+        id=query_set_id, name="being written", corpus_id=corpus.id, corpus_hash=corpus.content_hash, method="diverse",
+        generator="template", model="", per_doc=5, prompt_hash="", language="en",
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "config", "inputs"),
+    [
+        ("train", {"query_set": "{set}"}, {}),
+        ("metrics", {"query_set": "other", "human": "{set}"}, {}),
+        ("study", {}, {"sources": [{"kind": "human", "query_set": "{set}"}]}),
+    ],
+)
+def test_a_query_set_that_a_job_needs_stays(
+    workspace: Workspace, kind: str, config: dict[str, Any], inputs: dict[str, Any]
+) -> None:
+    demo.load(workspace)
+    found = queries.every(workspace)[0].id
+
+    def named(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {key: named(item) for key, item in value.items()}
+        return [named(item) for item in value] if isinstance(value, list) else value.replace("{set}", found)
+
+    with at_work(workspace, kind, named(config), named(inputs)) as job_id:
+        with pytest.raises(ConfigError, match=rf"is needed by .*{job_id}"):
+            queries.delete(workspace, found)
+        assert queries.show(workspace, found).id == found
+    queries.delete(workspace, found)
+
+
+def test_a_query_set_that_a_job_writes_stays(workspace: Workspace) -> None:
+    demo.load(workspace)
+    corpus = corpora.every(workspace)[0]
+    config = {"corpus": corpus.id, "name": "being written"}
+    with at_work(workspace, "synthesis", config, {}) as job_id:
+        written = query_set_id(job_id, SynthesisConfig.from_dict(config))
+        query_sets.create(workspace, _begun(written, corpus))
+        with pytest.raises(ConfigError, match=job_id):
+            queries.delete(workspace, written)
+    queries.delete(workspace, written)
+
+
+@pytest.mark.slow
+def test_a_corpus_a_benchmark_and_a_model_that_a_job_needs_stay(workspace: Workspace) -> None:
+    demo.load(workspace)
+    corpus = corpora.every(workspace)[0]
+    for query_set in queries.every(workspace):
+        queries.delete(workspace, query_set.id)
+    trained = jobs.submit(
+        workspace, kind="train", name="model", module="tests.jobs.workers.count", config={"steps": 1, "name": "demo"}
+    )
+    until_state(workspace, trained, "finished")
+    config = {"corpus": corpus.id, "benchmark": "demo", "retriever": trained}
+    with at_work(workspace, "evaluation", config, {}):
+        with pytest.raises(ConfigError, match="The corpus demo is needed by"):
+            corpora.delete(workspace, corpus.id)
+        with pytest.raises(ConfigError, match="The benchmark demo is needed by"):
+            benchmarks.remove(workspace, "demo")
+        with pytest.raises(ConfigError, match=f"needs what the job {trained} made"):
+            service.delete(workspace, trained)
+    service.delete(workspace, trained)
+    benchmarks.remove(workspace, "demo")
+    corpora.delete(workspace, corpus.id)
+
+
+@pytest.mark.slow
+def test_what_a_job_calls_its_own_result_is_not_needed_by_it(workspace: Workspace) -> None:
+    demo.load(workspace)
+    with at_work(workspace, "train", {"name": "demo", "query_set": "another"}, {}):
+        benchmarks.remove(workspace, "demo")
