@@ -26,10 +26,13 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
 
 from cdp.errors import CdpError, RepeatedFailureError
 from cdp.workspace import append_jsonl, read_jsonl, write_bytes
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 FILE = "failures.jsonl"
 IN_A_ROW = 20
@@ -60,7 +63,7 @@ class Failures:
 
     ``unit`` names an item in the singular. ``stage`` is what was being done; the lines that an earlier attempt left
     under it are dropped on opening, unless ``keep`` (an attempt that goes on behind the items that failed before).
-    ``limit`` is how many in a row end the run. ``on_failure`` is told of each.
+    ``limit`` is how many in a row end the run. ``on_change`` is told by how many their number changes.
     """
 
     def __init__(
@@ -71,24 +74,54 @@ class Failures:
         unit: str = "document",
         keep: bool = False,
         limit: int = IN_A_ROW,
-        on_failure: Callable[[], None] = lambda: None,
+        on_change: Callable[[int], None] = lambda n: None,
     ) -> None:
         self.path, self.stage, self.unit, self.limit = path, stage, unit, limit
         self.n = self.n_done = self.in_a_row = 0
         self.first: list[dict[str, Any]] = []
         self.last = ""
-        self._on_failure = on_failure
-        if path is not None and not keep:
-            drop(path, stage)
+        self._on_change = on_change
+        if path is not None and not keep and (dropped := drop(path, stage)):
+            on_change(-dropped)
 
     def item(self, item_id: object, text: str = "", **where: Any) -> Attempt:
         """``with failures.item(…) as attempt:`` records what the block raises; ``attempt.failed`` then tells so."""
         return Attempt(self, str(item_id), text, where)
 
-    def done(self) -> None:
-        """One item went well."""
-        self.n_done += 1
-        self.in_a_row = 0
+    def batch(
+        self,
+        call: Callable[[list[Item]], Iterable[Result]],
+        items: list[Item],
+        name: Callable[[int], object],
+        text: Callable[[Item], str],
+    ) -> list[Result | None]:
+        """What ``call`` makes of the items, one result for each; None for those that fail.
+
+        They are given to it together; where that raises, one by one, so that each bad one is recorded by itself.
+        ``name`` maps an item's place among ``items`` to its id.
+        """
+        if not items:
+            return []
+        try:
+            together: list[Result | None] = list(call(items))
+        except Exception as error:
+            if concerns_run(error):
+                raise
+        else:
+            self.done(len(items))
+            return together
+        results: list[Result | None] = []
+        for place, item in enumerate(items):
+            result: Result | None = None
+            with self.item(name(place), text(item)):
+                (result,) = call([item])
+            results.append(result)
+        return results
+
+    def done(self, n: int = 1) -> None:
+        """So many items went well."""
+        self.n_done += n
+        self.in_a_row = 0 if n else self.in_a_row
 
     def record(self, item_id: object, error: Exception, text: str = "", **where: Any) -> None:
         """Write one failure down; ``error`` itself where it concerns the run, RepeatedFailureError at the limit."""
@@ -100,14 +133,19 @@ class Failures:
         self.last = f"{self.unit} {line['id']}: {line['reason']}"
         if len(self.first) < self.limit:
             self.first.append(line)
-        if self.path is not None:
-            append_jsonl(self.path, [line])
-        self._on_failure()
+        self.write(line)
         if self.in_a_row >= self.limit:
             raise RepeatedFailureError(
                 f"{self.in_a_row} {self.unit}s in a row failed; the last was {self.last}",
                 kind=failure_of(error)["kind"],
             ) from error
+
+    def write(self, line: dict[str, Any], *, counts: bool = True) -> None:
+        """Write a line down as it is: of an item that failed, or (``counts`` False) of one that is merely noted."""
+        if self.path is not None:
+            append_jsonl(self.path, [line])
+        if counts:
+            self._on_change(1)
 
     def close(self) -> None:
         """RepeatedFailureError where not one item went well although some were tried."""
@@ -116,13 +154,17 @@ class Failures:
 
 
 class Attempt:
-    """One item being worked on; see ``Failures.item``."""
+    """One item being worked on; see ``Failures.item``. ``reason`` says why it ``failed``, empty if it did not."""
 
-    __slots__ = ("_failures", "_id", "_text", "_where", "failed")
+    __slots__ = ("_failures", "_id", "_text", "_where", "reason")
 
     def __init__(self, failures: Failures, item_id: str, text: str, where: dict[str, Any]) -> None:
         self._failures, self._id, self._text, self._where = failures, item_id, text, where
-        self.failed = False
+        self.reason = ""
+
+    @property
+    def failed(self) -> bool:
+        return bool(self.reason)
 
     def __enter__(self) -> Attempt:
         return self
@@ -135,7 +177,7 @@ class Attempt:
             return False
         if not isinstance(error, Exception) or concerns_run(error):
             return False
-        self.failed = True
+        self.reason = describe(error)
         self._failures.record(self._id, error, self._text, **self._where)
         return True
 
@@ -181,14 +223,18 @@ def _tail(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"…{text[-longest:]}"
 
 
-def drop(path: Path, stage: str) -> None:
-    """Take the lines of ``stage`` out of a ``failures.jsonl``: it is about to be done anew."""
+def drop(path: Path, stage: str) -> int:
+    """Take the lines of ``stage`` out of a ``failures.jsonl``, for it is done anew; returns how many they were."""
     if not path.exists():
-        return
+        return 0
     lines = list(read_jsonl(path))
     left = [line for line in lines if not isinstance(line, dict) or line.get("stage", "") != stage]
     if len(left) < len(lines):
-        write_bytes(path, "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left).encode())
+        write_bytes(
+            path,
+            "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in left).encode("utf-8", "backslashreplace"),
+        )
+    return len(lines) - len(left)
 
 
 @dataclass(frozen=True)

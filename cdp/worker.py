@@ -29,9 +29,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import CdpError, WorkspaceError
-from cdp.failures import FILE, Failures, failure_of
+from cdp.failures import FILE, Failures, failure_of, lost
 from cdp.locks import is_held, wait_for_lock
-from cdp.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, write_json
+from cdp.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
 HEARTBEAT_EVERY_S = 1.0
 """Seconds between heartbeats while work goes on."""
@@ -62,7 +62,7 @@ class Job:
         self._promised = 0.0
         self._stop = threading.Event()
         self._heard_stop = False
-        self.n_failures = 0
+        self.n_failures = sum(1 for _ in lost(read_jsonl(folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
     @property
@@ -124,11 +124,19 @@ class Job:
         Their number stands in the heartbeat and in the outcome. Only rank 0 writes.
         """
         where = (path or self.folder / FILE) if self.is_main else None
-        return Failures(where, stage, unit=unit, keep=keep, on_failure=self.count_failure)
+        return Failures(where, stage, unit=unit, keep=keep, on_change=self._count if path is None else self._count_new)
 
-    def count_failure(self, n: int = 1) -> None:
-        """Count items that failed, for the heartbeat and the outcome."""
+    def settle(self) -> None:
+        """A last heartbeat where items failed, so that their number stands there when the worker is gone."""
+        if self.is_main and self.n_failures:
+            self._write_heartbeat(SILENT_FOR_S)
+
+    def _count(self, n: int) -> None:
         self.n_failures += n
+
+    def _count_new(self, n: int) -> None:
+        """What is dropped from another file than the job's own was not counted here."""
+        self.n_failures += max(0, n)
 
     def metric(self, step: int, **values: float | int | str | None) -> None:
         """Append one line to ``metrics.jsonl``: what the live charts show."""
@@ -235,6 +243,7 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
         main(job)
         if job.is_main:
+            job.settle()
             outcome = "stopped" if job._heard_stop else "finished"
             job._record("outcome.json", {"outcome": outcome, "failures": job.n_failures})
     except Exception as error:
@@ -243,6 +252,7 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         else:
             traceback.print_exc()
         sys.stderr.flush()
+        job.settle()
         _report_failure(job, error)
         raise SystemExit(1) from None
     finally:

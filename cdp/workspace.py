@@ -216,7 +216,8 @@ def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> N
             file.seek(-1, os.SEEK_END)
             if file.read(1) != b"\n":
                 lines = "\n" + lines
-        file.write(lines.encode("utf-8"))
+        # A lone surrogate is no character of UTF-8: its escape is both valid JSON and read back as it was.
+        file.write(lines.encode("utf-8", "backslashreplace"))
         if sync:
             file.flush()
             os.fsync(file.fileno())

@@ -39,8 +39,16 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
             say(a, {"id": job.id, "state": str(job.state)}, "")
         return DONE
     outcome = jobs.outcome(workspace, job.id)
-    say(a, {"id": job.id, "state": str(job.state), **outcome}, show.ended(job, outcome))
+    failed = jobs.failed(workspace, job.id)
+    say(a, {"id": job.id, "state": str(job.state), **outcome, "failed": failed.summary}, show.ended(job, outcome))
+    warn(failed.warning)
     return DONE if job.state == "finished" else FAILED
+
+
+def warn(text: str) -> None:
+    """One line on stderr, whatever stdout holds; nothing for an empty text."""
+    if text:
+        print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
 def followed(workspace: Workspace, job_id: str) -> int:
@@ -53,6 +61,7 @@ def followed(workspace: Workspace, job_id: str) -> int:
         print(f"\n{job_id} goes on in the background: jobs show {job_id}", file=sys.stderr)
         return DONE
     print(show.ended(job, jobs.outcome(workspace, job.id)), file=sys.stderr)
+    warn(jobs.failed(workspace, job.id).warning)
     return DONE if job.state == "finished" else FAILED
 
 

@@ -17,7 +17,7 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
 
     found = jobs.every(workspace)
     rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
-             "created": j.created} for j in found]  # fmt: skip
+             "failures": j.n_failures or "", "created": j.created} for j in found]  # fmt: skip
     return say(a, [job.to_dict() for job in found], show.table(rows, list(rows[0]) if rows else [], "No job yet."))
 
 
@@ -26,7 +26,9 @@ def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
     job = jobs.show(workspace, a.id)
-    return say(a, job.to_dict(), show.job(job))
+    failed = jobs.failed(workspace, job.id)
+    value = {**job.to_dict(), "failed": failed.summary}
+    return say(a, value, "\n".join([show.job(job), *show.failed(failed.summary, failed.files)]))
 
 
 def logs(workspace: Workspace, a: argparse.Namespace) -> int:

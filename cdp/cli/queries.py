@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from cdp.cli import text as show
-from cdp.cli.answers import say, settings, started
+from cdp.cli.answers import DONE, FAILED, say, settings, started
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
 from cdp.workspace import Workspace
@@ -32,7 +32,8 @@ def preview(workspace: Workspace, a: argparse.Namespace) -> int:
     found = queries.preview(
         workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
     )
-    return say(a, {"document_id": document, "methods": found}, show.previews(document, list(found.values())))
+    say(a, {"document_id": document, "methods": found}, show.previews(document, list(found.values())))
+    return FAILED if all(shown.error for shown in found.values()) else DONE
 
 
 def generate(workspace: Workspace, a: argparse.Namespace) -> int:

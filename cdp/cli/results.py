@@ -10,7 +10,7 @@ from collections.abc import Collection
 from typing import Any
 
 from cdp.cli import text as show
-from cdp.cli.answers import DONE, say
+from cdp.cli.answers import DONE, say, warn
 from cdp.workspace import Workspace
 
 
@@ -94,7 +94,11 @@ def errors(workspace: Workspace, a: argparse.Namespace) -> int:
     ids = result_errors.pair(workspace, a.baseline, a.other, a.benchmark, a.split, a.protocol)
     found = result_errors.analyse(workspace, *ids, source=a.source, language=a.language)
     value = {**show.plain(found), "kinds": {"wins": found.kinds(found.wins), "losses": found.kinds(found.losses)}}
-    return say(a, value, _errors(found, max(0, a.show)))
+    say(a, value, _errors(found, max(0, a.show)))
+    if found.n_failed:
+        first = found.failed[0]
+        warn(f"{show.many(found.n_failed, 'query', 'queries')} failed; the first, {first['id']}: {first['reason']}")
+    return DONE
 
 
 def _errors(found: Any, most: int) -> str:

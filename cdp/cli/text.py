@@ -144,11 +144,12 @@ def previews(document_id: str, found: Sequence[Any]) -> str:
     for item in found:
         bleu = "" if item.self_bleu is None else f"Self-BLEU {item.self_bleu:.3f}, "
         mean = sum(item.cw) / len(item.cw) if item.cw else 0.0
-        lines += ["", f"{item.method} ({bleu}CW {mean:.1f})"]
+        lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
         lines += [
             f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in enumerate(zip(item.queries, item.cw, strict=True), 1)
         ]
         lines += [f"     note: {problem}" for problem in item.problems]
+        lines += [f"     failed: {item.error}"] if item.error else []
     return "\n".join(lines)
 
 
@@ -284,6 +285,15 @@ def job(view: Any) -> str:
     if view.size is not None:
         lines.append(f"{job_words.size(view.size)} in {view.folder}")
     return "\n".join(line for line in lines if line)
+
+
+def failed(summary: Any, files: Sequence[Any]) -> list[str]:
+    """The items that failed while a job went on: how many, the first of them, and where all are."""
+    if not summary.n:
+        return []
+    lines = [f"{summary.words}:"]
+    lines += [f"  {line.get('id') or line.get('document_id')}: {line.get('reason')}" for line in summary.first]
+    return [*lines, *_rest(summary.n - len(summary.first)), *(f"  texts and tracebacks: {path}" for path in files)]
 
 
 def ended(view: Any, outcome: Mapping[str, Any]) -> str:

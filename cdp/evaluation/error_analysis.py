@@ -14,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from cdp.errors import InputError
 from cdp.evaluation.relevant_ranks import Qrels, Run, judged
+from cdp.failures import Failures
 from cdp.statistics import bootstrap_interval
 
 SAME_SOURCE, OTHER_SOURCE, NOTHING = "same source", "different source", "nothing retrieved"
@@ -47,27 +48,31 @@ class FirstPlace:
         return {kind: sum(c.kind == kind for c in changes) for kind in (SAME_SOURCE, OTHER_SOURCE, NOTHING)}
 
 
-def first_place(baseline: Run, other: Run, qrels: Qrels, source_of: Callable[[str], str]) -> FirstPlace:
+def first_place(
+    baseline: Run, other: Run, qrels: Qrels, source_of: Callable[[str], str], failures: Failures | None = None
+) -> FirstPlace:
     """Compare two runs at rank 1 over every judged query that has a relevant document.
 
     ``source_of`` gives the source document of a passage's id: its book, its article. Among equal scores the highest id
-    stands first, as in trec_eval.
+    stands first, as in trec_eval. A query that cannot be compared goes to ``failures``.
     """
+    failures = failures or Failures(unit="query")
     counts = {(True, True): 0, (False, False): 0}
     wins: list[Change] = []
     losses: list[Change] = []
     for query in judged(qrels):
-        relevant = {document for document, grade in qrels[query].items() if grade > 0}
-        if not relevant:
-            continue
-        before, after = _first(baseline.get(query)), _first(other.get(query))
-        hits = (before in relevant, after in relevant)
-        if hits in counts:
-            counts[hits] += 1
-            continue
-        right, wrong = (after, before) if hits[1] else (before, after)
-        change = Change(query, right, wrong, _kind(wrong, relevant, source_of))
-        (wins if hits[1] else losses).append(change)
+        with failures.item(query):
+            relevant = {document for document, grade in qrels[query].items() if grade > 0}
+            if not relevant:
+                continue
+            before, after = _first(baseline.get(query)), _first(other.get(query))
+            hits = (before in relevant, after in relevant)
+            if hits in counts:
+                counts[hits] += 1
+                continue
+            right, wrong = (after, before) if hits[1] else (before, after)
+            change = Change(query, right, wrong, _kind(wrong, relevant, source_of))
+            (wins if hits[1] else losses).append(change)
     return FirstPlace(counts[True, True], counts[False, False], tuple(wins), tuple(losses))
 
 

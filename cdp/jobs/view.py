@@ -29,7 +29,8 @@ class JobView:
 
     ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
     about its present phase; ``position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
-    message, hint and log_tail; ``size`` is None in lists.
+    message, hint and log_tail; ``size`` is None in lists. ``n_failures`` are items (documents, pairs, queries) that
+    failed while the job went on.
     """
 
     id: str
@@ -59,6 +60,7 @@ class JobView:
     sequence: int
     folder: Path
     size: int | None = None
+    n_failures: int = 0
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -192,6 +194,7 @@ def _view(
         sequence=spec.sequence,
         folder=folder,
         size=folder_size(folder) if with_size else None,
+        n_failures=int(beat.get("failures") or 0),
         history=list(status.get("history", [])),
     )
 

@@ -91,9 +91,12 @@ class PairTable:
     def ratios(self, scores: NDArray[np.float64], threshold: float, per_doc: int | None = None) -> NDArray[np.float64]:
         """Share of pairs above the threshold among each document's first ``per_doc`` queries (None: all).
 
-        Shape (n_documents,), NaN for a document without pairs; ``scores`` has one entry per distinct pair.
+        Shape (n_documents,), NaN for a document without pairs; ``scores`` has one entry per distinct pair, NaN for one
+        that could not be scored, which does not count.
         """
-        taken = np.ones(len(self.later), dtype=bool) if per_doc is None else self.later < per_doc
+        taken = ~np.isnan(scores[self.distinct])
+        if per_doc is not None:
+            taken &= self.later < per_doc
         above = scores[self.distinct[taken]] > threshold
         return document_ratios(above, self.document[taken], self.n_documents)
 

@@ -7,8 +7,9 @@ the first M of them are the set at Q/Doc = M, so one pass gives every measure at
 from __future__ import annotations
 
 from array import array
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import islice
 from typing import Any
 
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
 from cdp.errors import NotFoundError
+from cdp.failures import Failures
 from cdp.metrics.len_sim import length_similarity
 from cdp.metrics.sampling import CorpusPool
 from cdp.metrics.self_bleu import SMOOTHING, bleu_against_others
@@ -45,7 +47,7 @@ class QuerySetMeasures:
 
     ``per_document`` holds the values at the full number of queries by measure, shape (n_documents,), NaN where a
     measure is not defined; its rows belong to ``document_ids``. Documents without any query are counted in
-    ``n_empty`` and left out of everything else.
+    ``n_empty``, those that could not be measured in ``n_failed``; both are left out of everything else.
     """
 
     values: list[MetricValue]
@@ -53,6 +55,7 @@ class QuerySetMeasures:
     per_document: dict[str, NDArray[np.float64]]
     cw: NDArray[np.int64]
     n_empty: int
+    n_failed: int = 0
 
 
 def read_queries(workspace: Workspace, query_set: str) -> Iterator[DocumentQueries]:
@@ -86,28 +89,47 @@ def measure_query_set(
     per_doc: int | None = None,
     sampled_from: int | None = None,
     seed: int = 0,
+    failures: Failures | None = None,
 ) -> QuerySetMeasures:
     """Measure a query set given as (document id, queries) pairs.
 
     ``human`` maps document ids to human queries. ``per_doc`` keeps the first so many queries of each document.
     ``sampled_from`` is recorded where ``documents`` is a sample. The values are the document scope at each M of
     ``DEPTHS`` below the full number and at the full number (for a document with fewer queries, all it has), and the
-    corpus scope of Self-BLEU. An interval is over documents.
+    corpus scope of Self-BLEU. An interval is over documents. A document that cannot be measured goes to ``failures``.
     """
+    failures = failures or Failures()
     columns = _Columns()
     pool = CorpusPool(seed=seed)
     stream = iter(documents)
+    count = partial(count_content_words, language=language, stopwords=stopwords)
     while chunk := [(name, list(queries[:per_doc])) for name, queries in islice(stream, _CHUNK)]:
-        cw = count_content_words((q for _, queries in chunk for q in queries), language, stopwords=stopwords)
-        columns.cw.append(cw)
-        for name, queries in chunk:
-            if queries:
+        asked = [(name, queries) for name, queries in chunk if queries]
+        columns.n_empty += len(chunk) - len(asked)
+        for (name, queries), cw in zip(asked, _counted(asked, count, failures), strict=True):
+            if cw is None:
+                continue
+            with failures.item(name, "\n".join(queries)):
+                columns.add(name, queries, None if human is None else human.get(name, ()), cw)
                 pool.add(queries)
-                columns.add(name, queries, None if human is None else human.get(name, ()))
-            else:
-                columns.n_empty += 1
+    failures.close()
     cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": describe_stopwords(stopwords)}
-    return _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
+    found = _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
+    found.n_failed = failures.n
+    return found
+
+
+def _counted(
+    documents: Sequence[tuple[str, list[str]]], count: Callable[[Iterable[str]], NDArray[np.int64]], failures: Failures
+) -> list[NDArray[np.int64] | None]:
+    """The content words of each document's queries, None where they cannot be counted."""
+
+    def together(queries_of: list[list[str]]) -> list[NDArray[np.int64]]:
+        counted = count(query for queries in queries_of for query in queries)
+        return np.split(counted, np.cumsum([len(queries) for queries in queries_of])[:-1])
+
+    names = [name for name, _ in documents]
+    return failures.batch(together, [queries for _, queries in documents], names.__getitem__, "\n".join)
 
 
 @dataclass(slots=True)
@@ -122,21 +144,28 @@ class _Columns:
     human_sizes: array[int] = field(default_factory=lambda: array("l"))
     n_empty: int = 0
 
-    def add(self, name: str, queries: list[str], human: Sequence[str] | None) -> None:
-        self.ids.append(name)
-        self.sizes.append(len(queries))
+    def add(self, name: str, queries: list[str], human: Sequence[str] | None, cw: NDArray[np.int64]) -> None:
+        """Measure one document and add its values: all of them, or none where one raises."""
         tokenised = [tokens(query) for query in queries] if len(queries) > 1 else []
         full = _self_bleu(tokenised)
-        for depth, column in self.bleu.items():
-            column.append(full if not 0 < depth < len(queries) else _self_bleu(tokenised[:depth]))
-        if human is None:
-            return
-        self.human_sizes.append(len(human))
-        lengths, human_lengths = [word_count(query) for query in queries], [word_count(query) for query in human]
-        full = length_similarity(lengths, human_lengths) if human else _NAN
-        for depth, column in self.similar.items():
-            cut = 0 < depth < len(queries) and human
-            column.append(length_similarity(lengths[:depth], human_lengths) if cut else full)
+        bleu = [full if not 0 < depth < len(queries) else _self_bleu(tokenised[:depth]) for depth in self.bleu]
+        similar: list[float] = []
+        if human is not None:
+            lengths, human_lengths = [word_count(query) for query in queries], [word_count(query) for query in human]
+            full = length_similarity(lengths, human_lengths) if human else _NAN
+            similar = [
+                length_similarity(lengths[:depth], human_lengths) if 0 < depth < len(queries) and human else full
+                for depth in self.similar
+            ]
+        self.ids.append(name)
+        self.sizes.append(len(queries))
+        self.cw.append(cw)
+        for column, value in zip(self.bleu.values(), bleu, strict=True):
+            column.append(value)
+        if human is not None:
+            self.human_sizes.append(len(human))
+            for column, value in zip(self.similar.values(), similar, strict=True):
+                column.append(value)
 
 
 def _self_bleu(tokenised: list[list[str]]) -> float:

@@ -24,6 +24,7 @@ from cdp import worker
 from cdp.complexity import STANDARD, profile, stopwords_of
 from cdp.corpus import load_manifest
 from cdp.errors import InputError, WorkspaceError
+from cdp.failures import Failures
 from cdp.metrics.query_set import DocumentQueries, measure_query_set, query_set_manifest, read_queries
 from cdp.worker import Job
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
@@ -79,15 +80,21 @@ def _state(workspace: Workspace, query_set: str) -> str:
     return f"{query_set} {path.stat().st_size if path.exists() else 0}"
 
 
-def measure(found: QuickPlan, report: Report | None = None) -> dict[str, Any] | None:
+def measure(found: QuickPlan, report: Report | None = None, failures: Failures | None = None) -> dict[str, Any] | None:
     """Self-BLEU, CW and, given human queries, Len-Sim, measured and kept. None if ``report`` said to stop.
 
-    InputError for a set without queries.
+    InputError for a set without queries. Documents that cannot be measured go to ``failures``; what is kept says how
+    many they are, and which the first of them.
     """
+    failures = failures or Failures()
     human = dict(read_queries(found.workspace, found.human)) if found.human else None
     documents = _Reported(found, report)
     measured = measure_query_set(
-        documents, language=found.language, stopwords=stopwords_of(found.stopwords), human=human
+        documents,
+        language=found.language,
+        stopwords=stopwords_of(found.stopwords),
+        human=human,
+        failures=failures,
     )
     if documents.stopped:
         return None
@@ -97,6 +104,8 @@ def measure(found: QuickPlan, report: Report | None = None) -> dict[str, Any] | 
         "values": [value.to_dict() for value in measured.values],
         "cw": asdict(profile(measured.cw)),
         "n_empty": measured.n_empty,
+        "n_failed": measured.n_failed,
+        "failed": [{name: line[name] for name in ("id", "reason")} for line in failures.first],
     }
     content = io.BytesIO()
     ids = np.array(measured.document_ids, dtype=np.str_)
@@ -143,7 +152,7 @@ def main(job: Job) -> None:
     """Measure the set that the job's settings name."""
     found = plan(job.workspace, job.config["query_set"], human=job.config["human"])
     if found.kept() is None:
-        measure(found, reporting(job))
+        measure(found, reporting(job), job.failures("measuring"))
 
 
 if __name__ == "__main__":

@@ -36,6 +36,14 @@ class Selection:
     language: str
     sampled_from: int | None
 
+    def only(self, ids: Sequence[str]) -> Selection:
+        """Without the documents that are not among ``ids``, which stand in the same order."""
+        if len(ids) == len(self.ids):
+            return self
+        kept = set(ids)
+        rows = [row for row, name in enumerate(self.ids) if name in kept]
+        return replace(self, ids=[self.ids[row] for row in rows], queries=[self.queries[row] for row in rows])
+
 
 def paraphrase_values(
     table: PairTable, scores: NDArray[np.float64], scorer: PairScorer, selection: Selection, seed: int
@@ -60,17 +68,19 @@ def paraphrase_values(
         )
         for depth in depths
     ]
+    drawn = scores[table.corpus]
+    drawn = drawn[~np.isnan(drawn)]
     across = aggregate(
         scorer.measure.name,
-        (scores[table.corpus] > scorer.threshold).astype(np.float64),
-        n_queries=2 * len(table.corpus),
-        n_pairs=len(table.corpus),
+        (drawn > scorer.threshold).astype(np.float64),
+        n_queries=2 * len(drawn),
+        n_pairs=len(drawn),
         per_doc=depths[-1],
         scope=CORPUS,
         reason="There are not two documents with queries.",
         **facts,
     )
-    return [*values, replace(across, n_documents=2 * len(table.corpus))]
+    return [*values, replace(across, n_documents=2 * len(drawn))]
 
 
 def dist_sim_values(
@@ -112,6 +122,8 @@ def per_document_columns(ids: Sequence[str], columns: Mapping[str, NDArray[np.fl
 def examples(selection: Selection, table: PairTable, scores: NDArray[np.float64]) -> dict[str, list[dict[str, Any]]]:
     """The distinct pairs of the sets' documents that score highest and lowest, each with one document it is from."""
     rows, first = np.unique(table.distinct, return_index=True)
+    scored = ~np.isnan(scores[rows])
+    rows, first = rows[scored], first[scored]
     order = np.argsort(scores[rows], kind="stable")
 
     def shown(positions: NDArray[np.int64]) -> list[dict[str, Any]]:
@@ -128,12 +140,13 @@ def examples(selection: Selection, table: PairTable, scores: NDArray[np.float64]
 
 
 def write_pair_scores(path: Path, ids: Sequence[str], table: PairTable, scores: NDArray[np.float64]) -> None:
-    """One line per document that has pairs: its scores in the order of ``itertools.combinations``."""
+    """One line per document that has pairs: its scores in the order of ``itertools.combinations``, null for none."""
 
     def lines() -> Iterator[str]:
         starts = np.flatnonzero(np.diff(table.document, prepend=-1))
         for rows, number in zip(np.split(table.distinct, starts[1:]), table.document[starts], strict=True):
-            yield json.dumps({"document_id": ids[number], "scores": scores[rows].round(4).tolist()}, ensure_ascii=False)
+            told = [None if np.isnan(score) else score for score in scores[rows].round(4).tolist()]
+            yield json.dumps({"document_id": ids[number], "scores": told}, ensure_ascii=False)
 
     content = "".join(f"{line}\n" for line in lines()) if len(table.document) else ""
     write_bytes(path, content.encode("utf-8", "surrogatepass"))
@@ -148,5 +161,5 @@ def document_pairs(results: Path, document_id: str, queries: Sequence[str]) -> l
     for record in read_jsonl(results / "pair_scores.jsonl"):
         if record["document_id"] == document_id:
             scored = zip(record["scores"], combinations(queries, 2), strict=False)
-            return sorted(((score, a, b) for score, (a, b) in scored), reverse=True)
+            return sorted(((score, a, b) for score, (a, b) in scored if score is not None), reverse=True)
     return []

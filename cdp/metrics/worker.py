@@ -13,6 +13,8 @@ Settings are ``MetricsConfig``. What it writes:
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -55,7 +57,9 @@ def main(job: Job) -> None:
         human=selection.human,
         sampled_from=selection.sampled_from,
         seed=config.seed,
+        failures=job.failures("measuring"),
     )
+    selection = selection.only(quick.document_ids)
     job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
     scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
     if scorer.note:
@@ -98,6 +102,7 @@ def main(job: Job) -> None:
                 "note": scorer.note,
             },
             "n_documents": len(selection.ids),
+            "failures": job.n_failures,
             "n_distinct_pairs": len(table),
             "sampled_from": selection.sampled_from,
         },
@@ -133,11 +138,19 @@ def score_pairs(job: Job, scorer: PairScorer, table: PairTable, batch_size: int)
     fingerprint = sha256_text(scorer.measure.name, scorer.model, table.fingerprint())
     ledger = Ledger(job.folder / "checkpoints" / "pair_scores.f32", fingerprint)
     step = batch_size if scorer.by_length else batch_size * _BATCHES_AT_ONCE
+    failures = job.failures("scoring pairs", unit="pair", keep=ledger.done > 0)
     job.progress("scoring pairs", ledger.done, len(table), "pairs", next_within_s=_BATCH_S)
     while ledger.done < len(table):
         if job.stop_requested():
             return None
-        ledger.append(scorer.score(table.pairs(ledger.done, ledger.done + step)))
+        start = ledger.done
+        scores = failures.batch(
+            scorer.score,
+            table.pairs(start, start + step),
+            lambda place, start=start: start + place,  # type: ignore[misc]
+            "\n".join,
+        )
+        ledger.append([math.nan if score is None else score for score in scores])
         job.progress("scoring pairs", ledger.done, len(table), "pairs", next_within_s=_BATCH_S)
     return ledger.read()[:, 0]
 
@@ -153,12 +166,19 @@ def compare_with_human(job: Job, config: MetricsConfig, selection: Selection) ->
     encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
     texts = (text for side in sides for queries in side for text in ("", *queries))
     ledger = Ledger(job.folder / "checkpoints" / "dist_sim.f32", sha256_text(config.encoder, *texts), width=len(depths))
+    failures = job.failures("comparing with human queries", keep=ledger.done > 0)
     job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
     while ledger.done < len(sides):
         if job.stop_requested():
             return None
-        window = sides[ledger.done : ledger.done + _DOCUMENTS_AT_ONCE]
-        ledger.append(document_dist_sims(window, encode, depths))
+        start = ledger.done
+        rows = failures.batch(
+            lambda window: list(document_dist_sims(window, encode, depths)),
+            sides[start : start + _DOCUMENTS_AT_ONCE],
+            lambda place, start=start: selection.ids[compared[start + place]],  # type: ignore[misc]
+            lambda side: "\n".join((*side[0], *side[1])),
+        )
+        ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
         job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
     values[compared] = ledger.read()
     return values

@@ -95,9 +95,9 @@ def sentence(view: JobView) -> str:
         turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
         return view.message or turn
     if state == "running":
-        return "It runs in the background, whatever happens to this window."
+        return f"It runs in the background{_failed(view)}, whatever happens to this window."
     if state == "finished":
-        return f"It ran to its end{after}.{kept}"
+        return f"It ran to its end{after}{_failed(view)}.{kept}"
     if state == "stopped":
         again = "" if "Resume" in view.message else " Resume it to go on."
         return f"{view.message or 'It was stopped.'}{kept}{again}"
@@ -105,6 +105,12 @@ def sentence(view: JobView) -> str:
         kind = FAILURES.get((view.failure or {}).get("kind", ""), "")
         return f"It failed{after}{f': {kind}' if kind else ''}.{kept}"
     return view.message
+
+
+def _failed(view: JobView) -> str:
+    if not view.n_failures:
+        return ""
+    return f"; {view.n_failures:,} {'item' if view.n_failures == 1 else 'items'} failed on the way and are listed"
 
 
 def failure(view: JobView) -> tuple[str, str, list[str]]:

@@ -14,6 +14,7 @@ from cdp import jobs
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
 from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
+from cdp.failures import Failures
 from cdp.metrics import self_bleu
 from cdp.services import access, corpora, devices, endpoints, in_use, metrics, paths, preview_words, synthesis
 from cdp.services.modes import Action, require
@@ -36,6 +37,7 @@ class Preview:
     ``self_bleu`` is None for fewer than two queries. ``problems`` are sentences on what was wrong with the answer.
     ``overlaps`` are pairs of places that share many content words: a hint at paraphrases, not CE. ``cost`` is in US
     dollars, None where the model has no price. ``sources`` are the queries behind those of a reasoning method.
+    ``error`` says what went wrong where this method failed on this document, ``traceback`` where in our code.
     """
 
     method: str
@@ -52,6 +54,8 @@ class Preview:
     cost: float | None = None
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+    error: str = ""
+    traceback: str = ""
 
     @property
     def tokens_per_query(self) -> float | None:
@@ -108,8 +112,14 @@ def preview(
     described = {}
     for name, found in shown.items():
         template = name if generator == "template" and not found.sources else ""
-        said = preview_words.problems(found.problems, queries=len(found.queries), template=template, document=document)
-        described[name] = _described(name, found, language, price, said)
+        with Failures(unit="method").item(name, "\n".join(found.queries)) as attempt:
+            said = preview_words.problems(
+                found.problems, queries=len(found.queries), template=template, document=document
+            )
+            described[name] = _described(name, found, language, price, said)
+        if attempt.failed:
+            n = len(found.queries)
+            described[name] = Preview(name, found.queries, [0] * n, None, formats=["?"] * n, error=attempt.reason)
     return described
 
 
@@ -131,6 +141,8 @@ def _described(name: str, shown: room.Shown, language: str, price: Price | None,
         cost=price.cost(Usage(**shown.usage)) if price and shown.usage.get("requests") else None,
         notes=shown.notes,
         sources=shown.sources,
+        error=shown.error,
+        traceback=shown.traceback,
     )
 
 
@@ -206,7 +218,7 @@ def show(workspace: Workspace, query_set: str) -> QuerySet:
 
 
 @dataclass(frozen=True)
-class Failures:
+class Lacks:
     """What a query set lacks: how many documents without queries or with too few (of an import: rejected rows), and
     the first 20 of them, each with its ``reason`` and, where an LLM was asked, its ``raw`` answers."""
 
@@ -214,12 +226,12 @@ class Failures:
     first: list[dict[str, Any]]
 
 
-def failures(workspace: Workspace, query_set: str) -> Failures:
+def failures(workspace: Workspace, query_set: str) -> Lacks:
     """What went wrong for a query set; NotFoundError if there is no such set."""
     found = query_sets.resolve_query_set(workspace, query_set)
     lines = query_sets.iter_failures(workspace, found.id)
     first = list(islice(lines, SHOWN_PROBLEMS))
-    return Failures(len(first) + sum(1 for _ in lines), first)
+    return Lacks(len(first) + sum(1 for _ in lines), first)
 
 
 def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20) -> list[tuple[str, list[str]]]:

@@ -20,6 +20,7 @@ from cdp.evaluation.error_analysis import (
     first_place,
     gains_by_complexity,
 )
+from cdp.failures import Failures
 from cdp.services import evaluated
 from cdp.services.evaluated import Passage
 from cdp.services.results import MEASURE, Comparison, Scores
@@ -57,7 +58,8 @@ class Errors:
     """Two evaluations compared at rank 1. ``wins``: only ``other`` is right; ``losses``: only ``baseline`` is.
 
     ``rule`` says in a sentence how the source of a passage was found; ``gains`` are the mean differences in NDCG@10
-    points by the content words of the queries.
+    points by the content words of the queries. ``failed`` are the queries that could not be analysed (the first 20 of
+    ``n_failed``), each with its id, reason, text and traceback: they are in none of the other figures.
     """
 
     baseline: str
@@ -72,6 +74,8 @@ class Errors:
     losses: tuple[Case, ...]
     rule: str
     gains: tuple[Bucket, ...]
+    n_failed: int = 0
+    failed: tuple[dict[str, Any], ...] = ()
 
     @staticmethod
     def kinds(cases: Sequence[Case]) -> dict[str, int]:
@@ -151,11 +155,25 @@ def analyse(
     looked |= {document for c in changes for document, grade in grades[c.query_id].items() if grade > 0}
     passages = evaluated.passages(workspace, first, looked)
     source_of, rule = _source(source, passages)
-    found = first_place(*runs, grades, source_of)
+    failures = Failures(unit="query")
+    found = first_place(*runs, grades, source_of, failures)
     texts = evaluated.queries(workspace, first)
     language = language or manifests.read(evaluated.folder(workspace, first)).language or "en"
     differences = [100 * (after[query] - before[query]) for query in shared]
-    words = count_content_words([texts.get(query, "") for query in shared], language)
+    words = failures.batch(
+        lambda asked: count_content_words(asked, language).tolist(),
+        [texts.get(query, "") for query in shared],
+        shared.__getitem__,
+        str,
+    )
+    counted = [(difference, n) for difference, n in zip(differences, words, strict=True) if n is not None]
+
+    def cases(changes: Sequence[Change]) -> tuple[Case, ...]:
+        made = []
+        for change in changes:
+            with failures.item(change.query_id, texts.get(change.query_id, "")):
+                made.append(case(change))
+        return tuple(made)
 
     def case(change: Change) -> Case:
         text = texts.get(change.query_id, "")
@@ -171,10 +189,12 @@ def analyse(
         n_queries=len(shared),
         both=found.both,
         neither=found.neither,
-        wins=tuple(case(change) for change in found.wins),
-        losses=tuple(case(change) for change in found.losses),
+        wins=cases(found.wins),
+        losses=cases(found.losses),
         rule=rule,
-        gains=tuple(gains_by_complexity(differences, words)),
+        gains=tuple(gains_by_complexity([delta for delta, _ in counted], [n for _, n in counted])),
+        n_failed=failures.n,
+        failed=tuple(failures.first),
     )
 
 

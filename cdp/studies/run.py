@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
     from cdp.training.loop import Outcome
-    from cdp.training.tokens import Store
+    from cdp.training.stores import Stores
 
 LOADING_S = 300.0
 STEP_S = 300.0
@@ -52,7 +52,8 @@ class _Data:
 
     key: tuple[Any, ...]
     pairs: PairSet
-    stores: list[Store] | None = None
+    stores: tuple[PairSet, Stores] | None = None
+    """The pairs that could be tokenised, and their tokens."""
 
 
 class Study:
@@ -183,6 +184,7 @@ class Study:
                 source.query_set,
                 per_doc=condition.per_doc,
                 max_documents=condition.max_documents,
+                failures=self.job.failures(f"reading pairs of {condition.source}"),
             )
             self._data = _Data(wanted, pairs)
         return self._data
@@ -194,22 +196,21 @@ class Study:
 
         from cdp.training.engine import Batches
         from cdp.training.loop import Training
-        from cdp.training.tokens import tokenise
+        from cdp.training.stores import stores_of
 
         torch.manual_seed(config.seed)
         model = load(retriever, _device(self.config.gpus), config.max_length)
-        pairs = data.pairs
         if data.stores is None:
-            self._report(f"tokenising {len(pairs):,} pairs of {condition.source}")
-            data.stores = [
-                tokenise(model, texts, model.prompts[role] or "")
-                for role, texts in (("query", pairs.queries), ("document", pairs.documents))
-            ]
+            self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
+            failures = self.job.failures(f"tokenising {condition.source} for {condition.retriever}", unit="pair")
+            usable, _, stores = stores_of(model, data.pairs, failures)
+            data.stores = usable, stores
+        pairs, stores = data.stores
         weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
         order = order_of(config, len(pairs))
         outcome = Training(
             model,
-            Batches(data.stores[0], data.stores[1], pairs.document_of, weights),
+            Batches(stores[0], stores[1], pairs.document_of, weights),
             order,
             config,
             _Hooks(self, condition),

@@ -19,9 +19,11 @@ from typing import Any
 from cdp.config import SynthesisConfig
 from cdp.corpus import get_documents
 from cdp.errors import CdpError, ConfigError, ModelError
+from cdp.failures import Failures
+from cdp.records import Document
 from cdp.synthesis import query_sets
 from cdp.synthesis.generate import generate_for
-from cdp.synthesis.generators import make_generator
+from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import estimate_tokens
 from cdp.workspace import REPOSITORY, Workspace
@@ -31,7 +33,10 @@ LONGEST_S = 900.0
 
 @dataclass(frozen=True)
 class Shown:
-    """What one method gave for the document. ``seconds`` is how long it took, all its requests together."""
+    """What one method gave for the document. ``seconds`` is how long it took, all its requests together.
+
+    ``error`` says what went wrong with this document where something did, and ``traceback`` where in our code.
+    """
 
     queries: list[str]
     problems: dict[str, int] = field(default_factory=dict)
@@ -43,6 +48,8 @@ class Shown:
     cut: list[int] | None = None
     notes: list[str] = field(default_factory=list)
     sources: list[str] = field(default_factory=list)
+    error: str = ""
+    traceback: str = ""
 
 
 def previews(
@@ -51,7 +58,8 @@ def previews(
     """What each method gives for one document. Nothing is stored, and nothing comes from the answer cache."""
     document = get_documents(workspace, config.corpus, [document_id])[document_id]
     found: dict[str, Shown] = {}
-    sources: dict[str, Any] = {}
+    sources: dict[str, Generator] = {}
+    failures = Failures(unit="method")
     for name in methods:
         own = for_method(config, name)
         method = method_of(own)
@@ -61,25 +69,35 @@ def previews(
         kind = method.generator or own.generator
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
-        began = time.monotonic()
-        m = min(own.per_doc, len(queries)) if method.from_queries else own.per_doc
-        generation = generate_for(
-            document, method, m, source, max_document_tokens=own.max_document_tokens, queries=queries
-        )
-        prompt = method.render(document.content, m, queries[0] if queries else "") if source.is_llm else ""
-        found[name] = Shown(
-            queries=list(generation.queries),
-            problems=dict(generation.problems),
-            usage=generation.usage.to_dict(),
-            prompt=prompt,
-            prompt_tokens=estimate_tokens(prompt),
-            model=generation.model,
-            seconds=time.monotonic() - began,
-            cut=list(generation.cut) if generation.cut else None,
-            notes=list(generation.notes),
-            sources=list(generation.sources),
-        )
+        with failures.item(name, document.content) as attempt:
+            found[name] = _shown(document, own, method, source, queries)
+        if attempt.failed:
+            line = failures.first[-1]
+            found[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""), model=source.model)
     return found
+
+
+def _shown(
+    document: Document, config: SynthesisConfig, method: Method, source: Generator, queries: Sequence[str]
+) -> Shown:
+    began = time.monotonic()
+    m = min(config.per_doc, len(queries)) if method.from_queries else config.per_doc
+    generation = generate_for(
+        document, method, m, source, max_document_tokens=config.max_document_tokens, queries=queries
+    )
+    prompt = method.render(document.content, m, queries[0] if queries else "") if source.is_llm else ""
+    return Shown(
+        queries=list(generation.queries),
+        problems=dict(generation.problems),
+        usage=generation.usage.to_dict(),
+        prompt=prompt,
+        prompt_tokens=estimate_tokens(prompt),
+        model=generation.model,
+        seconds=time.monotonic() - began,
+        cut=list(generation.cut) if generation.cut else None,
+        notes=list(generation.notes),
+        sources=list(generation.sources),
+    )
 
 
 def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:

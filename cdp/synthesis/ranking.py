@@ -24,6 +24,7 @@ import numpy as np
 from cdp.config import SynthesisConfig
 from cdp.corpus import iter_documents, load_manifest
 from cdp.errors import ConfigError
+from cdp.failures import Failures, lost
 from cdp.records import Document
 from cdp.synthesis import query_sets
 from cdp.synthesis.generators.phrases import sentences
@@ -73,13 +74,18 @@ class RankingRun:
             parameters={"positives": [1, POSITIVE_RANKS], "negatives": list(NEGATIVE_RANKS)},
         )
         documents = list(iter_documents(self.job.workspace, self.corpus.id, limit=self.config.limit))
-        queries, too_long = distinct_sentences(documents)
+        path = self.folder / query_sets.FAILURES
+        splitting = self.job.failures("splitting into sentences", path=path)
+        queries, too_long = distinct_sentences(documents, splitting)
+        splitting.close()
         whole = self._rank(documents, queries)
         return self._close(documents, queries, too_long, whole)
 
     def _rank(self, documents: list[Document], queries: list[tuple[int, str]]) -> bool:
         """Append a line per teacher and sentence; False where a stop was asked for first."""
         done = {line["position"] for _, _, line in scan(self.folder / RANKINGS)}
+        path = self.folder / query_sets.FAILURES
+        failures = self.job.failures("ranking", unit="sentence", path=path, keep=bool(done))
         total = len(queries) * len(self.teachers)
         for place, name in enumerate(self.teachers):
             first = place * len(queries)
@@ -93,7 +99,12 @@ class RankingRun:
                     return False
                 if not block:
                     continue
-                ranked = rank([queries[i][1] for i in block])
+                ranked = failures.batch(
+                    rank,
+                    [queries[i][1] for i in block],
+                    lambda place, block=block: f"{documents[queries[block[place]][0]].id}, sentence {block[place]}",  # type: ignore[misc]
+                    str,
+                )
                 append_jsonl(
                     self.folder / RANKINGS,
                     [
@@ -105,7 +116,7 @@ class RankingRun:
                             "positives": [documents[d].id for d in row[:POSITIVE_RANKS]],
                             "negatives": [documents[d].id for d in row[NEGATIVE_RANKS[0] - 1 : NEGATIVE_RANKS[1]]],
                         }
-                        for i, row in zip(block, ranked, strict=True)
+                        for i, row in zip(block, (row or [] for row in ranked), strict=True)
                     ],
                 )
                 done.update(first + i for i in block)
@@ -127,12 +138,16 @@ class RankingRun:
                 yield {"document_id": documents[place].id, "position": place, "queries": texts}
 
         write_lines(queries_file, written())
+        failed = list(lost(query_sets.iter_failures(self.job.workspace, self.query_set_id)))
+        failed = [line for line in failed if line.get("stage")]  # not those that an earlier attempt left at its end
+        reported = {line["document_id"] for line in failed if "document_id" in line}
         left = [
             {"document_id": document.id, "position": place, "reason": "It is a positive of no sentence."}
             for place, document in enumerate(documents)
-            if place not in found
+            if whole and place not in found and document.id not in reported
         ]
-        write_lines(failures_file, left if whole else [])
+        write_lines(failures_file, [*failed, *left])
+        self.job.n_failures = n_failures = len(failed) + len(left)
         totals = query_sets.count(queries_file)
         query_sets.update(
             self.job.workspace,
@@ -140,7 +155,7 @@ class RankingRun:
             complete=whole,
             n_documents=totals.n_documents,
             n_queries=totals.n_queries,
-            n_failures=len(left) if whole else 0,
+            n_failures=n_failures,
             content_hash=totals.content_hash if whole else "",
         )
         result = {
@@ -149,7 +164,7 @@ class RankingRun:
             "corpus": self.corpus.id,
             "n_documents": totals.n_documents,
             "n_queries": totals.n_queries,
-            "failures": len(left) if whole else 0,
+            "failures": n_failures,
             "incomplete": 0,
             "complete": whole,
             "sentences": len(queries),
@@ -198,18 +213,25 @@ class _Teacher:
         return ranked
 
 
-def distinct_sentences(documents: list[Document]) -> tuple[list[tuple[int, str]], int]:
-    """(document's place, sentence) of each distinct sentence, and how many were too long for a query."""
+def distinct_sentences(
+    documents: list[Document], failures: Failures | None = None
+) -> tuple[list[tuple[int, str]], int]:
+    """(document's place, sentence) of each distinct sentence, and how many were too long for a query.
+
+    A document that cannot be split is recorded in ``failures``.
+    """
+    failures = failures or Failures()
     seen: set[str] = set()
     found: list[tuple[int, str]] = []
     too_long = 0
     for place, document in enumerate(documents):
-        for sentence in sentences(document.text):
-            if len(sentence) > LONGEST_QUERY:
-                too_long += 1
-            elif (key := comparison_key(sentence)) and key not in seen:
-                seen.add(key)
-                found.append((place, sentence))
+        with failures.item(document.id, document.text, position=place):
+            for sentence in sentences(document.text):
+                if len(sentence) > LONGEST_QUERY:
+                    too_long += 1
+                elif (key := comparison_key(sentence)) and key not in seen:
+                    seen.add(key)
+                    found.append((place, sentence))
     return found, too_long
 
 

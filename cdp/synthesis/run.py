@@ -1,5 +1,7 @@
 """A synthesis job: queries for every document of a corpus, appended as they come, resumable at any moment.
 
+What goes wrong with one document, a bug of our own included, is recorded and the run goes on; see ``cdp.failures``.
+
 Each document's line is appended to ``queries.jsonl`` as soon as its answer is there, in whatever order; when the run
 ends the file is put into the order of the corpus. A resumed run skips the documents that have a line and asks again
 about those that had failed; an answer that was already paid for comes from the cache.
@@ -7,6 +9,7 @@ about those that had failed; an answer that was already paid for comes from the 
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing
@@ -15,7 +18,8 @@ from typing import Any
 
 from cdp.config import SynthesisConfig
 from cdp.corpus import load_manifest
-from cdp.errors import CdpError, ConfigError, InputError, ProviderError
+from cdp.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
+from cdp.failures import concerns_run, describe, line_of
 from cdp.records import Document
 from cdp.synthesis import query_sets
 from cdp.synthesis.cache import AnswerCache
@@ -52,7 +56,7 @@ class Outcome:
     position: int
     document: Document
     generation: Generation | None = None
-    error: RequestError | None = None
+    error: Exception | None = None
 
 
 class Run:
@@ -76,7 +80,8 @@ class Run:
                 f"There is no price for {self.source.model!r}, so a budget cannot be kept.",
                 hint="Add the model to the price table, or leave the budget out.",
             )
-        self.n_failures = self.n_incomplete = 0
+        self.failures = job.failures("generating", path=self.folder / query_sets.FAILURES, keep=True)
+        self.n_failures = self.n_incomplete = self.job.n_failures = 0  # what failed before is asked about again
         self._began = time.monotonic()
         self._buffer: list[dict[str, Any]] = []
         self._flushed = self._measured = self._began
@@ -216,18 +221,19 @@ class Run:
             return Outcome(position, document)
         except RequestError as error:
             return Outcome(position, document, error=error)
+        except Exception as error:
+            if concerns_run(error):
+                raise
+            return Outcome(position, document, error=error)
         return Outcome(position, document, generation)
 
     def _record(self, outcome: Outcome) -> bool:
         """Write down what came out; True where the document now has queries."""
+        if isinstance(outcome.error, RequestError):
+            self._unanswered(outcome, outcome.error)
+            return False
         if outcome.error is not None:
-            self._fail(outcome, str(outcome.error))
-            self._failing = self._failing + 1 if outcome.error.exhausted or not self._any_success else 0
-            if self._failing >= FAILURES_IN_A_ROW:
-                raise ProviderError(
-                    f"{self._failing} documents in a row got no answer; the last time: {outcome.error.message}",
-                    hint=outcome.error.hint or "Resume the job when the endpoint works again: what is done stays done.",
-                )
+            self._broken(outcome, outcome.error)
             return False
         self._failing = 0
         generation = outcome.generation
@@ -242,12 +248,39 @@ class Run:
         if "too_few" in generation.problems:
             self.n_incomplete += 1
             self._fail(outcome, f"Only {len(generation.queries)} of {self.config.per_doc} queries.", lost=False)
+        line = to_line(outcome.document, outcome.position, generation)
+        try:
+            json.dumps(line, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:  # a query that is no text, or one that UTF-8 cannot hold
+            self._broken(outcome, error)
+            return False
+        self.failures.done()
         self._any_success = True
-        self._buffer.append(to_line(outcome.document, outcome.position, generation))
+        self._buffer.append(line)
         waited = time.monotonic() - self._flushed
         if self.source.is_llm or len(self._buffer) >= FLUSH_LINES or waited >= FLUSH_EVERY_S:
             self._flush()
         return True
+
+    def _unanswered(self, outcome: Outcome, error: RequestError) -> None:
+        """A request for this document failed for good; ProviderError where the endpoint fails one after another."""
+        line = line_of(error, outcome.document.id, outcome.document.content, position=outcome.position)
+        line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
+        line |= {"raw": [error.raw]} if error.raw else {}
+        self._lost(line)
+        self._failing = self._failing + 1 if error.exhausted or not self._any_success else 0
+        if self._failing >= FAILURES_IN_A_ROW:
+            raise ProviderError(
+                f"{self._failing} documents in a row got no answer; the last time: {error.message}",
+                hint=error.hint or "Resume the job when the endpoint works again: what is done stays done.",
+            )
+
+    def _broken(self, outcome: Outcome, error: Exception) -> None:
+        """An exception that this document raised in whatever handled it: recorded, and the next one is tried."""
+        self.n_failures += 1
+        self._first_failure = self._first_failure or describe(error)
+        document = outcome.document
+        self.failures.record(document.id, error, document.content, position=outcome.position)
 
     def _nothing(self, generation: Generation) -> str:
         """Why a document has no query, in a sentence."""
@@ -258,6 +291,8 @@ class Run:
 
     def _none(self) -> CdpError:
         """Why the whole run gave nothing: the endpoint failed, its answers could not be read, or there are no words."""
+        if self.failures.n:
+            return RepeatedFailureError(f"No document got a query. {self.failures.last}", kind="data")
         if not self._unread:
             return ProviderError(f"No document got a query. {self._first_failure}")
         if self.source.is_llm:
@@ -265,21 +300,29 @@ class Run:
         return InputError(f"No document got a query. {self._first_failure}", hint="Check what the corpus holds.")
 
     def _fail(self, outcome: Outcome, reason: str, *, lost: bool = True, **more: object) -> None:
-        self.n_failures += lost
-        self._first_failure = self._first_failure or reason
+        """An answer without queries, or with too few of them."""
         generation = outcome.generation
-        line: dict[str, Any] = {"document_id": outcome.document.id, "position": outcome.position, "reason": reason}
-        if outcome.error is not None:
-            line |= {"usage": outcome.error.usage.to_dict()} if outcome.error.usage != Usage() else {}
-            line |= {"raw": [outcome.error.raw]} if outcome.error.raw else {}
-        if generation is not None:
-            line |= {
-                **more,
-                "kept": len(generation.queries),
-                "problems": generation.problems,
-                "raw": list(generation.raw),
-            }
-        append_jsonl(self.folder / query_sets.FAILURES, [line])
+        assert generation is not None
+        line: dict[str, Any] = {
+            "id": outcome.document.id,
+            "unit": "document",
+            "document_id": outcome.document.id,
+            "position": outcome.position,
+            "reason": reason,
+            **more,
+            "kept": len(generation.queries),
+            "problems": generation.problems,
+            "raw": list(generation.raw),
+        }
+        if lost:
+            self._lost(line)
+        else:
+            self.failures.write(line, counts=False)
+
+    def _lost(self, line: dict[str, Any]) -> None:
+        self.n_failures += 1
+        self._first_failure = self._first_failure or line["reason"]
+        self.failures.write(line)
 
     def _flush(self) -> None:
         append_jsonl(self.folder / query_sets.QUERIES, self._buffer)
@@ -302,6 +345,7 @@ class Run:
             put_in_order(failures, merge=_last, keep=lambda at: not written[at] or at in incomplete)
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
+        self.job.n_failures = n_failures
         totals = query_sets.count(queries)
         complete = totals.n_documents + n_failures == self.total
         query_sets.update(

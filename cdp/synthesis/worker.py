@@ -9,6 +9,7 @@ from typing import Any
 
 from cdp import worker
 from cdp.errors import CdpError
+from cdp.failures import concerns_run, describe
 from cdp.metrics import quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
@@ -31,9 +32,12 @@ def measure(job: Job, result: dict[str, Any]) -> None:
     if not result["complete"] or not result["n_queries"]:
         return
     try:
-        quick.measure(quick.plan(job.workspace, result["query_set"]), quick.reporting(job))
-    except CdpError as error:  # the set is there all the same
-        print(f"The set could not be measured: {error}", flush=True)
+        found = quick.plan(job.workspace, result["query_set"])
+        quick.measure(found, quick.reporting(job), job.failures("measuring"))
+    except Exception as error:  # the set is there all the same
+        if concerns_run(error) and not isinstance(error, CdpError):
+            raise
+        print(f"The set could not be measured: {describe(error)}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ import numpy as np
 
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
-from cdp.failures import failure_of
+from cdp.failures import Failures, failure_of
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, plan_of
@@ -65,7 +65,7 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     from cdp.training.loop import Training
     from cdp.training.lora import add_lora
     from cdp.training.optimiser import keep_freed_memory
-    from cdp.training.tokens import tokenise
+    from cdp.training.stores import stores_of
 
     on_gpu = config.gpus != 0 and torch.cuda.is_available()
     if on_gpu:
@@ -75,19 +75,14 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
         keep_freed_memory()
     model = load(data.retriever, "cuda" if on_gpu else "cpu", config.max_length)
     loaded = time.perf_counter()
-    queries, documents, reasoned = (
-        None if texts is None else tokenise(model, texts, model.prompts[role] or "")
-        for role, texts in (("query", part.queries), ("document", part.documents), ("query", part.reasoned))
-    )
+    part, usable, (queries, documents, reasoned) = stores_of(model, part, Failures())
     tokenised = time.perf_counter()
-    assert queries is not None
-    assert documents is not None
     if config.lora_rank is not None:
         add_lora(model, config.lora_rank)
     watch = _Watch(WARM_UP + steps)
     short = BatchOrder(len(part), order.global_rows, WARM_UP + steps, config.seed)
     with tempfile.TemporaryDirectory() as folder:
-        batches = Batches(queries, documents, part.document_of, data.weights, reasoned, part.negatives)
+        batches = Batches(queries, documents, part.document_of, data.weights[usable], reasoned, part.negatives)
         Training(model, batches, short, config, watch, Path(folder), keep=False).run()
     taken = np.diff(watch.ends)
     texts = len(part.queries) + len(part.reasoned or ()) + len(part.documents)

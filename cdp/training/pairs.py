@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp.errors import InputError, NotFoundError
+from cdp.failures import Failures
 from cdp.workspace import Workspace, read_json, read_jsonl
+
+UNUSABLE = "documents whose queries or text could not be read"
+UNTOKENISED = "pairs that could not be tokenised or weighted"
+"""Reasons under which ``PairSet.dropped`` counts what is listed in ``failures.jsonl``."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,35 @@ class PairSet:
             digest.update(self.negatives.tobytes())
         return digest.hexdigest()[:16]
 
+    def part(self, rows: NDArray[np.int64]) -> PairSet:
+        """Only these pairs, with their documents and hard negatives."""
+        used = [self.document_of[rows]]
+        if self.negatives is not None:
+            used.append(self.negatives[rows].ravel())
+        kept = np.unique(np.concatenate(used))
+        kept = kept[kept >= 0]
+        place = np.full(len(self.documents) + 1, -1, dtype=np.int64)  # the last entry is where -1 leads
+        place[kept] = np.arange(len(kept))
+        return replace(
+            self,
+            queries=[self.queries[row] for row in rows],
+            documents=[self.documents[document] for document in kept],
+            document_of=place[self.document_of[rows]],
+            query_ids=[self.query_ids[row] for row in rows],
+            reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],
+            negatives=None if self.negatives is None else place[self.negatives[rows]],
+        )
+
+    def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:
+        """Only the usable pairs, the others counted under ``reason``; InputError where too few are left."""
+        if usable.all():
+            return self
+        n = int((~usable).sum())
+        left = self.part(np.flatnonzero(usable))
+        left = replace(left, dropped={**self.dropped, reason: self.dropped.get(reason, 0) + n})
+        left.check()
+        return left
+
     def check(self) -> None:
         """InputError where no training is possible: no pair, or no other document to serve as a negative."""
         if not self.queries:
@@ -84,15 +119,22 @@ def _count(number: int, noun: str) -> str:
 
 
 def load_pairs(
-    workspace: Workspace, query_set_id: str, *, per_doc: int | None = None, max_documents: int | None = None
+    workspace: Workspace,
+    query_set_id: str,
+    *,
+    per_doc: int | None = None,
+    max_documents: int | None = None,
+    failures: Failures | None = None,
 ) -> PairSet:
     """The pairs of a query set: the first ``per_doc`` queries of each of its first ``max_documents`` documents.
 
-    Empty queries, empty documents and queries for documents that the corpus does not have are left out and counted.
-    NotFoundError if there is no such query set, InputError if nothing is left to train on.
+    Empty queries, empty documents and queries for documents that the corpus does not have are left out and counted;
+    so is a document whose line or text cannot be used, which goes to ``failures``. NotFoundError if there is no such
+    query set, InputError if nothing is left to train on.
     """
     from cdp.corpus import iter_documents
 
+    failures = failures or Failures()
     folder = workspace.query_set(query_set_id)
     if not (folder / "manifest.json").is_file():
         known = sorted(p.name for p in workspace.queries.glob("*") if (p / "manifest.json").is_file())
@@ -102,7 +144,7 @@ def load_pairs(
 
     wanted: dict[str, list[tuple[str, str]]] = {}
     dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
-    for document_id, texts in _lines(folder / "queries.jsonl"):
+    for document_id, texts in _lines(folder / "queries.jsonl", failures):
         if max_documents is not None and len(wanted) >= max_documents and document_id not in wanted:
             continue
         first = [(f"{document_id}-{place}", text.strip()) for place, text in enumerate(texts[:per_doc], start=1)]
@@ -114,7 +156,10 @@ def load_pairs(
     contents: dict[str, tuple[str, str]] = {}
     for document in iter_documents(workspace, corpus_id):
         if document.id in wanted:
-            contents[document.id] = (document.content, document.content_hash)
+            with failures.item(document.id, document.text) as attempt:
+                contents[document.id] = (document.content, document.content_hash)
+            if attempt.failed:
+                del wanted[document.id]
 
     queries: list[str] = []
     query_ids: list[str] = []
@@ -135,6 +180,7 @@ def load_pairs(
         query_ids.extend(query_id for query_id, _ in asked)
         queries.extend(text for _, text in asked)
         document_of.extend([index_of[content_hash]] * len(asked))
+    dropped[UNUSABLE] = failures.n
     pairs = PairSet(
         queries=queries,
         documents=documents,
@@ -149,11 +195,15 @@ def load_pairs(
     return pairs
 
 
-def _lines(path: Any) -> Iterator[tuple[str, list[str]]]:
+def _lines(path: Path, failures: Failures) -> Iterator[tuple[str, list[str]]]:
     """(document id, query texts) of each line; a later line of the same document replaces an earlier one."""
-    for line in read_jsonl(path):
-        texts = [q if isinstance(q, str) else str(q.get("text", "")) for q in line.get("queries", [])]
-        yield str(line["document_id"]), texts
+    for number, line in enumerate(read_jsonl(path), start=1):
+        name = line.get("document_id") if isinstance(line, dict) else None
+        with failures.item(name or f"line {number}", str(line)) as attempt:
+            texts = [q if isinstance(q, str) else str(q.get("text", "")) for q in line.get("queries", [])]
+            document_id = str(line["document_id"])
+        if not attempt.failed:
+            yield document_id, texts
 
 
 @dataclass(frozen=True)

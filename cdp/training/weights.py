@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cdp.complexity import count_content_words
 from cdp.errors import ConfigError
+from cdp.failures import Failures
 from cdp.training.pairs import PairSet
 from cdp.training.weights_file import read_weights
 
@@ -83,12 +84,18 @@ def weighting_named(name: str) -> Weighting:
     return WEIGHTINGS[name]
 
 
-def pair_weights(pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "") -> NDArray[np.float64]:
+def pair_weights(
+    pairs: PairSet, weighting: str, *, kappa: float = 100.0, file: str = "", failures: Failures | None = None
+) -> NDArray[np.float64]:
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
-    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weights_file``.
+    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weights_file``. A query that cannot be
+    weighted goes to ``failures`` and has NaN.
     """
     found = weighting_named(weighting)
     if found.needs == "column":
         return read_weights(file, pairs.query_ids)
-    return found.raw(pairs.queries, pairs.language, kappa)
+    weights = (failures or Failures()).batch(
+        lambda queries: found.raw(queries, pairs.language, kappa), pairs.queries, pairs.query_ids.__getitem__, str
+    )
+    return np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64)

@@ -16,6 +16,7 @@ from cdp import __version__
 from cdp.config import TrainingConfig
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
+from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import Plan, plan_of
 from cdp.training.retrievers import load, model_hash
 from cdp.training.settings import order_of
@@ -51,7 +52,7 @@ class JobHooks:
 def main(job: Job) -> None:
     config = TrainingConfig.from_dict(job.config)
     job.progress("reading pairs", 0, 0, "")
-    data = prepare(config, job.workspace)
+    data = prepare(config, job.workspace, job.failures("reading pairs"))
     plan = plan_of(data, job.workspace)
     print(f"{plan.pairs:,} pairs over {plan.documents:,} documents", *plan.notes, sep="\n", flush=True)
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
@@ -69,7 +70,8 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     from cdp.training.loop import Training
     from cdp.training.lora import add_lora, merge_lora
     from cdp.training.optimiser import keep_freed_memory
-    from cdp.training.tokens import TokenStore, tokenise
+    from cdp.training.stores import stores_of
+    from cdp.training.tokens import TokenStore
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
     state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
@@ -79,28 +81,18 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     model = load(retriever, str(state.device), config.max_length)
     base_hash = model_hash(model)
 
-    def reporting(phase: str, total: int) -> Any:
-        return lambda done: job.progress(phase, done, total, "texts")
-
-    queries, documents, reasoned = (
-        tokenise(model, texts, model.prompts[role] or "", reporting(f"tokenising {plural}", len(texts)))
-        if texts is not None
-        else None
-        for role, plural, texts in (
-            ("query", "queries", pairs.queries),
-            ("document", "documents", pairs.documents),
-            ("query", "reasoned queries", pairs.reasoned),
-        )
+    failures = job.failures("tokenising", unit="pair")
+    pairs, usable, (queries, documents, reasoned) = stores_of(
+        model, pairs, failures, lambda phase, done, total: job.progress(phase, done, total, "texts")
     )
-    assert queries is not None
-    assert documents is not None
+    weights = data.weights[usable]
     evaluate = dev_evaluation(config, job)
     if config.lora_rank is not None:
         add_lora(model, config.lora_rank)
     order = order_of(config, len(pairs), state.num_processes)
     training = Training(
         model,
-        Batches(queries, documents, pairs.document_of, data.weights, reasoned, pairs.negatives),
+        Batches(queries, documents, pairs.document_of, weights, reasoned, pairs.negatives),
         order,
         config,
         JobHooks(job),
@@ -130,6 +122,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "documents": pairs.n_documents,
         "hard_negatives": 0 if pairs.negatives is None else pairs.negatives.shape[1],
         "dropped": pairs.dropped,
+        "failures": job.n_failures,
         "unreasoned": pairs.unreasoned,
         "batch_size": order.global_rows,
         "processes": state.num_processes,
@@ -160,7 +153,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "model_hash": model_hash(model),
         "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "settings": config.to_dict(),
-        "notes": [*plan.notes, *cut_notes(filled, limit)],
+        "notes": [*plan.notes, *_untokenised(int((~usable).sum())), *cut_notes(filled, limit)],
     }
     rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
     card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
@@ -181,6 +174,11 @@ def cut_notes(filled: int, limit: int | None) -> list[str]:
         return []
     noun = "document fills" if filled == 1 else "documents fill"
     return [f"{filled:,} {noun} the {limit:,} tokens that the model takes: what lies beyond was cut off."]
+
+
+def _untokenised(n: int) -> list[str]:
+    """What the plan could not know: pairs that the model's tokenizer rejected."""
+    return [f"Left out: {n:,} {UNTOKENISED}."] if n else []
 
 
 def _mean(values: list[float]) -> float:

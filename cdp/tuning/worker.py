@@ -159,7 +159,7 @@ class Bench:
             return {**record, "error": wrote.first_failure}, None
         sampled_from = self.n_corpus if self.n_corpus > len(self.documents) else None
         selection = Selection(ids, queries, self.human, self.language, sampled_from)
-        values, ce, bleu = self._values(selection)
+        selection, values, ce, bleu = self._values(candidate, selection)
         record |= {
             "measures": [value.to_dict() for value in values],
             "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
@@ -180,8 +180,11 @@ class Bench:
         )
         return {**record, **asdict(place), "interval": list(place.interval)}, one
 
-    def _values(self, selection: Selection) -> tuple[list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
-        """Every measure at the full Q/Doc, and CE and Self-BLEU of each document."""
+    def _values(
+        self, candidate: Candidate, selection: Selection
+    ) -> tuple[Selection, list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
+        """Every measure at the full Q/Doc, and CE and Self-BLEU of each document of those that can be measured."""
+        failures = self.job.failures(f"measuring {candidate.name}")
         seed = self.config.seed
         quick = measure_query_set(
             zip(selection.ids, selection.queries, strict=True),
@@ -189,21 +192,31 @@ class Bench:
             human=self.human,
             sampled_from=selection.sampled_from,
             seed=seed,
+            failures=failures,
         )
+        selection = selection.only(quick.document_ids)
         table = PairTable.of(selection.queries, by_length=self.scorer.by_length)
-        scores = self.scorer.score(table.pairs(0, len(table)))
+        pairs = table.pairs(0, len(table))
+        scored = failures.batch(self.scorer.score, pairs, lambda row: f"of pair {row}", "\n".join)
+        scores = np.array([np.nan if score is None else score for score in scored], dtype=np.float64)
         values = [*paraphrase_values(table, scores, self.scorer, selection, seed), *quick.values]
         if self.human is not None:
             depths = depths_of(selection.queries)
             found = np.full((len(selection.ids), len(depths)), np.nan)
             rows = [i for i, name in enumerate(selection.ids) if name in self.human]
             sides = [(selection.queries[i], self.human[selection.ids[i]]) for i in rows]
-            if sides:
-                found[rows] = document_dist_sims(sides, self.encode, depths)
+            similar = failures.batch(
+                lambda window: list(document_dist_sims(window, self.encode, depths)),
+                sides,
+                lambda row: selection.ids[rows[row]],
+                lambda side: "\n".join((*side[0], *side[1])),
+            )
+            for row, value in zip(rows, similar, strict=True):
+                found[row] = np.nan if value is None else value
             values += dist_sim_values(found, selection, self.config.encoder, seed)
         most = max(map(len, selection.queries))
         full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
-        return full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
+        return selection, full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
 
     def _cost(self, candidate: Candidate, wrote: Written, source: Generator | None) -> dict[str, Any]:
         """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""

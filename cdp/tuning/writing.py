@@ -9,6 +9,7 @@ from typing import Any
 
 from cdp.config import PromptTuningConfig
 from cdp.errors import ProviderError
+from cdp.failures import describe
 from cdp.records import Document
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
@@ -46,6 +47,7 @@ def write(
 ) -> Written | None:
     """Write what is still missing; None if a stop was requested. ProviderError where no request can succeed."""
     path = job.folder / "checkpoints" / f"{candidate.name}.jsonl"
+    failures = job.failures(f"writing with {candidate.name}")
     written = Written()
     for line in read_jsonl(path) if path.exists() else ():
         _take(written, line, config.per_doc)
@@ -58,7 +60,7 @@ def write(
         if job.stop_requested():
             source.cancel()
 
-    def one(document: Document) -> dict[str, Any] | None:
+    def one(document: Document) -> dict[str, Any] | tuple[Document, Exception] | None:
         if job.stop_requested():
             return None
         try:
@@ -70,6 +72,8 @@ def write(
             return None
         except RequestError as error:
             return {"document_id": document.id, "queries": [], "error": str(error)}
+        except Exception as error:
+            return document, error
         return {"document_id": document.id, "queries": list(made.queries), "usage": made.usage.to_dict()}
 
     seen = 0
@@ -80,6 +84,12 @@ def write(
             if line is None:
                 continue
             seen += 1
+            if isinstance(line, tuple):
+                document, error = line
+                failures.record(document.id, error, document.content)
+                line = {"document_id": document.id, "queries": [], "error": describe(error)}
+            elif line["queries"]:
+                failures.done()
             _take(written, line, config.per_doc)
             if line["queries"]:
                 append_jsonl(path, [line])

@@ -14,8 +14,8 @@ from cdp.services import commands, evaluated, result_errors, result_files
 from cdp.services.evaluated import Passage
 from cdp.services.result_errors import AUTO, FIELDS, ID_PREFIX, Errors
 from cdp.services.results import Comparison, Row
-from cdp.ui import charts, command, state, tables
-from cdp.ui.text import cut, md, points
+from cdp.ui import charts, command, failed, state, tables
+from cdp.ui.text import count, cut, md, points
 from cdp.workspace import Workspace
 
 SHOWN_CHARACTERS = 1200
@@ -49,6 +49,9 @@ def first_places(workspace: Workspace, comparison: Comparison, row: Row) -> None
     _counts(found)
     _case(found)
     _gains(found)
+    if found.n_failed:
+        st.caption(f":material/warning: {count(found.n_failed, 'query', 'queries')} could not be analysed.")
+        failed.listing(found.failed, found.n_failed, key="errors_failed")
     command.show(
         commands.line(
             "results", "errors", found.baseline_id, found.other_id, benchmark=row.benchmark, split=row.split,

@@ -9,9 +9,9 @@ import streamlit as st
 
 from cdp.services import commands, jobs
 from cdp.services.jobs import JobView
-from cdp.ui import access, clone, command, frame, state, tables
+from cdp.ui import access, clone, command, failed, frame, state, tables
 from cdp.ui import jobs as views
-from cdp.ui.text import duration, label_of, md, moment, size
+from cdp.ui.text import count, duration, label_of, md, moment, size
 from cdp.workspace import Workspace
 
 RESUMABLE = ("stopped", "failed", "lost")
@@ -33,6 +33,7 @@ def one(workspace: Workspace, job: JobView) -> None:
     """The chosen job; it looks again every two seconds while the job is active, without the rest of the page."""
     with st.container(border=True):
         views.live(_live, job.active, workspace, job.id, job.active)
+    _failed(workspace, job)
     _log(workspace, job)
     _attempts(job)
     _settings(job)
@@ -129,6 +130,20 @@ def _where_next(view: JobView) -> None:
         )
 
 
+def _failed(workspace: Workspace, job: JobView) -> None:
+    """The documents, pairs or queries that failed while the job went on. The file is read when it is opened."""
+    if not job.n_failures:
+        return
+    title = f"{count(job.n_failures, 'item')} failed while it went on"
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"failed_{job.id}")
+    if folded.open:
+        with folded, frame.guarded():
+            found = jobs.failed(workspace, job.id)
+            failed.listing(found.summary.first, found.summary.n, key=f"failures_{job.id}")
+            st.caption("The rest was done as usual. All of them, with texts and tracebacks, are listed in:")
+            st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
+
+
 def _log(workspace: Workspace, job: JobView) -> None:
     folded = st.expander("Log", icon=":material/receipt_long:", on_change="rerun", key=f"log_{job.id}")
     if folded.open:
@@ -203,6 +218,7 @@ def listing(known: Sequence[JobView]) -> None:
         "Progress": [None if str(v.state) == "finished" else v.fraction for v in shown],
         "Took": [duration(v.seconds) for v in shown],
         "Created": [moment(v.created) for v in shown],
+        "Failed on the way": [v.n_failures or None for v in shown],
         "What went wrong": [(v.failure or {}).get("message", "") for v in shown],
     }
     row = tables.pick_row(

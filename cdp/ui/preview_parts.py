@@ -59,8 +59,13 @@ def draw(preview: Preview, title: str) -> None:
     if preview.queries:
         st.markdown("\n".join(_line(preview, place) for place in range(len(preview.queries))))
         st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
-    else:
+    elif not preview.error:
         st.caption("No query could be read from the answer.")
+    if preview.error:
+        st.error(f"This method failed on this document: {md(preview.error)}", icon=":material/error:")
+        if preview.traceback:
+            with st.expander("The traceback", type="compact"):
+                st.code(preview.traceback, language=None)
     for problem in preview.problems:
         st.caption(f":material/warning: {md(problem)}")
     for note in dict.fromkeys(note for note in preview.notes if note):
