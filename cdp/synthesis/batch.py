@@ -7,6 +7,7 @@ finds them there and asks only for what the batch left open.
 
 from __future__ import annotations
 
+import codecs
 import json
 import re
 from collections.abc import Iterator
@@ -16,11 +17,10 @@ from typing import Any
 
 from cdp.config import SynthesisConfig
 from cdp.corpus import load_manifest
-from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
 from cdp.errors import ConfigError, InputError, WorkspaceError
 from cdp.synthesis.cache import AnswerCache, cache_key
-from cdp.synthesis.generators import Answer, RequestError
+from cdp.synthesis.generators import RequestError
 from cdp.synthesis.generators.openai_chat import parameters, request_body
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut
@@ -37,6 +37,10 @@ MOST_BYTES = 190 * 10**6
 """Per file, below the Batch API's 200 MB."""
 
 MAX_UNPACKED_BYTES = 20 * 2**30
+MOST_LINE_BYTES = 8 * 2**20
+"""Of one answer in an output file; the longest that may be asked for is below 1 MB."""
+
+BLOCK_BYTES = 2**20
 KEPT_PROBLEMS = 20
 
 
@@ -113,18 +117,17 @@ def write_batch(
 
 def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
-    from cdp.synthesis.generators.completions import Malformed
+    from cdp.synthesis.generators.completions import Malformed, read_batch_line
 
     answers = failed = 0
     problems: list[str] = []
-    source = Source.of_file(path, path.name, Budget(MAX_UNPACKED_BYTES))
-    with AnswerCache(workspace) as cache, open_text(source, "utf-8") as text:
-        for number, line in numbered_lines(text):
-            if line is not None and not line.strip():
-                continue
+    with AnswerCache(workspace) as cache:
+        for number, line in _lines(Source.of_file(path, path.name, Budget(MAX_UNPACKED_BYTES))):
             try:
-                key, answer = _answer(line)
-                cache.put(key, answer)
+                if len(line) > MOST_LINE_BYTES:
+                    raise Malformed("it is too long to be an answer")
+                custom_id, answer = read_batch_line(line, _CUSTOM_ID)
+                cache.put(custom_id.removeprefix(PREFIX), answer)
             except (Malformed, RequestError) as error:
                 failed += 1
                 if len(problems) < KEPT_PROBLEMS:
@@ -134,13 +137,18 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     return BatchResult(answers, failed, tuple(problems))
 
 
-def _answer(line: str | None) -> tuple[str, Answer]:
-    """Address and answer of one output line (None: too long to be read); Malformed says why there is none."""
-    from cdp.synthesis.generators.completions import Malformed, read_batch_line
+def _lines(source: Source) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, line as bytes) of each line that is not empty; of one that is too long, some of its bytes.
 
-    if line is None:
-        raise Malformed("it is too long to be an answer")
-    custom_id, answer = read_batch_line(line.encode("utf-8", "surrogatepass"))
-    if not _CUSTOM_ID.fullmatch(custom_id):
-        raise Malformed(f"{custom_id[:80]!r} is not one of our requests")
-    return custom_id.removeprefix(PREFIX), answer
+    Bytes, because one that is no UTF-8 must not cost more than its own line: each is an answer that was paid for.
+    """
+    with source.open() as stream:
+        number, rest, block = 1, b"", b"-"
+        while block:
+            block = source.read_block(stream, BLOCK_BYTES)
+            *whole, rest = (rest + block).split(b"\n") if block else (rest, b"")
+            for line in whole:
+                if line.strip():
+                    yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
+                number += 1
+            rest = rest[: MOST_LINE_BYTES + 1]

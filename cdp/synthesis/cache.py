@@ -17,6 +17,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from cdp.errors import WorkspaceError
 from cdp.synthesis.generators.base import Answer, RequestError, Usage
@@ -74,15 +75,14 @@ class AnswerCache:
         self.close()
 
     def __len__(self) -> int:
-        with self._transaction() as database:
-            return int(database.execute("SELECT count(*) FROM answers").fetchone()[0])
+        return int(self._read("SELECT count(*) FROM answers")[0][0])
 
     def get(self, key: str) -> Answer | None:
         """The kept answer, with nothing paid for it (its usage is zero). A row that is no answer is taken out."""
-        with self._transaction() as database:
-            row = database.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
-            answer = None if row is None else _answer_in(row[0])
-            if row is not None and answer is None:
+        rows = self._read("SELECT answer FROM answers WHERE key = ?", key)
+        answer = _answer_in(rows[0][0]) if rows else None
+        if rows and answer is None:
+            with self._transaction() as database:
                 database.execute("DELETE FROM answers WHERE key = ?", (key,))
                 self.healed += 1
         return answer
@@ -144,9 +144,8 @@ class AnswerCache:
 
     def spent(self, job: str) -> Usage | None:
         """What all attempts of ``job`` have consumed; None where it has no books yet."""
-        with self._transaction() as database:
-            row = database.execute(f"SELECT {', '.join(_COUNTS)} FROM paid WHERE job = ?", (job,)).fetchone()
-        return None if row is None else Usage(*row)
+        rows = self._read(f"SELECT {', '.join(_COUNTS)} FROM paid WHERE job = ?", job)
+        return Usage(*rows[0]) if rows else None
 
     def spend(self, job: str, usage: Usage) -> None:
         """Add to what ``job`` has consumed; opens its books."""
@@ -166,18 +165,28 @@ class AnswerCache:
                     _add(database, job, Usage(read, written, estimated=1, unanswered=1))
         return len(rows)
 
+    def _read(self, question: str, *values: str) -> list[tuple[Any, ...]]:
+        with self._mapped(), self._lock:
+            return self._connection.execute(question, values).fetchall()
+
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
-        """All or nothing, also between processes; WorkspaceError where the disk does not take it."""
-        try:
-            with self._lock:
-                self._connection.execute("BEGIN IMMEDIATE")
-                try:
-                    yield self._connection
-                except BaseException:
-                    self._connection.execute("ROLLBACK")
-                    raise
+        """All or nothing, also between processes."""
+        with self._mapped(), self._lock:
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
                 self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _mapped(self) -> Iterator[None]:
+        """SQLite's errors as one that says what to do."""
+        try:
+            yield
         except sqlite3.Error as error:
             raise WorkspaceError(
                 f"The answer cache {self.path} cannot be used: {error}.", hint="Is the disk full or read-only?"

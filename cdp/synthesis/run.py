@@ -136,8 +136,9 @@ class Run:
             return
         if cache.spent(self.job.id) is None:
             cache.spend(self.job.id, spent)
-        lost = cache.take_lost(self.job.id, charged=self.source.name == "openai")
-        if lost and self.source.name == "openai":
+        charged = self.source.name == "openai"  # a local model's answers are lost too, and cost nothing
+        lost = cache.take_lost(self.job.id, charged=charged)
+        if lost and charged:
             requests = "request was" if lost == 1 else "requests were"
             print(
                 f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "

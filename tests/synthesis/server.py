@@ -223,8 +223,8 @@ class ChatServer:
         with self._lock:
             self.answered[name] += 1
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4}
-        message = {"role": "assistant", "content": content}
-        return self._send(handler, 200, completion(message=message, usage=usage))
+        reply = {"role": "assistant", "content": content}
+        return self._send(handler, 200, completion(message=reply, usage=usage))
 
     def _lose(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
         """End the connection in one of the ways of ``LOST``; a trickle goes on for as long as ``hang``."""

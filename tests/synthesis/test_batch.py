@@ -11,10 +11,11 @@ from cdp.config import SynthesisConfig
 from cdp.errors import InputError
 from cdp.synthesis import batch, query_sets
 from cdp.synthesis.batch import read_batch, write_batch
+from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.run import Run
 from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
-from tests.synthesis.server import KEY, MODEL, ChatServer, asked_for, numbered
+from tests.synthesis.server import KEY, MALFORMED, MODEL, ChatServer, asked_for, completion, numbered
 
 
 def answered(requests: list[dict[str, object]]) -> list[dict[str, object]]:
@@ -83,6 +84,48 @@ def test_answers_of_a_batch_are_not_asked_for_again(
     assert len(server.bodies) == 2
     left_open = [requests[2]["body"], requests[5]["body"]]
     assert sorted(map(canonical, server.bodies)) == sorted(map(canonical, left_open))
+
+
+KEY_OF_OURS = "cdp-" + "0123456789abcdef" * 4
+DAMAGED: dict[str, bytes] = {
+    name: json.dumps({"custom_id": KEY_OF_OURS, "response": {"status_code": 200, "body": json.loads(body)}}).encode()
+    for name, (body, _) in MALFORMED.items()
+    if name in ("message null", "choices empty", "content number", "refusal", "tool call", "a list", "null")
+} | {
+    "half a character": b'{"custom_id": "%s", "response": {"body": {"choices": [{"message": {"content": "\\ud83d"}}]}}}'
+    % KEY_OF_OURS.encode(),
+    "deep": b"[" * 100_000,
+    "no object": b'"text"',
+    "no JSON": b"<html>",
+    "invalid UTF-8": b'{"custom_id": "\xff"}',
+    "id of another type": b'{"custom_id": 7, "response": null}',
+    "id with half a character": b'{"custom_id": "cdp-\\ud83d", "response": null}',
+    "id of 64 other characters": json.dumps(
+        {"custom_id": "cdp-" + "ü" * 64, "response": {"body": completion()}}
+    ).encode(),
+    "error is a number": json.dumps({"custom_id": KEY_OF_OURS, "error": 7}).encode(),
+    "error is a text": json.dumps({"custom_id": KEY_OF_OURS, "error": "expired"}).encode(),
+    "error without words": json.dumps({"custom_id": KEY_OF_OURS, "error": {"message": {"a": []}}}).encode(),
+    "response is a list": json.dumps({"custom_id": KEY_OF_OURS, "response": []}).encode(),
+    "status is a text": json.dumps({"custom_id": KEY_OF_OURS, "response": {"status_code": "200"}}).encode(),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_a_line_that_is_no_answer_is_counted_and_the_others_are_kept(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    good = {"custom_id": "cdp-" + "f" * 64, "response": {"status_code": 200, "body": completion()}}
+    path = tmp_path / "back.jsonl"
+    path.write_bytes(DAMAGED[name] + b"\n" + json.dumps(good).encode() + b"\n")
+    read = read_batch(workspace, path)
+    assert (read.answers, read.failed) == (1, 1)
+    (problem,) = read.problems
+    assert problem.startswith("Line 1: ")
+    assert len(problem) < 400
+    with AnswerCache(workspace) as cache:
+        assert cache.get("f" * 64) is not None
+        assert len(cache) == 1
 
 
 def test_a_second_batch_holds_only_what_is_open(

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import glob
+import os
 import socket
 import subprocess
 import sys
 import threading
+import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -195,10 +201,36 @@ def test_openai_itself_needs_a_key() -> None:
         make_generator(SynthesisConfig.from_dict({"corpus": "c", "generator": "openai"}))
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://x/v1", "http://"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "localhost:8000", "ftp://x/v1", "http://", "file:///etc/passwd", "//x/v1", "http:///v1", "javascript:alert(1)",
+        "http://127.0.0.1:abc/v1", "http://127.0.0.1:99999/v1", "http://127.0.0.1:-1/v1", "http://127.0.0.1:0/v1",
+        "http://[::1/v1", "http://[nowhere]/v1", "http://a b/v1", "http://x\n.example/v1", "http://x\x00/v1",
+        "http://x/v1\r\nHost: y", "http://x\ud800/v1", "http://" + "a" * 64 + ".example/v1", "http://..example/v1",
+        "http://x/" + "a" * 3000, "http://x\\@y/v1",
+    ],
+)  # fmt: skip
 def test_an_address_that_is_none_is_refused(url: str) -> None:
-    with pytest.raises(ConfigError, match="not the address"):
+    with pytest.raises(ConfigError, match=r"not the address|must not hold") as caught:
         make_generator(SynthesisConfig.from_dict({"corpus": "c", "generator": "openai", "base_url": url}), api_key=KEY)
+    assert len(str(caught.value).splitlines()) == 1
+    assert len(str(caught.value)) < 300
+
+
+@pytest.mark.parametrize(
+    "url", ["http://[::1]:8000/v1", "https://x.example/v1/", "http://bücher.example/v1", " http://x:1/v1 "]
+)
+def test_an_address_that_is_one_is_taken(url: str) -> None:
+    config = SynthesisConfig.from_dict({"corpus": "c", "generator": "openai", "base_url": url})
+    assert make_generator(config, api_key=KEY).parameters["base_url"] == url.strip().rstrip("/")
+
+
+@pytest.mark.parametrize("key", ["sk-a\nHost: y", "schlüssel", "sk a", "sk-\x00"])
+def test_a_key_that_no_header_can_hold_is_refused_without_repeating_it(server: ChatServer, key: str) -> None:
+    with pytest.raises(ProviderError, match="holds characters that no key has") as caught:
+        generator(server, key)
+    assert key not in str(caught.value)
 
 
 def test_an_address_with_a_password_is_refused_without_repeating_it() -> None:
@@ -210,14 +242,75 @@ def test_an_address_with_a_password_is_refused_without_repeating_it() -> None:
 
 @pytest.mark.parametrize(
     ("headers", "seconds"),
-    [({"retry-after": "3"}, 3.0), ({"retry-after-ms": "250"}, 0.25), ({}, None), ({"retry-after": "soon"}, None)],
-)
+    [
+        ({"retry-after": "3"}, 3.0), ({"retry-after-ms": "250"}, 0.25), ({}, None), ({"retry-after": "soon"}, None),
+        ({"retry-after": "inf"}, None), ({"retry-after": "-inf"}, None), ({"retry-after": "NaN"}, None),
+        ({"retry-after": "-5"}, None), ({"retry-after": "1e308"}, None), ({"retry-after": "9" * 400}, None),
+        ({"retry-after-ms": "inf"}, None), ({"retry-after": "86400"}, 86400.0), ({"retry-after": ""}, None),
+        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, None), ({"retry-after": "Wed, 32 Oct 2026 99:99:99"}, None),
+    ],
+)  # fmt: skip
 def test_reading_retry_after(headers: dict[str, str], seconds: float | None) -> None:
     assert retry_after(headers) == seconds
 
 
 def test_retry_after_may_be_a_date() -> None:
     assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
+
+
+@pytest.mark.parametrize("value", ["inf", "NaN", "-1", "1e308", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_retry_after_that_nobody_can_mean_is_as_none(server: ChatServer, value: str) -> None:
+    server.script, server.retry_after = ["429"], value
+    made = generator(server)
+    made._backoff = lambda requests: 0.01  # type: ignore[method-assign]
+    assert ask(made).text
+    assert len(server.bodies) == 2
+
+
+def test_a_reset_is_tried_again_also_as_the_first_answer(server: ChatServer) -> None:
+    server.script = ["reset", "short body"]
+    made = generator(server)
+    made._backoff = lambda requests: 0.01  # type: ignore[method-assign]
+    answer = ask(made)
+    assert answer.text
+    assert (answer.usage.requests, answer.usage.unanswered) == (1, 2)
+
+
+def test_a_text_that_no_request_can_hold_is_sent_without_it(server: ChatServer) -> None:
+    document = Document("d1", "Basalt \ud83d is dark.")
+    method = METHODS["diverse"]
+    assert generator(server).generate(method.render(document.content, 2), document, method, 2).text
+    assert "Basalt ? is dark." in server.bodies[0]["messages"][0]["content"]
+
+
+def test_a_generator_that_is_gone_leaves_no_thread_and_no_connection(server: ChatServer) -> None:
+    def threads() -> int:
+        return sum(thread.name == "endpoint" for thread in threading.enumerate())
+
+    def sockets() -> int:
+        links = []
+        for link in glob.glob(f"/proc/{os.getpid()}/fd/*"):
+            with contextlib.suppress(OSError):  # closed meanwhile
+                links.append(os.readlink(link))
+        return sum("socket:" in link or "eventpoll" in link for link in links)
+
+    gc.collect()
+    ask(generator(server))  # what is opened once stays open
+    before = threads(), sockets()
+    for _ in range(5):
+        ask(generator(server))
+        generator(server)  # never used
+    gc.collect()
+    until(lambda: threads() <= before[0] and sockets() <= before[1])
+
+
+def until(holds: Callable[[], bool]) -> None:
+    """Wait for what happens in another thread, at most as long as a slow machine may take."""
+    for _ in range(3000):
+        if holds():
+            return
+        time.sleep(0.01)
+    raise AssertionError("it did not come to be so")
 
 
 def test_importing_the_package_loads_neither_torch_nor_the_client() -> None:

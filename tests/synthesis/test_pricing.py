@@ -132,3 +132,29 @@ def test_a_budget_needs_a_price(server: ChatServer, make_corpus: CorpusMaker, ma
     values = {"corpus": make_corpus(2).id, "generator": "openai", "model": MODEL, "base_url": server.url}
     with pytest.raises(ConfigError, match="no price for 'test-model'"):
         Run(make_job(**values, budget=1.0), api_key=KEY)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    ["null", "7", "[]", '"x"', "{}", '{"input": 1}', '{"input": "much", "output": 1}', '{"input": -1, "output": 1}',
+     '{"input": NaN, "output": 1}', '{"input": 1, "output": Infinity}', f'{{"input": 1{"0" * 400}, "output": 1}}',
+     '{"input": [1], "output": 1}', '{"input": true, "output": 1}',
+     '{"input": 1, "output": 1, "batch_discount": 7}'],
+)  # fmt: skip
+def test_a_price_that_is_none_is_told(workspace: Workspace, tmp_path: Path, entry: str) -> None:
+    path = workspace.root / "prices.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(f'{{"as_of": "2026-01-01", "models": {{"m": {entry}}}}}')
+    with pytest.raises(WorkspaceError, match=r"price table prices\.json is damaged") as caught:
+        load_price("m", path)
+    assert len(str(caught.value)) < 300
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        pricing.read_prices(workspace)
+
+
+@pytest.mark.parametrize("table", ["[]", "7", '{"models": []}', '{"models": ["m"]}', '{"as_of": "x"}', "null"])
+def test_a_price_table_that_is_none_is_told(workspace: Workspace, table: str) -> None:
+    workspace.root.mkdir(parents=True)
+    (workspace.root / "prices.json").write_text(table)
+    with pytest.raises(WorkspaceError, match="is damaged"):
+        pricing.read_prices(workspace)

@@ -56,3 +56,17 @@ def test_a_method_without_recordings_offers_those_with(tmp_path: Path) -> None:
     (tmp_path / "paraphrase.jsonl").write_text(json.dumps({"document_id": "a", "queries": ["q"]}) + "\n")
     with pytest.raises(NotFoundError, match="template or openai"):
         generate_for(demo()[0], METHODS["diverse"], 8, RecordedGenerator(tmp_path))
+
+
+@pytest.mark.parametrize("queries", ["null", "7", "[7]", "{}", "[]"])
+def test_a_damaged_recording_is_its_documents_failure(tmp_path: Path, queries: str) -> None:
+    good, bad = demo()[:2]
+    lines = [
+        "[]", "7", '{"queries": ["no document"]}', '{"document_id": 7, "queries": []}',
+        f'{{"document_id": "{bad.id}", "queries": {queries}}}',
+        json.dumps({"document_id": good.id, "queries": ["What is it?"]}),
+    ]  # fmt: skip
+    (tmp_path / "diverse.jsonl").write_text("\n".join(lines) + "\n")
+    assert generate_for(good, METHODS["diverse"], 1, RecordedGenerator(tmp_path)).queries == ("What is it?",)
+    with pytest.raises(RequestError, match="is damaged"):
+        generate_for(bad, METHODS["diverse"], 1, RecordedGenerator(tmp_path))

@@ -8,6 +8,7 @@ lists within lists without end are refused there, before anything of them is sto
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -82,9 +83,11 @@ def read_completion(data: bytes, expected: Usage) -> Answer:
     return _answer(_fitting(_Completion, data), expected)
 
 
-def read_batch_line(data: bytes) -> tuple[str, Answer]:
-    """The ``custom_id`` and the answer of one line of a Batch API output file. Malformed."""
+def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
+    """The ``custom_id`` (by the pattern of ``ours``) and the answer of a line of a Batch API output file. Malformed."""
     line = _fitting(_BatchLine, data)
+    if not ours.fullmatch(line.custom_id):
+        raise Malformed(f"{line.custom_id[:80]!r} is not one of our requests")
     if not isinstance(line.error, dict | str | None):
         raise Malformed("it does not fit the protocol (error: neither a text nor an object)")
     if line.error:

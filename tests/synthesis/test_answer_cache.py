@@ -1,0 +1,80 @@
+"""The answer cache: what no longer is an answer is taken out when it is read, and asked for anew."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from cdp.errors import WorkspaceError
+from cdp.synthesis.cache import AnswerCache
+from cdp.synthesis.generators import Answer, RequestError, Usage
+from cdp.synthesis.run import Run
+from cdp.workspace import Workspace
+from tests.synthesis.conftest import CorpusMaker, JobMaker
+from tests.synthesis.server import KEY, ChatServer
+from tests.synthesis.test_run import settings
+
+KEY_OF_IT = "a" * 64
+ROWS = {
+    "torn": '{"text": "What',
+    "nothing": "",
+    "null": "null",
+    "a list": "[]",
+    "no text": '{"model": "m", "finish_reason": "stop"}',
+    "text null": '{"text": null, "model": "m", "finish_reason": "stop"}',
+    "text number": '{"text": 7, "model": "m", "finish_reason": "stop"}',
+    "model null": '{"text": "x", "model": null, "finish_reason": "stop"}',
+    "half a character": '{"text": "x \\ud83d", "model": "m", "finish_reason": "stop"}',
+    "half a character in the model": '{"text": "x", "model": "\\udc00", "finish_reason": "stop"}',
+    "deep": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_a_row_that_is_no_answer_is_taken_out(workspace: Workspace, row: str) -> None:
+    with AnswerCache(workspace) as cache:
+        with sqlite3.connect(cache.path) as database:
+            database.execute("INSERT INTO answers VALUES (?, 'then', ?)", (KEY_OF_IT, ROWS[row]))
+        database.close()
+        assert cache.get(KEY_OF_IT) is None
+        assert (cache.healed, len(cache)) == (1, 0)
+        asked = Answer("x", usage=Usage(1, 1, 1))
+        assert cache.get_or_ask(KEY_OF_IT, lambda: asked) == asked
+        assert cache.get(KEY_OF_IT) == Answer("x")
+
+
+def test_a_damaged_answer_is_asked_for_anew_and_no_other(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace
+) -> None:
+    """Before, the answer below failed its document at every resume and left the manifest open."""
+    corpus = make_corpus(4)
+    Run(make_job(**settings(server, corpus.id)), api_key=KEY).execute()
+    with sqlite3.connect(workspace.llm_cache / "answers.sqlite") as database:
+        (first,) = database.execute("SELECT min(key) FROM answers").fetchone()
+        database.execute("UPDATE answers SET answer = ? WHERE key = ?", (ROWS["half a character"], first))
+    database.close()
+    result = Run(make_job(**settings(server, corpus.id)), api_key=KEY).execute()
+    assert (result["n_documents"], result["failures"], result["complete"]) == (4, 0, True)
+    assert result["usage"]["requests"] == 1
+    assert len(server.bodies) == 5
+
+
+def test_what_could_not_be_read_again_is_not_kept(workspace: Workspace) -> None:
+    half = Answer("half \ud83d", usage=Usage(5, 5, 1))
+    with AnswerCache(workspace) as cache:
+        with pytest.raises(RequestError, match="half a character"):
+            cache.put(KEY_OF_IT, half)
+        cache.begin("job", KEY_OF_IT, Usage())
+        with pytest.raises(RequestError, match="half a character"):
+            cache.settle("job", KEY_OF_IT, half.usage, half)
+        assert len(cache) == 0
+        assert cache.spent("job") == half.usage
+        assert cache.take_lost("job", charged=True) == 0
+
+
+def test_a_file_that_is_no_database_says_what_to_do(workspace: Workspace) -> None:
+    workspace.llm_cache.mkdir(parents=True)
+    (workspace.llm_cache / "answers.sqlite").write_bytes(b"no database at all" * 100)
+    with pytest.raises(WorkspaceError, match=r"cannot be opened.*can be moved away"):
+        AnswerCache(workspace)

@@ -1,0 +1,242 @@
+"""What a run pays: never more than its budget and one request's error, never for an answer that it could have kept."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+from cdp.errors import ConfigError
+from cdp.synthesis import query_sets
+from cdp.synthesis.cache import AnswerCache
+from cdp.synthesis.generators import Usage
+from cdp.synthesis.generators.base import Answer, Cancelled
+from cdp.synthesis.pricing import Price, PriceRow, write_prices
+from cdp.synthesis.run import Run
+from cdp.synthesis.spending import Account, OverBudget
+from cdp.worker import Job
+from cdp.workspace import Workspace, append_jsonl, read_json
+from tests.synthesis.conftest import CorpusMaker, JobMaker
+from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
+from tests.synthesis.test_run import settings, start_worker
+
+PRICE = Price(input=1.0, output=10.0, batch_discount=0.0, as_of="2026-01-01")
+REQUEST = Usage(100, 20, 1)
+
+
+@pytest.fixture
+def priced(workspace: Workspace) -> None:
+    """A price for the server's model, in the workspace's own table."""
+    write_prices(workspace, [PriceRow(MODEL, PRICE.input, PRICE.output)], PRICE.as_of)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("longest", [64, 2048])
+def test_a_budget_is_not_overshot_by_what_is_queued(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, priced: None, longest: int
+) -> None:
+    """Before: 217% over it with 8 requests at once, because ten more were queued when it was reached."""
+    server.latency = 0.02
+    budget = 0.01
+    job = make_job(**settings(server, make_corpus(60).id, concurrency=8, budget=budget, max_output_tokens=longest))
+    with pytest.raises(ConfigError, match="is used up"):
+        Run(job, api_key=KEY).execute()
+    result = read_json(job.results / "synthesis.json")
+    dearest = max(PRICE.cost(Usage(len(b["messages"][0]["content"]) // 4, longest)) for b in server.bodies)
+    assert budget / 2 < result["cost"] <= budget + min(dearest, 0.002)
+    assert result["spent"]["requests"] == len(server.bodies)
+
+
+def test_what_is_on_its_way_counts_at_its_highest_price(workspace: Workspace) -> None:
+    most = Usage(100, 90, 1)
+    with AnswerCache(workspace) as cache:
+        account = Account(cache, "job", price=PRICE, budget=2.5 * PRICE.cost(most))
+        at_once, peak, lock, full = 0, [0], threading.Lock(), threading.Barrier(2, timeout=30)
+
+        def send() -> Answer:
+            nonlocal at_once
+            with lock:
+                at_once += 1
+                peak[0] = max(peak[0], at_once)
+            if peak[0] < 3:
+                try:
+                    full.wait()  # two are on their way together, and the third must not join them
+                except threading.BrokenBarrierError:
+                    pass
+            with lock:
+                at_once -= 1
+            return Answer("x", usage=most)
+
+        ended: list[str] = []
+
+        def ask(key: str) -> None:
+            try:
+                account.ask(key, REQUEST, most, send)
+                ended.append("answered")
+            except OverBudget:
+                ended.append("over")
+
+        threads = [threading.Thread(target=ask, args=(str(i) * 64,)) for i in range(5)]
+        for thread in threads[:2]:
+            thread.start()
+        for thread in threads[:2]:
+            thread.join()
+        for thread in threads[2:]:
+            thread.start()
+        full.abort()
+        for thread in threads[2:]:
+            thread.join()
+    assert peak[0] == 2
+    assert account.used_up
+    assert PRICE.cost(account.spent) <= account._budget + PRICE.cost(most)  # type: ignore[operator]
+    assert sorted(ended)[-2:] == ["over", "over"]
+
+
+def test_a_stop_wakes_those_that_wait_for_the_budget(workspace: Workspace) -> None:
+    with AnswerCache(workspace) as cache:
+        account = Account(cache, "job", price=PRICE, budget=PRICE.cost(Usage(100, 100)))
+        going, stopped = threading.Event(), []
+
+        def slow() -> Answer:
+            going.wait(30)
+            return Answer("x", usage=REQUEST)
+
+        def wait() -> None:
+            try:
+                account.ask("b" * 64, REQUEST, Usage(100, 90, 1), slow)
+            except Cancelled:
+                stopped.append(True)
+
+        first = threading.Thread(target=account.ask, args=("a" * 64, REQUEST, Usage(100, 90, 1), slow))
+        second = threading.Thread(target=wait)
+        first.start()
+        while not account._reserved:
+            time.sleep(0.001)
+        second.start()
+        account.close()
+        second.join(30)
+        going.set()
+        first.join(30)
+    assert stopped == [True]
+
+
+def test_the_books_hold_every_attempt(workspace: Workspace) -> None:
+    with AnswerCache(workspace) as cache:
+        account = Account(cache, "job")
+        account.ask("a" * 64, REQUEST, REQUEST, lambda: Answer("x", usage=REQUEST))
+        cache.begin("job", "b" * 64, REQUEST)
+        cache.begin("another", "c" * 64, REQUEST)
+    with AnswerCache(workspace) as cache:
+        assert cache.spent("job") == REQUEST
+        assert cache.take_lost("job", charged=True) == 1
+        assert cache.take_lost("job", charged=True) == 0
+        assert Account(cache, "job").spent == REQUEST + Usage(100, 20, estimated=1, unanswered=1)
+        assert cache.spent("another") is None
+        assert cache.take_lost("another", charged=False) == 1
+        assert cache.spent("another") is None
+
+
+def test_a_job_of_an_older_version_takes_its_books_from_its_lines(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    job = make_job(**settings(server, make_corpus(2).id))
+    run = Run(job, api_key=KEY)
+    old = {"document_id": "d0", "position": 0, "queries": ["a"], "usage": {"input_tokens": 7, "requests": 1}}
+    append_jsonl(run.folder / query_sets.QUERIES, [old])
+    result = run.execute()
+    assert result["spent"]["requests"] == 2
+    assert result["spent"]["input_tokens"] == 7 + result["usage"]["input_tokens"]
+
+
+@pytest.mark.slow
+def test_a_stop_keeps_what_arrives_within_the_grace_period(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    """SIGTERM while every request is on its way: their answers are kept, and nothing is paid for twice."""
+    n = 60
+    server.latency = 0.5
+    job = make_job(**settings(server, make_corpus(n).id, concurrency=8))
+    for target in (4, 20, 36):
+        worker = start_worker(job)
+        while len(server.bodies) < target and worker.poll() is None:
+            time.sleep(0.005)
+        worker.send_signal(signal.SIGTERM)
+        output, _ = worker.communicate(timeout=60)
+        assert worker.returncode == 0, output
+    worker = start_worker(job)
+    output, _ = worker.communicate(timeout=60)
+    assert worker.returncode == 0, output
+    result = read_json(job.results / "synthesis.json")
+    assert result["n_documents"] == n
+    assert sum(server.answered.values()) == n
+    assert result["spent"]["requests"] == n
+    assert "unanswered" not in result["spent"]
+
+
+@pytest.mark.slow
+def test_an_answer_that_takes_longer_than_a_stop_may_is_given_up_and_counted(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(os.environ, "CDP_STOP_GRACE_S", "2")
+    server.hang = 45.0
+    server.fault_for = {"Thing0": "timeout"}
+    job = make_job(**settings(server, make_corpus(3).id, concurrency=3))
+    began = time.monotonic()
+
+    def stop() -> None:
+        while len(server.bodies) < 3:
+            time.sleep(0.01)
+        (job.folder / "stop.request").touch()
+
+    threading.Thread(target=stop).start()
+    result = Run(job, api_key=KEY).execute()
+    assert time.monotonic() - began < server.hang, "it did not wait for the answer that never comes"
+    assert (result["n_documents"], result["failures"], result["complete"]) == (2, 0, False)
+    assert result["spent"]["unanswered"] == 1
+
+
+@pytest.mark.slow
+def test_after_a_kill_the_job_says_how_many_may_be_paid_for_twice(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    n = 40
+    server.latency = 0.3
+    job = make_job(**settings(server, make_corpus(n).id, concurrency=8))
+    worker = start_worker(job)
+    while len(server.bodies) < 20:
+        time.sleep(0.005)
+    worker.kill()
+    worker.communicate()
+    worker = start_worker(job)
+    output, _ = worker.communicate(timeout=60)
+    result = read_json(job.results / "synthesis.json")
+    unanswered = result["spent"]["unanswered"]
+    assert sum(server.answered.values()) - n <= unanswered <= 10
+    assert f"{unanswered} requests were on the way" in output
+    assert result["spent"]["requests"] == n
+
+
+@pytest.mark.slow
+def test_an_answer_whose_document_is_given_up_is_in_the_books(
+    server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
+) -> None:
+    """A document of several requests that is stopped half-way has no line; its answers are kept and paid for once."""
+    job = make_job(**settings(server, make_corpus(1).id, method="sap", per_doc=3, output="list"))
+
+    def stop_at_the_second(prompt: str, m: int) -> str:
+        if len(server.bodies) == 2:
+            (job.folder / "stop.request").touch()
+            time.sleep(1.5)
+        return f"Summary: x\nQuestion: {numbered(prompt, 1)} {len(server.bodies)}"
+
+    server.answer = stop_at_the_second
+    first = Run(job, api_key=KEY).execute()
+    assert first["n_documents"] == 0
+    assert first["spent"]["requests"] == 2
+    (job.folder / "stop.request").unlink()
+    second = Run(Job(job.folder), api_key=KEY).execute()
+    assert second["n_documents"] == 1
+    assert second["spent"]["requests"] == len(server.bodies) == 3
