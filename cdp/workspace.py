@@ -19,7 +19,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import CdpError, InputError, WorkspaceError
+from cdp.errors import CdpError, ConfigError, InputError, WorkspaceError
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 SHIPPED_DATA = REPOSITORY / "data"
@@ -87,6 +87,14 @@ class Workspace:
 
 
 _NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
+
+
+def private_files() -> None:
+    """From now on this process makes files that are its owner's alone; ``$CDP_UMASK`` (octal, 077) says otherwise."""
+    text = os.environ.get("CDP_UMASK", "").strip() or "077"
+    if not re.fullmatch(r"0?[0-7]{3}", text):
+        raise ConfigError(f"CDP_UMASK must be three octal digits, as 077 or 027, not {text!r}.")
+    os.umask(int(text, 8))
 
 
 def checked_name(name: str) -> str:

@@ -15,6 +15,8 @@ from tests.support import REPOSITORY
 CDP = REPOSITORY / "cdp"
 
 BASE = {
+    "markup",
+    "scratch",
     "errors",
     "records",
     "settings",

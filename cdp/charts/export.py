@@ -10,6 +10,8 @@ from typing import Any
 
 import plotly.graph_objects as go
 
+from cdp.markup import spreadsheet_row
+
 WIDTHS: Mapping[str, int] = {"one column": 340, "two columns": 700}
 """CSS pixels, 96 to the inch: 90 mm and 185 mm."""
 
@@ -45,7 +47,7 @@ def to_csv(figure: go.Figure) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
     for trace in figure.data:
-        writer.writerows(_rows(trace))
+        writer.writerows(map(spreadsheet_row, _rows(trace)))
     return out.getvalue()
 
 

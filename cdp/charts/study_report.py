@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html as escaping
+import re
 from collections.abc import Sequence
 
 import plotly.graph_objects as go
@@ -13,6 +14,8 @@ from cdp.charts.evidence import difference_against_cw
 from cdp.studies.gains import TITLES
 from cdp.studies.report import StudyReport
 from cdp.studies.text import to_markdown
+
+_ESCAPED = re.compile(r"\\([\\`*\[\]!])")
 
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
@@ -112,8 +115,9 @@ def _cells(line: str) -> list[str]:
 
 
 def _inline(text: str) -> str:
-    """Escaped text; ``**bold**`` cells and escaped asterisks are read."""
-    safe = escaping.escape(text.strip(), quote=False).replace("\\*", "\0")
-    if safe.startswith("**") and safe.endswith("**") and len(safe) > 4:
-        safe = f"<strong>{safe[2:-2]}</strong>"
-    return safe.replace("\0", "*")
+    """Escaped text; ``**bold**`` cells are read, and what Markdown escapes is what it stands for."""
+    text = text.strip()
+    bold = text.startswith("**") and text.endswith("**") and len(text) > 4
+    plain = escaping.unescape(_ESCAPED.sub(r"\1", text[2:-2] if bold else text))
+    safe = escaping.escape(plain, quote=False)
+    return f"<strong>{safe}</strong>" if bold else safe

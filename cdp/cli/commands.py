@@ -17,7 +17,7 @@ from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings,
 from cdp.cli.parser import build
 from cdp.config import EvaluationConfig, MetricsConfig
 from cdp.errors import CdpError, ConfigError
-from cdp.workspace import Workspace, disk_fault
+from cdp.workspace import Workspace, disk_fault, private_files
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 
@@ -29,6 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         arguments.usage()
         return BAD_INPUT
     try:
+        private_files()
         handler: Handler = arguments.run
         return handler(Workspace.default(), arguments)
     except CdpError as error:

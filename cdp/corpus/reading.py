@@ -24,6 +24,7 @@ from cdp.corpus.readers import BadRow, Contents, Row, container_of, row_format_o
 from cdp.corpus.rejections import EXCERPT_CHARACTERS, RefusedError, Rejected, Rejections, excerpt
 from cdp.corpus.sources import Budget, Source
 from cdp.errors import InputError
+from cdp.scratch import scratch as own_scratch
 from cdp.workspace import sha256_file, sha256_text
 
 ROWS_FOR_FIELDS = 100
@@ -87,9 +88,10 @@ def read_documents(
 ) -> ReadResult:
     """Read a file, a zip or a folder of documents.
 
-    Temporary files go to ``scratch`` (made if needed; the system's folder by default). ``on_progress`` hears the
-    number of documents after each batch. Raises InputError if not a single document can be read, or if a file cannot
-    be read to its end; single bad rows, and unreadable files among others, are in ``rejected``.
+    Temporary files go to ``scratch`` (made if needed; by default the process's own folder in the workspace).
+    ``on_progress`` hears the number of documents after each batch. Raises InputError if not a single document can be
+    read, or if a file cannot be read to its end; single bad rows, and unreadable files among others, are in
+    ``rejected``.
     """
     path = Path(path)
     options = ReadOptions.from_dict((options or ReadOptions()).to_dict())
@@ -99,7 +101,7 @@ def read_documents(
         raise InputError("It is neither a file nor a folder.", file=path)
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
-    folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch))
+    folder = Path(tempfile.mkdtemp(prefix="cdp-corpus-", dir=scratch or own_scratch()))
     try:
         return _Import(path, options, folder, on_progress).run()
     except BaseException:

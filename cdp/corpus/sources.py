@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from cdp.errors import InputError
+from cdp.scratch import scratch
 
 DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError, RuntimeError)
 """What the standard library raises for archives that are cut off, corrupt, encrypted or use unknown compression."""
@@ -106,7 +107,7 @@ class Source:
         if self.path is not None and not self.compressed:
             yield self.path
             return
-        folder = Path(tempfile.mkdtemp(prefix="cdp-unpacked-"))
+        folder = Path(tempfile.mkdtemp(prefix="cdp-unpacked-", dir=scratch()))
         try:
             copy = folder / "file"
             with self.open() as stream, open(copy, "wb") as target:

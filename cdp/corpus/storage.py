@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -72,11 +73,11 @@ def _write(result: ReadResult, name: str, workspace: Workspace, source: str, lic
         rejected=tuple(result.rejected),
         licence=licence,
     )
-    temporary = Path(tempfile.mkdtemp(prefix=".storing-", dir=workspace.corpora))
+    temporary = workspace.corpora / f".storing-{secrets.token_hex(8)}"
     try:
+        temporary.mkdir()  # with the mode that the umask leaves, which mkdtemp would not ask
         _copy(result.documents.path, temporary / "documents.parquet")
         write_json(temporary / "manifest.json", manifest.to_dict())
-        temporary.chmod(0o755)
         temporary.rename(workspace.corpus(corpus_id))
     except BaseException:
         shutil.rmtree(temporary, ignore_errors=True)

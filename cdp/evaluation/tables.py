@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp.errors import ConfigError
+from cdp.markup import spreadsheet_row
 
 Values = Mapping[tuple[str, str], float]
 """{(retriever, dataset): percent}; a pair that was not evaluated is left out."""
@@ -201,11 +202,11 @@ def to_csv(table: Table) -> str:
     heads: list[str] = []
     for name, flag in zip(table.columns, partial, strict=True):
         heads += [name, f"{name} coverage"] if flag else [name]
-    writer.writerow(["retriever", *heads])
+    writer.writerow(spreadsheet_row(["retriever", *heads]))
     for name, cells in table.rows:
         line: list[Any] = [name]
         for cell, flag in zip(cells, partial, strict=True):
             value = "" if cell.value is None else repr(float(cell.value))
             line += [value, cell.coverage or "full"] if flag else [value]
-        writer.writerow(line)
+        writer.writerow(spreadsheet_row(line))
     return out.getvalue()

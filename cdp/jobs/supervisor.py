@@ -29,7 +29,7 @@ from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
 from cdp.locks import wait_for_lock
 from cdp.worker import release_reserve
-from cdp.workspace import Workspace, read_json_or_none
+from cdp.workspace import Workspace, private_files, read_json_or_none
 
 POLL_S = 0.1
 """Seconds between looks at the worker and at the stop request."""
@@ -220,6 +220,7 @@ def main(arguments: list[str]) -> None:
     if not arguments or len(arguments) > 2:
         print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor>]", file=sys.stderr)
         raise SystemExit(2)
+    private_files()
     folder = Path(arguments[0]).resolve()
     os.environ[VARIABLE] = str(folder)
     if len(arguments) == 2:

@@ -17,6 +17,7 @@ from cdp.errors import NotFoundError, WorkspaceError
 from cdp.jobs import alive, tidy
 from cdp.jobs.failures import log_tail
 from cdp.jobs.queue import Queue
+from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.locks import is_held
@@ -201,9 +202,11 @@ def _view(
 
 def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:
     """A failure with the end of the log, which a worker that outlived its supervisor could not add itself."""
-    if failure is None or "log_tail" in failure:
-        return failure
-    return {**failure, "log_tail": log_tail(folder / "worker.log")}
+    if failure is None:
+        return None
+    tail = failure["log_tail"] if "log_tail" in failure else log_tail(folder / "worker.log")
+    told = {name: redact(str(failure[name])) for name in ("message", "hint") if failure.get(name)}
+    return {**failure, **told, "log_tail": [redact(str(line)) for line in tail]}
 
 
 def _waits_for(workspace: Workspace, spec: JobSpec, state: State) -> str:
@@ -279,7 +282,7 @@ def follow_log(
         raise WorkspaceError(f"The log of {job_id} cannot be read: {error.strerror or error}.") from error
     if start > (offset or 0):
         data = data[data.find(b"\n") + 1 :]
-    return data.decode("utf-8", "replace"), size
+    return redact(data.decode("utf-8", "replace")), size
 
 
 def search_log(workspace: Workspace, job_id: str, text: str, *, limit: int = 200) -> tuple[list[tuple[int, str]], int]:
@@ -294,9 +297,12 @@ def search_log(workspace: Workspace, job_id: str, text: str, *, limit: int = 200
     try:
         with open(workspace.job(job_id) / "worker.log", "rb") as file:
             for number, line in enumerate(file, 1):
-                if pattern.search(line):
+                if not pattern.search(line):
+                    continue
+                shown = redact(line.rstrip(b"\r\n").decode("utf-8", "replace"))
+                if pattern.search(shown.encode("utf-8")):  # nobody finds a key by asking for its letters
                     count += 1
-                    found.append((number, line.rstrip(b"\r\n").decode("utf-8", "replace")[:2000]))
+                    found.append((number, shown[:2000]))
                     if len(found) > limit:
                         found.pop(0)
     except FileNotFoundError:

@@ -14,6 +14,7 @@ from cdp import catalog, jobs
 from cdp.errors import CdpError
 from cdp.evaluation import registry
 from cdp.evaluation.subsets import SUBSET
+from cdp.markup import spreadsheet
 from cdp.principle import (
     ALL,
     COMPARISONS,
@@ -151,7 +152,8 @@ def to_csv(found: PublishedTable) -> str:
     writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
     for row in found.rows:
-        writer.writerow({**row, "notes": " ".join(map(str, row["notes"]))})
+        line = {**row, "notes": " ".join(map(str, row["notes"]))}
+        writer.writerow({name: spreadsheet(value) for name, value in line.items()})
     return out.getvalue()
 
 

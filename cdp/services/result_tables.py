@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from cdp.evaluation.tables import Table, comparison_table
+from cdp.markup import spreadsheet
 from cdp.services import evaluated, result_means
 from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row
 from cdp.workspace import Workspace
@@ -81,7 +82,7 @@ def to_csv(found: Comparison) -> str:
     out = io.StringIO()
     writer = csv.DictWriter(out, [f.name for f in fields(Row)], lineterminator="\n")
     writer.writeheader()
-    writer.writerows(asdict(row) for row in found.rows)
+    writer.writerows({name: spreadsheet(value) for name, value in asdict(row).items()} for row in found.rows)
     return out.getvalue()
 
 

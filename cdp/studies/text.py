@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from cdp.markup import shown
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.findings import signed
@@ -71,10 +72,10 @@ def minutes(seconds: float) -> str:
 
 def to_markdown(report: StudyReport) -> str:
     """The whole report: findings, limits, then the tables behind them."""
-    lines = [f"# {report.name}", "", progress_text(report), "", "## What was found", ""]
-    lines += [f"- {text}" for text in report.findings] or ["- Nothing yet."]
+    lines = [f"# {shown(report.name)}", "", progress_text(report), "", "## What was found", ""]
+    lines += [f"- {shown(text)}" for text in report.findings] or ["- Nothing yet."]
     lines += ["", "## What this study cannot tell", ""]
-    lines += [f"- {text}" for text in report.limits] or ["- Nothing is missing from what was planned."]
+    lines += [f"- {shown(text)}" for text in report.limits] or ["- Nothing is missing from what was planned."]
     lines += ["", "## NDCG@10", "", main_table(report)]
     for title, body in comparison_tables(report).items():
         lines += ["", f"## {title}", "", body]
@@ -103,11 +104,11 @@ def progress_text(report: StudyReport) -> str:
 def main_table(report: StudyReport) -> str:
     """Every way of training against every benchmark."""
     names = [b.name for b in report.benchmarks]
-    head = ["Training", "Pairs", *(f"{b.name} (CW {b.cw:.2f})" for b in report.benchmarks), "Mean", "Seeds"]
+    head = ["Training", "Pairs", *(f"{shown(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks), "Mean", "Seeds"]
     best = {name: max((row.scores.get(name, -1.0) for row in report.rows), default=0.0) for name in names}
     rows = [
         [
-            row.name,
+            shown(row.name),
             f"{row.pairs:,}" if row.pairs else "–",
             *(score(row, name, best[name]) for name in names),
             f"{len(row.scores)}/{len(names)}" if row.average is None else f"{row.average:.2f}",
@@ -137,9 +138,10 @@ def comparison_tables(report: StudyReport) -> dict[str, str]:
             lines.setdefault((gain.condition, gain.per_doc), {})[gain.benchmark] = gain
         if lines:
             rows = [
-                [name, str(per_doc), *(gain_text(by.get(b)) for b in names)] for (name, per_doc), by in lines.items()
+                [shown(name), str(per_doc), *(gain_text(by.get(b)) for b in names)]
+                for (name, per_doc), by in lines.items()
             ]
-            found[title] = table(["Condition", "Q/Doc", *names], rows)
+            found[title] = table(["Condition", "Q/Doc", *map(shown, names)], rows)
     return found
 
 
@@ -158,7 +160,7 @@ def relation_lines(report: StudyReport) -> list[str]:
     if report.correlations:
         rows = [
             [
-                c.retriever,
+                shown(c.retriever),
                 TITLES[c.comparison],
                 str(c.per_doc),
                 signed(c.r),
@@ -173,7 +175,9 @@ def relation_lines(report: StudyReport) -> list[str]:
         head = ["Condition", "Comparison", "Q/Doc", "r", "p", "Spearman", "95% of r", "Without one", "Benchmarks"]
         lines += [table(head, rows), ""]
     if report.rates:
-        rows = [[r.dataset, f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in report.rates]
+        rows = [
+            [shown(r.dataset), f"{r.cw:.2f}", level_of(r.cw), f"{r.positive} of {r.conditions}"] for r in report.rates
+        ]
         lines += [table(["Benchmark", "CW", "Published advice", "Conditions with a gain"], rows), ""]
     if report.threshold is None:
         return [*lines, f"No threshold: {report.no_threshold}"]
@@ -209,7 +213,7 @@ def cost_table(report: StudyReport) -> str:
             gain = row.average - base if row.average is not None and base is not None else None
             rows.append(
                 [
-                    row.name,
+                    shown(row.name),
                     f"{row.documents:,}",
                     f"{row.pairs:,}",
                     f"{row.seconds:.0f} s",
@@ -228,11 +232,11 @@ def settings_table(report: StudyReport) -> str:
     asked = written and report.config.generator in ("openai", "transformers")
     unused = (*(() if written else ("corpus", "generator")), *(() if asked else ("model", "base_url")))
     rows = [
-        [name, str(value)]
+        [name, shown(value)]
         for name, value in report.config.to_dict().items()
         if value not in (None, "") and name not in unused
     ]
-    rows += [[f"query set of {source.label}", source.query_set] for source in report.sources]
+    rows += [[f"query set of {shown(source.label)}", source.query_set] for source in report.sources]
     return table(["Setting", "Value"], rows)
 
 
@@ -244,9 +248,9 @@ def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A Markdown table that also reads well as plain text; cells are kept on one line."""
     cells = [[_cell(c) for c in line] for line in (head, *rows)]
     widths = [max(3, *(len(line[i]) for line in cells)) for i in range(len(head))]
-    shown = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in cells]
+    drawn = ["| " + " | ".join(c.ljust(w) for c, w in zip(line, widths, strict=True)) + " |" for line in cells]
     rule = "|" + "|".join("-" * (w + 2) for w in widths) + "|"
-    return "\n".join([shown[0], rule, *shown[1:]])
+    return "\n".join([drawn[0], rule, *drawn[1:]])
 
 
 def _cell(text: str) -> str:

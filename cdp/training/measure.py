@@ -21,6 +21,7 @@ import numpy as np
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.failures import Failures, failure_of
+from cdp.scratch import scratch
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, plan_of
@@ -81,7 +82,7 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
         add_lora(model, config.lora_rank)
     watch = _Watch(WARM_UP + steps)
     short = BatchOrder(len(part), order.global_rows, WARM_UP + steps, config.seed)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         batches = Batches(queries, documents, part.document_of, data.weights[usable], reasoned, part.negatives)
         Training(model, batches, short, config, watch, Path(folder), keep=False).run()
     taken = np.diff(watch.ends)

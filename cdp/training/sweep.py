@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdp.errors import ConfigError
+from cdp.markup import shown
 
 RATES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5)
 """The paper's grid."""
@@ -176,11 +177,11 @@ def to_markdown(report: SweepReport) -> str:
     header = ["Learning rate", *(f"step {step:,}" for step in steps), "best", "at step", "final loss", "state", "job"]
     rows = [_cells(run, steps, run is report.chosen and report.done) for run in report.runs]
     lines = [
-        f"# Learning rates: {report.name}",
+        f"# Learning rates: {shown(report.name)}",
         "",
-        f"{report.retriever} on {report.query_set}; dev NDCG@10 in percent on {report.benchmark}.",
+        f"{shown(report.retriever)} on {shown(report.query_set)}; dev NDCG@10 in percent on {shown(report.benchmark)}.",
         "",
-        *(f"- {text}" for text in report.findings),
+        *(f"- {shown(text)}" for text in report.findings),
         "",
         *_table(header, rows),
     ]

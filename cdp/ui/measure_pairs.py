@@ -33,7 +33,12 @@ def explore(
         if st.session_state.get("pairs_set") not in rows:
             st.session_state["pairs_set"] = next(iter(rows))
         chosen = st.segmented_control(
-            "Query set", list(rows), format_func=lambda key: rows[key], key="pairs_set", required=True, wrap=True
+            "Query set",
+            list(rows),
+            format_func=lambda key: md(rows[key], 60),
+            key="pairs_set",
+            required=True,
+            wrap=True,
         ) or next(iter(rows))
         result = results.get(chosen)
         by = "self_bleu"

@@ -11,7 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from cdp.ui import access, frame, jobs, navigation, state
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, private_files
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 MENU_WIDTH = 230
@@ -23,6 +23,7 @@ def main() -> None:
     st.set_page_config(
         page_title="CDP Studio", page_icon=str(ASSETS / "icon.svg"), layout="wide", initial_sidebar_state=MENU_WIDTH
     )
+    private_files()
     access.declare()
     access.sign_in()
     pages = [

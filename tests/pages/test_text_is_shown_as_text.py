@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import re
+from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
 from cdp.services import corpora, queries
 from cdp.services.corpora import ReadOptions
 from cdp.ui import text
-from cdp.workspace import Workspace
+from cdp.ui.navigation import PAGES
+from cdp.workspace import Workspace, read_json, write_json
 from tests.pages.conftest import Open
+from tests.pages.support import with_results
+from tests.services.support import evaluation
+from tests.support import REPOSITORY
 
 HOSTILE = (
     "<script>alert(1)</script> **bold** _it_ $x^2$ :red[hot] :material/home: :tada: [a](http://x.y) ![i](http://x.y/z) "
@@ -80,3 +88,110 @@ def test_moments_are_said_as_people_say_them() -> None:
     assert text.moment((at - timedelta(hours=3)).isoformat(), at=at) == "3 h ago"
     assert text.moment("2026-01-02T03:04:05+00:00", at=at) == "02 Jan 2026, 03:04 UTC"
     assert text.moment("") == ""
+
+
+IMAGE = "![i](http://x.y/z) :red[h] <b>t</b>"
+PLAIN_FIELDS = {
+    "Selectbox": {"options", "raw_value"},
+    "MultiSelect": {"options", "raw_values"},
+    "ButtonGroup": {"raw_values"},
+    "Dataframe": {"alt"},
+    "PlotlyChart": {"alt", "spec"},
+    "Code": {"code_text"},
+    "Text": {"body"},
+    "TextArea": {"default", "value"},
+    "TextInput": {"default", "value"},
+}
+"""Fields that Streamlit shows as they are; whatever else it is given may be read as Markdown."""
+
+
+def texts_of(message: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Every text in what the browser is sent for one element, with the way to it."""
+    for field, value in message.ListFields():
+        for item in value if field.is_repeated else [value]:
+            if isinstance(item, str):
+                yield (*path, field.name), item
+            elif hasattr(item, "ListFields"):
+                yield from texts_of(item, (*path, field.name))
+
+
+def elements_of(node: Any) -> Iterator[Any]:
+    for child in getattr(node, "children", {}).values():
+        yield child
+        yield from elements_of(child)
+
+
+def loads_an_image(text: str) -> bool:
+    return re.search(r"(?<!\\)!\[|(?<!\\)\]\(http|(?<!\\):red\[|(?<!\\)<b>", text) is not None
+
+
+def hostile(workspace: Workspace) -> dict[str, dict[str, str | list[str]]]:
+    """A workspace in which every name is an image; what is opened on which page."""
+    documents = workspace.root.parent / "image.jsonl"
+    lines = [{"_id": f"{i}{IMAGE}", "title": IMAGE, "text": f"{IMAGE} number {i} keeps {i} tides."} for i in range(6)]
+    documents.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    corpus = corpora.add(workspace, documents, name=IMAGE).corpus.id
+    for n in range(2):
+        pairs = workspace.root.parent / f"pairs-{n}.jsonl"
+        asked = [[f"{IMAGE} what keeps {i}{n}?", f"how does {IMAGE} move {i}{n}"] for i in range(6)]
+        lines = [{"document_id": f"{i}{IMAGE}", "queries": texts} for i, texts in enumerate(asked)]
+        pairs.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        queries.import_file(workspace, pairs, corpus, name=f"{IMAGE} {n}")
+    sets = [q.id for q in queries.every(workspace)]
+    with_results(workspace, sets[0])
+    for file in workspace.jobs.glob("*/spec.json"):
+        write_json(file, {**read_json(file), "name": f"{IMAGE} job"})
+    for i in range(2):
+        scores = {f"{IMAGE} {k}": (k * 7 + i * 3) % 10 / 10 for k in range(12)}
+        evaluation(workspace, f"{IMAGE}{i}", "bench", scores, name=f"{IMAGE} {i}", kind="folder")
+    return {
+        "quality_diversity": {"sets": sets},
+        "jobs": {"job": "training-2-other"},
+        "compare": {"baseline": f"{IMAGE}0", "retrievers": [f"{IMAGE}1"]},
+    }
+
+
+def test_no_page_sends_a_name_where_markdown_is_read(open_page: Open, workspace: Workspace) -> None:
+    """A set's name was once the label of a button, and its image was fetched from wherever it led."""
+    opened = hostile(workspace)
+    wrong = set()
+    for name in PAGES:
+        at = open_page(name, **opened.get(name, {}))
+        if name == "queries":
+            at.session_state["queries_view"] = "Query sets (2)"
+            at.run()
+        for element in elements_of(at._tree):
+            proto = getattr(element, "proto", None)
+            kind = type(proto).__name__
+            for path, sent in texts_of(proto) if hasattr(proto, "ListFields") else ():
+                plain = path[-1] in PLAIN_FIELDS.get(kind, set()) or path[-1] in ("id", "element_id", "key")
+                if not plain and loads_an_image(sent):
+                    wrong.add((name, kind, path))
+    assert wrong == set()
+
+
+NAMES = {"name", "title", "retriever", "corpus", "query_set", "benchmark", "place", "model", "message", "hint", "text"}
+READS_MARKDOWN = {
+    "markdown", "caption", "error", "warning", "info", "success", "toast", "title", "header", "subheader", "badge",
+    "metric", "button", "expander", "popover", "checkbox", "toggle", "progress", "radio", "pills", "empty", "link",
+}  # fmt: skip
+
+
+def test_no_page_puts_a_name_into_a_sentence_without_escaping_it() -> None:
+    """``f"… {thing.name} …"`` for a place that reads Markdown: the name goes through ``md``."""
+    wrong = []
+    for path in [*(REPOSITORY / "cdp" / "ui").rglob("*.py"), *(REPOSITORY / "pages").rglob("*.py")]:
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)):
+                continue
+            if call.func.attr not in READS_MARKDOWN:
+                continue
+            for part in [part for argument in call.args for part in ast.walk(argument)]:
+                raw = part.value if isinstance(part, ast.FormattedValue) and part.format_spec is None else None
+                if isinstance(raw, ast.Attribute) and raw.attr in NAMES and ast.unparse(raw) not in CONSTANT:
+                    wrong.append(f"{path.relative_to(REPOSITORY)}:{raw.lineno} {ast.unparse(raw)}")
+    assert wrong == []
+
+
+CONSTANT = {"step.title"}
+"""Words of our own."""

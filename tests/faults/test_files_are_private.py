@@ -1,0 +1,96 @@
+"""What is written is its owner's alone, and nothing is left in the system's folder for temporary files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cdp import jobs as room
+from cdp.config import SynthesisConfig
+from cdp.errors import ConfigError
+from cdp.services import queries
+from cdp.workspace import Workspace, private_files
+from tests.support import REPOSITORY
+
+
+@pytest.fixture(autouse=True)
+def umask() -> Iterator[None]:
+    """The usual mask, under which everybody may read; put back after the test."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
+def open_to_others(root: Path) -> list[str]:
+    """What below a folder somebody else may read, or could if the folders above let them."""
+    return [str(path) for path in [root, *root.rglob("*")] if path.lstat().st_mode & 0o077 and not path.is_symlink()]
+
+
+@pytest.mark.slow
+def test_the_command_line_and_its_jobs_write_for_their_owner_alone(workspace: Workspace) -> None:
+    done = subprocess.run([sys.executable, "-m", "cdp", "demo"], cwd=REPOSITORY, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert open_to_others(workspace.root) == []
+    os.umask(0o022)  # as under a server that was started carelessly: the supervisor sees to it itself
+    job = queries.generate(workspace, SynthesisConfig.from_dict({"corpus": "demo", "limit": 2, "per_doc": 2}))
+    assert str(room.wait(workspace, job, timeout_s=60).state) == "finished"
+    folder = workspace.job(job)
+    by_worker = [path for path in folder.rglob("*") if path.name in ("worker.log", "heartbeat.json", "outcome.json")]
+    assert by_worker
+    assert [path.name for path in by_worker if path.stat().st_mode & 0o077] == []
+    assert [path for path in open_to_others(workspace.queries) if "synthesis" in path] == []
+
+
+def test_the_mask_is_the_operators_to_choose(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDP_UMASK", "027")
+    private_files()
+    (tmp_path / "shared").touch()
+    assert (tmp_path / "shared").stat().st_mode & 0o777 == 0o640
+    for wrong in ("9", "rwx", "0x7", "-77"):
+        monkeypatch.setenv("CDP_UMASK", wrong)
+        with pytest.raises(ConfigError, match="octal"):
+            private_files()
+
+
+READING = """
+import sys, time
+from pathlib import Path
+from cdp.corpus import read_documents
+with read_documents(Path(sys.argv[1])) as result:
+    print("reading", flush=True)
+    if sys.argv[2] == "wait":
+        time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_documents_on_their_way_in_are_not_left_among_temporary_files(
+    killed: bool, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    system = tmp_path / "system"
+    system.mkdir()
+    monkeypatch.setenv("TMPDIR", str(system))
+    workspace.root.mkdir()
+    source = tmp_path / "docs.jsonl"
+    source.write_text('{"_id": "1", "text": "Salt keeps food."}\n')
+    command = [sys.executable, "-c", READING, str(source), "wait" if killed else "go"]
+    process = subprocess.Popen(command, cwd=REPOSITORY, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "reading\n"
+    assert list(system.iterdir()) == []
+    scratch = workspace.root / "tmp"
+    if killed:
+        assert [path for path in scratch.iterdir() if path.is_dir()]
+        process.send_signal(signal.SIGKILL)
+    process.wait(timeout=30)
+    process.stdout.close()
+    assert list(system.iterdir()) == []
+    if killed:  # the next one takes away what it left
+        subprocess.run([*command[:-1], "go"], cwd=REPOSITORY, check=True, stdout=subprocess.DEVNULL)
+    assert [path.name for path in scratch.iterdir()] == []
