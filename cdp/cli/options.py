@@ -277,6 +277,12 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "principle correlation": ("principle.principle", "CW against the published gains, per condition", evidence),
         "principle rates": ("principle.principle", "on how many conditions each dataset gained", evidence),
         "principle threshold": ("principle.principle", "the CW at which the published gains cross zero", evidence),
+        "principle check": (
+            "principle.principle",
+            "predictions for the published datasets that the line never saw, and whether they hold",
+            [("--per-doc", {"type": int, "default": 5, "choices": (2, 5, 10, 20), "help": "queries per document"})],
+        ),
+        "principle claims": ("principle.principle", "the paper's claims and limits, each computed anew", []),
         "published list": ("principle.published_list", "the paper's tables and figures", []),
         "published show": (
             "principle.published_show",

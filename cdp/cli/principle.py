@@ -12,9 +12,18 @@ from cdp.workspace import Workspace, write_bytes
 
 
 def principle(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``principle correlation | rates | threshold``: computed from the published scores."""
+    """``principle correlation | rates | threshold | check | claims``: computed from the published scores."""
     from cdp.services import published
 
+    if a.action == "claims":
+        listed = published.claims()
+        blocks = [f"{c.name} ({c.verdict})\n  claimed: {c.claim}\n  computed: {c.recomputed}\n  "
+                  + (f"test it: study run {c.plan}" if c.plan else f"no study: {c.test}") for c in listed]  # fmt: skip
+        stated = [f"{limit.stated}\n  computed: {limit.recomputed}" for limit in published.limits()]
+        text = "\n\n".join([*blocks, "Limits that the paper states:", *stated])
+        return say(a, {"claims": listed, "limits": published.limits()}, text)
+    if a.action == "check":
+        return _check(a)
     data = published.differences(a.datasets, implied=a.implied)
     if a.action == "correlation":
         rows = published.correlation_table(data)
@@ -25,6 +34,31 @@ def principle(workspace: Workspace, a: argparse.Namespace) -> int:
         return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
     found = published.threshold(data)
     return say(a, found, show.facts(found))
+
+
+def _check(a: argparse.Namespace) -> int:
+    """``principle check``: predictions for the published datasets that the line never saw, and how many held."""
+    from cdp.services import published
+
+    found = published.checks(a.per_doc)
+    rows = [
+        {
+            "dataset": c.dataset,
+            "cw": c.cw,
+            "measured": c.measured,
+            "line": c.line.points,
+            "95% of new": (c.line.low, c.line.high),
+            "holds": c.line.holds if c.in_range else f"{'yes' if c.line.holds else 'no'}, beyond its CW",
+            "similar": c.similar.points,
+            "95%": (c.similar.low, c.similar.high),
+            "hold": c.similar.holds,
+        }
+        for c in found
+    ]
+    held = published.held(found)
+    summary = "\n".join(f"{name}: {h.held} of {h.n} predictions held" for name, h in held.items())
+    columns = ["dataset", "cw", "measured", "line", "95% of new", "holds", "similar", "95%", "hold"]
+    return say(a, {"checks": found, "held": held}, f"{show.table(rows, columns, '')}\n\n{summary}")
 
 
 def published_list(workspace: Workspace, a: argparse.Namespace) -> int:

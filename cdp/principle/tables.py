@@ -25,6 +25,7 @@ COLUMNS = {
     "learning_rate": "Learning rate",
     "checkpoint": "Checkpoint",
     "llm_cost_pct": "LLM cost (%)",
+    "ce": "Paraphrase ratio (CE)",
     "comparison": "Comparison",
     "aspect": "Aspect",
     "metric": "Measure",
@@ -133,6 +134,8 @@ def table(name: str) -> PublishedTable:
     """One table with every number that it prints, marks and notes beside."""
     info = resolve(name)
     rows = [row for row in read(info.file) if row.get("table", info.name) == info.name]
+    if info.name == PLOTTED_OVER_CE:
+        rows = _with_ratio(rows)
     concerned = {note.id: [note.concerns({**row, "table": info.name}) for row in rows] for note in notes()}
     related = {note.id: note for note in notes() if any(concerned[note.id])}
     on_all = tuple(number for number in related if all(concerned[number]))
@@ -145,6 +148,19 @@ def table(name: str) -> PublishedTable:
     order += [name for name in found[0] if name not in (*order, *_HIDDEN)]
     columns = tuple(name for name in order if any(row[name] not in ("", None) for row in found))
     return PublishedTable(info, columns, tuple(found), related, on_all)
+
+
+PLOTTED_OVER_CE = "fig:diversity_multihop"
+
+
+def _with_ratio(rows: Sequence[Row]) -> list[Row]:
+    """The points of a figure with their other axis, the paraphrase ratio (CE), as printed."""
+    ratio = {
+        (row["method"], row["queries_per_doc"]): row["value_printed"]
+        for row in read("qd_metrics")
+        if row["table"] == PLOTTED_OVER_CE and row["metric"] == "CE"
+    }
+    return [{**row, "ce": ratio[row["method"], row["queries_per_doc"]]} for row in rows]
 
 
 _HIDDEN = ("table", "panel", "is_average", "mark", "notes", *MARKS)

@@ -38,6 +38,8 @@ from cdp.principle import (
     weighting_differences,
     why_no_threshold,
 )
+from cdp.principle.checks import PER_DOCS, Check, Held, Prediction, checks, held
+from cdp.principle.claims import Claim, Limit, claims, limits
 from cdp.principle.published import Note, Row, notes, read
 from cdp.principle.tables import (
     COLUMNS,
@@ -63,24 +65,35 @@ __all__ = [
     "MARKS_HELP",
     "MULTI_HOP",
     "PARAPHRASE",
+    "PER_DOCS",
     "SCALING",
     "TABLES",
+    "Check",
+    "Claim",
     "Correlation",
     "Difference",
+    "Held",
+    "Limit",
     "Line",
     "Note",
     "OwnScore",
     "PositiveRate",
+    "Prediction",
     "PublishedTable",
     "TableInfo",
     "Threshold",
     "best_per_doc",
+    "checks",
+    "claims",
     "correlation_table",
     "dataset_means",
     "dataset_of",
     "differences",
+    "held",
+    "limits",
     "line",
     "notes",
+    "notes_on",
     "other_differences",
     "own_scores",
     "positive_rates",
@@ -95,6 +108,15 @@ __all__ = [
     "why_no_threshold",
     "wide",
 ]
+
+NOTES_ON = {
+    "cw-english": (36,),
+    "formats": (37, 38),
+    "weighting": (16, 21),
+    "generators": (17,),
+    "miracl": (24, 39),
+}
+"""Parts of the dashboard that a note on the paper touches: what the paper leaves open or says in two ways."""
 
 METHOD_OF = {
     "diverse": "Ours-diverse",
@@ -138,6 +160,11 @@ def tables() -> list[dict[str, Any]]:
             }
         )
     return found
+
+
+def notes_on(feature: str) -> list[Note]:
+    """The notes that a part of the dashboard is touched by (``NOTES_ON``)."""
+    return [note for note in notes() if note.id in NOTES_ON[feature]]
 
 
 def printed_correlations() -> dict[tuple[str, str, int], Row]:

@@ -11,7 +11,7 @@ from cdp.config import DownloadConfig
 from cdp.services import benchmarks, commands, evaluation
 from cdp.services.benchmarks import Known, Shown
 from cdp.services.evaluation import BenchmarkInfo
-from cdp.ui import access, command, frame, imports, state, tables
+from cdp.ui import access, command, frame, imports, paper_notes, state, tables
 from cdp.ui.text import count, md, number, size
 from cdp.workspace import Workspace
 
@@ -145,6 +145,8 @@ def _facts(item: Known, shown: Shown) -> None:
         st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face hub.")
     if entry.note:
         st.caption(md(entry.note))
+    if "MIRACL" in entry.groups:
+        paper_notes.beside("miracl")
     if shown.members:
         missing = [m.entry.name for m in shown.members if not m.here]
         if missing and item.present:

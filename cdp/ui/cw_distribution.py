@@ -10,7 +10,7 @@ from cdp.charts.distributions import cw_cumulative, cw_histogram
 from cdp.services import complexity as service
 from cdp.services import evaluation, queries
 from cdp.services.complexity import Profiled
-from cdp.ui import charts, frame, state, tables
+from cdp.ui import charts, frame, paper_notes, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -94,6 +94,8 @@ def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
                 )
             },
         )
+        if any(p.language == "en" for p in rows):
+            paper_notes.beside("cw-english")
         if several:
             st.caption(
                 "Counts of different languages are not on one scale: a word carries more in one than in another, and "

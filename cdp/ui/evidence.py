@@ -114,6 +114,14 @@ def correlation_table(found: Sequence[Correlation]) -> None:
         "Its p": [p_value(c.rho_p) for c in found],
         "r without one": [span(c.without_one) for c in found],
     }
+    noted = {
+        (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]
+        for row in published.table("content_words").rows
+    }
+    columns["Notes"] = [
+        ", ".join(map(str, noted.get((c.retriever, c.comparison, c.per_doc), []))) if row else ""
+        for c, row in zip(found, rows, strict=True)
+    ]
     sizes = {c.n_datasets for c in found}
     if len(sizes) > 1:
         columns["Datasets"] = [c.n_datasets for c in found]
@@ -127,8 +135,10 @@ def correlation_table(found: Sequence[Correlation]) -> None:
             ),
             "95% of r": st.column_config.TextColumn(help="Fisher's interval, each dataset one observation."),
             "r without one": st.column_config.TextColumn(help="From the lowest to the highest, each dataset left out."),
+            "Notes": st.column_config.TextColumn(help="Conflicts behind these numbers, explained under the table."),
         },
     )
+    _notes(published.table("content_words"), published.table("content_words").rows)
     with st.expander("As a chart", icon=":material/show_chart:"):
         charts.show(
             correlation_chart(found),

@@ -12,7 +12,7 @@ from cdp.config import DEFAULT_MODELS, SynthesisConfig
 from cdp.errors import CdpError
 from cdp.services import endpoints, queries
 from cdp.services.queries import QuerySet
-from cdp.ui import forms
+from cdp.ui import forms, paper_notes
 from cdp.ui.text import md
 
 TITLES = {
@@ -67,6 +67,7 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     name = picked if picked in names else names[0]
     if name == "transformers":
         model = _model(name, key, first)
+        paper_notes.beside("generators")
         return Chosen(name, {"model": model})
     if name != "openai":
         return Chosen(name, {})

@@ -10,7 +10,7 @@ import streamlit as st
 from cdp.config import SynthesisConfig
 from cdp.services import synthesis
 from cdp.services.queries import Method, QuerySet
-from cdp.ui import forms, tables
+from cdp.ui import forms, paper_notes, tables
 from cdp.ui.text import md
 
 OWN = "own"
@@ -91,3 +91,4 @@ def overview() -> None:
             },
             alt="Synthesis methods",
         )
+        paper_notes.beside("formats")

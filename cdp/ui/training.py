@@ -12,7 +12,19 @@ from cdp.config import TrainingConfig
 from cdp.errors import CdpError
 from cdp.services import commands, devices, evaluation, training
 from cdp.services.queries import QuerySet
-from cdp.ui import access, clone, command, forms, frame, imports, state, training_dev, training_pairs, training_preview
+from cdp.ui import (
+    access,
+    clone,
+    command,
+    forms,
+    frame,
+    imports,
+    paper_notes,
+    state,
+    training_dev,
+    training_pairs,
+    training_preview,
+)
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace
 
@@ -69,6 +81,8 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         "query.",
         persist_state="session",
     )
+    if weighting != "none":
+        paper_notes.beside("weighting")
     needed = _needed(known, weighting or "none", first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:

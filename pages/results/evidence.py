@@ -1,23 +1,38 @@
-"""The published evidence: the relation to content words with its limits, and every table of the paper."""
+"""The published evidence: the relation to content words with its limits, every claim, and every table of the paper."""
 
 from __future__ import annotations
 
+import streamlit as st
+
 from cdp.services import published
-from cdp.ui import evidence, frame
+from cdp.ui import evidence, evidence_checks, frame
 from cdp.workspace import Workspace
+
+RELATION, CLAIMS, TABLES = "The relation", "Claims and limits", "Every table"
 
 workspace = Workspace.default()
 frame.head("evidence")
 
-with frame.guarded():
+relation, claims, every = st.tabs(
+    [RELATION, CLAIMS, TABLES], default=TABLES if "table" in st.query_params else RELATION
+)
+with relation, frame.guarded():
     choice, implied = evidence.choose_evidence()
     data = published.differences(choice, implied=implied)
     fit = published.threshold(data)
     found = published.correlation_table(data)
     evidence.answer(fit, found, choice)
+    if choice == published.MULTI_HOP:
+        evidence_checks.rests_on(fit)
     evidence.scatter(data, fit)
     evidence.correlation_table(found)
     evidence.rates(data, fit)
     evidence.elsewhere()
+    evidence_checks.prediction_check()
+with claims, frame.guarded():
+    evidence_checks.limits()
+    evidence_checks.claims()
+with every, frame.guarded():
     evidence.all_tables(workspace)
+with frame.guarded():
     evidence.what_next()

@@ -152,3 +152,24 @@ def test_a_plan_goes_out_as_yaml_and_comes_back(tmp_path_factory: pytest.TempPat
     file = tmp_path_factory.mktemp("plan") / "plan.yaml"
     file.write_text(studies.to_yaml(config), encoding="utf-8")
     assert json.dumps(studies.read_plan(file).to_dict()) == json.dumps(config.to_dict())
+
+
+def test_predictions_claims_and_limits_stand_on_the_page(open_page: Open) -> None:
+    at = open_page("evidence")
+    shown = words(at).replace("\\", "")
+    assert "NovelHopQA alone" in shown
+    assert "CW goes with the length of a query" in shown
+    assert "Fieller's 95% interval over the four datasets is 6.17 to 8.93" in shown
+    (check,) = [d.value for d in at.dataframe if "Line holds" in d.value.columns]
+    assert len(check) == 27
+    at.segmented_control(key="evidence_check").set_value(20).run()
+    assert not at.exception
+    held = {m.label: m.value for m in at.metric}
+    assert held["Line, within its CW"] == "1 of 3"
+
+
+def test_a_link_fills_the_study_with_its_settings(filled: Workspace, open_page: Open) -> None:
+    at = open_page("study", plan="qdoc-scaling", per_doc="1, 5", benchmarks="demo:test", nonsense="x")
+    assert not at.exception
+    assert any(t.value == "1, 5" for t in at.text_input)
+    assert [m.value for m in at.multiselect if m.label == "Benchmarks"] == [["demo:test"]]
