@@ -35,6 +35,7 @@ from cdp.services import (
 from cdp.services.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from cdp.workspace import Workspace
+from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'
 
@@ -326,3 +327,9 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
         assert access.model(workspace, known) == known
     monkeypatch.setenv(access.MODELS, f"a/b, {name}")
     assert access.model(workspace, name) == name
+
+
+def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
+    """``~`` is read in one module, which also asks whether the path is allowed."""
+    services = REPOSITORY / "cdp" / "services"
+    assert [p.name for p in services.glob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["paths.py"]

@@ -25,13 +25,16 @@ READING = {
     "commands": {"settings"},
     "complexity": {"profile_benchmark", "profile_query_set"},
     "corpora": {"document", "every", "page", "show"},
+    "decisions": {"decide"},
     "doctor": {"check"},
     "evaluated": {
         "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
         "retrieved", "texts",
     },
     "evaluation": {"benchmarks", "checked"},
+    "in_use": {"check_unused", "jobs_that_need"},
     "jobs": {
+        "failed",
         "curve", "every", "follow", "latest", "log", "missing_secrets", "outcome", "running", "search_log", "show",
         "sizes", "wait",
     },
