@@ -27,6 +27,8 @@ BASE = {
     "locks",
     "staging",
     "names",
+    "versions",
+    "archives",
     "embedded",
     "__init__",
 }

@@ -17,6 +17,7 @@ from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings,
 from cdp.cli.parser import build
 from cdp.config import EvaluationConfig, MetricsConfig
 from cdp.errors import CdpError, ConfigError
+from cdp.versions import open_workspace
 from cdp.workspace import Workspace, disk_fault, private_files
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
@@ -31,7 +32,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         private_files()
         handler: Handler = arguments.run
-        return handler(Workspace.default(), arguments)
+        return handler(open_workspace(Workspace.default()), arguments)
     except CdpError as error:
         print(f"cdp: {' '.join(str(error).split())}", file=sys.stderr)
         return BAD_INPUT

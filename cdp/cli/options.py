@@ -7,6 +7,7 @@ from typing import Any
 from cdp.cli import benchmark_options
 from cdp.cli.results_options import results_commands
 from cdp.cli.training_options import training_commands
+from cdp.cli.workspace_options import workspace_commands
 from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
 SET = (
@@ -328,6 +329,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             [one_id, ("--yes", {"action": "store_true", "help": "do not ask"})],
         ),
         "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [one_id, WAIT]),
+        **workspace_commands(),
         "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
         "catalog query": ("catalog_query", "run a read-only SQL query", [("sql", {"help": "the query"})]),
         "demo": ("demo", "load the demo collection into the workspace", []),
@@ -347,5 +349,6 @@ GROUPS = {
     "sweep": "learning rates",
     "study": "the paper's experiment on one's own data",
     "jobs": "background jobs",
+    "workspace": "backup, moving to another machine, clearing away",
     "catalog": "the DuckDB catalogue",
 }

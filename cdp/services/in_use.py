@@ -36,15 +36,20 @@ def check_unused(workspace: Workspace, what: str, name: str) -> None:
 
 
 def _named_by(job: JobView) -> Iterator[str]:
-    yield from _texts(job.config)
-    yield from _texts(job.inputs)
+    yield from texts(job.config)
+    yield from texts(job.inputs)
+    yield from written_by(job)
+
+
+def written_by(job: JobView) -> Iterator[str]:
+    """The id of the query set that a job writes, if it writes one."""
     if job.kind == "synthesis":
         known = {field.name for field in fields(SynthesisConfig)}  # a job of another version may have others
         with suppress(CdpError):
             yield query_set_id(job.id, SynthesisConfig.from_dict({k: v for k, v in job.config.items() if k in known}))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def texts(value: Any) -> Iterator[str]:
     """Every text in nested settings, whole and, where it lists several things, one by one ("a, b:test")."""
     if isinstance(value, str):
         yield value
@@ -54,7 +59,7 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, dict):
         for key, item in value.items():
             if key != "name":  # what a job's own result will be called
-                yield from _texts(item)
+                yield from texts(item)
     elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _texts(item)
+            yield from texts(item)

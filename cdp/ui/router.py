@@ -11,6 +11,7 @@ from pathlib import Path
 import streamlit as st
 
 from cdp.ui import access, frame, jobs, navigation, state
+from cdp.versions import open_workspace
 from cdp.workspace import Workspace, private_files
 
 ASSETS = Path(__file__).resolve().parent / "assets"
@@ -26,6 +27,12 @@ def main() -> None:
     private_files()
     access.declare()
     access.sign_in()
+    usable = False
+    with frame.guarded():
+        open_workspace(Workspace.default())
+        usable = True
+    if not usable:
+        st.stop()
     pages = [
         st.Page(
             page.file,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import overview, results
-from cdp.ui import addresses, frame, guide, imports, jobs, navigation, tables
+from cdp.ui import addresses, backup, frame, guide, imports, jobs, navigation, tables
 from cdp.ui.text import moment, number
 from cdp.workspace import Workspace
 
@@ -46,3 +46,4 @@ with frame.guarded():
         navigation.link("compare", "Compare retrievers")
 
     guide.first_run(workspace, found)
+    backup.section(workspace)

@@ -20,6 +20,7 @@ RULES = {"access", "endpoints", "modes", "paths"}
 """The modules that hold the rule itself."""
 
 READING = {
+    "backup": {"prunable"},
     "benchmarks": {"is_several", "known", "own", "scores", "show"},
     "clone": {"settings"},
     "commands": {"settings"},
