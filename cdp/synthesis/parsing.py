@@ -127,7 +127,7 @@ def parse_after_summary(text: str, m: int = 1) -> Parsed:
         return select([], 1, problems=Counter({"no_question": 1}))
     summary, rest = answer[: found.start()], answer[found.end() :]
     parsed = parse_line(rest.strip().partition("\n\n")[0])
-    note = " ".join(_FIELD_LABEL.sub("", summary.strip()).split())
+    note = _note(_FIELD_LABEL.sub("", summary.strip()))
     return Parsed(parsed.queries, parsed.problems, (note,) * len(parsed.queries))
 
 
@@ -139,7 +139,12 @@ def parse_task_query(text: str, m: int = 1) -> Parsed:
     if not fields.get("query"):
         return select([], 1, problems=Counter({"no_question": 1}))
     parsed = select([fields["query"]], 1)
-    return Parsed(parsed.queries, parsed.problems, (fields.get("task", ""),) * len(parsed.queries))
+    return Parsed(parsed.queries, parsed.problems, (_note(fields.get("task", "")),) * len(parsed.queries))
+
+
+def _note(text: str) -> str:
+    """A note on one line, with a mark in place of half a character, which no file can hold."""
+    return _SURROGATE.sub("\ufffd", " ".join(text.split()))
 
 
 def select(

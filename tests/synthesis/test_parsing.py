@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdp.synthesis.parsing import parse
+from cdp.synthesis.parsing import Parsed, parse, parse_after_summary, parse_task_query
 
 LINES = "1. What is a fjord?\n2. How does ice carve rock?\n3. fjord depth Norway"
 THREE = ("What is a fjord?", "How does ice carve rock?", "fjord depth Norway")
@@ -163,3 +163,24 @@ def test_control_characters_do_not_reach_a_query() -> None:
     """They would change what a terminal shows, and a NUL ends a text for many a program."""
     parsed = parse("1. What\x00 is\x1b[31m it?\n2. Why\x07 so?", 2)
     assert parsed.queries == ("What is [31m it?", "Why so?")
+
+
+@pytest.mark.parametrize(
+    "parsed",
+    [
+        parse_after_summary("A half \ud83d summary\nQuestion: What is it?"),
+        parse_task_query("Task: find \udc00 it\nQuery: What is it?"),
+        parse("1. half \ud83d\n2. What is it?", 2),
+        parse('{"queries": ["half \\ud83d", "What is it?"]}', 2),
+    ],
+)
+def test_half_a_character_reaches_neither_queries_nor_notes(parsed: Parsed) -> None:
+    """Before, a set could no longer be written, and a resume read the same answer from the cache again."""
+    assert parsed.queries == ("What is it?",)
+    "".join([*parsed.queries, *parsed.notes]).encode("utf-8")
+    assert parsed.notes or parsed.problems["broken_text"] == 1
+
+
+def test_json_that_no_parser_takes_is_no_reason_to_raise() -> None:
+    assert parse("[" * 100_000 + "\n1. What is it?", 1).queries == ("What is it?",)
+    assert parse('{"queries": ["one\ttab", "cut o', 2).queries == ("one tab",)
