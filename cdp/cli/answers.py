@@ -51,6 +51,14 @@ def warn(text: str) -> None:
         print(f"warning: {text}", file=sys.stderr, flush=True)
 
 
+def warn_incomplete(workspace: Workspace, *query_sets: str) -> None:
+    """What each of these query sets (by id or name, empty ones skipped) lacks that is not whole."""
+    from cdp.services import completeness
+
+    for item in completeness.lacking(workspace, query_sets):
+        warn(item.note)
+
+
 def followed(workspace: Workspace, job_id: str) -> int:
     """Follow a further job of the same command to its end, telling on stderr how it ended."""
     from cdp.services import jobs

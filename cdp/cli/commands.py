@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdp import __version__
 from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started, warn
 from cdp.cli.parser import build
 from cdp.config import EvaluationConfig, MetricsConfig
 from cdp.errors import CdpError, ConfigError
@@ -106,6 +106,10 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
     quick = service.quick(
         workspace, config.query_set, human=config.human, language=config.language, stopwords=config.stopwords
     )
+    warn(quick.note)
+    if quick.n_failed:
+        first = quick.failed[0]
+        warn(f"{show.many(quick.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if a.quick:
         return say(a, quick, show.measures(quick.measures))
     if not a.json:

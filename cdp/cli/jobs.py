@@ -63,7 +63,7 @@ def clone(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs clone``: the same job once more, with changed settings."""
     from cdp.services import clone
 
-    return started(workspace, a, clone.start(workspace, a.id, settings(a)))
+    return started(workspace, a, clone.start(workspace, a.id, settings(a), allow_incomplete=a.allow_incomplete))
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from cdp.cli import text as show
-from cdp.cli.answers import DONE, say, settings, started
+from cdp.cli.answers import DONE, say, settings, started, warn_incomplete
 from cdp.workspace import Workspace, write_bytes
 
 
@@ -125,7 +125,8 @@ def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
     config = studies.read_plan(a.file, settings(a))
     if not a.json:
         print(studies.plan_text(studies.plan(workspace, config)), file=sys.stderr)
-    begun = studies.run(workspace, config)
+    begun = studies.run(workspace, config, allow_incomplete=a.allow_incomplete)
+    warn_incomplete(workspace, *config.items("query_sets"))
     for job_id in begun.generations:
         print(f"also queued: {job_id}", file=sys.stderr)
     done = started(workspace, a, begun.job_id)

@@ -7,7 +7,7 @@ from datetime import date
 from typing import Any
 
 from cdp.cli import text as show
-from cdp.cli.answers import DONE, FAILED, say, settings, started
+from cdp.cli.answers import DONE, FAILED, say, settings, started, warn
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
 from cdp.workspace import Workspace
@@ -82,27 +82,46 @@ def bring(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def every(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries list``."""
-    from cdp.services import queries
+    """``queries list``: those that are not whole with their job."""
+    from cdp.services import completeness, queries
 
-    found = queries.every(workspace, corpus=a.corpus)
-    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "complete"]
-    return say(a, found, show.table(found, columns, "No query set yet: queries generate --corpus ID"))
+    rows = []
+    for item in (completeness.of(workspace, q) for q in queries.every(workspace, corpus=a.corpus)):
+        unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'gone'})"
+        rows.append({**show.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
+    columns = [
+        "id",
+        "name",
+        "kind",
+        "method",
+        "generator",
+        "per_doc",
+        "n_documents",
+        "n_queries",
+        "n_failures",
+        "state",
+    ]
+    columns += ["state", "unfinished_job"] if any(row["unfinished_job"] for row in rows) else ["state"]
+    return say(a, rows, show.table(rows, columns, "No query set yet: queries generate --corpus ID"))
 
 
 def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries show``: one query set, with what it lacks."""
-    from cdp.services import queries
+    from cdp.services import completeness, queries
 
     found = queries.show(workspace, a.id)
+    state = completeness.of(workspace, found)
     failed = queries.failures(workspace, found.id)
     examples = queries.page(workspace, found.id, 0, EXAMPLES)
     value = {
         **show.plain(found),
+        "state": state.label,
+        "note": state.note,
+        "job_state": state.job_state,
         "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
         "failures": failed,
     }
-    return say(a, value, show.query_set(found, failed, examples))
+    return say(a, value, show.query_set(found, failed, examples, state))
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -148,6 +167,7 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
     found = queries.show(workspace, a.id)
     target = a.out or f"{found.id}{SUFFIXES[a.format]}"
     done = synthesis.export(workspace, found.id, a.format, target, per_doc=a.per_doc, model=a.model)
+    warn(done.note)
     return say(a, {"id": found.id, **show.plain(done)}, _written(done, a.format == "openai-batch"))
 
 

@@ -117,16 +117,16 @@ def imported(found: Any) -> str:
     return "\n".join(lines)
 
 
-def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]]) -> str:
+def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]], state: Any) -> str:
     """A query set: where it comes from, what it holds, what is missing and why, and its first queries."""
     q = found
     how = ", ".join(part for part in (q.method, q.generator, q.model if q.model != q.generator else "") if part)
-    state = "complete" if q.complete else "not complete: resume its job"
     lines = [
         f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')} of {q.corpus_id}",
-        f"{q.kind}, {how}; Q/Doc {q.per_doc}; {state}",
+        f"{q.kind}, {how}; Q/Doc {q.per_doc}; {state.label}",
         *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
     ]
+    lines += [text for text in (state.sentence, state.next_step) if text]
     if failed.n:
         lines.append(f"without queries or with too few, or rejected: {failed.n:,}")
         lines += [

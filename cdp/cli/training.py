@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.cli import text as show
-from cdp.cli.answers import followed, say, settings, started
+from cdp.cli.answers import followed, say, settings, started, warn_incomplete
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.services import job_words
@@ -50,7 +50,15 @@ def train(workspace: Workspace, a: argparse.Namespace) -> int:
         value = {**dataclasses.asdict(found), "fits": found.fits}
         return say(a, value, preview_text(found))
     wanted = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
-    begun = training.start(workspace, config, benchmarks=wanted, before=a.when != "after", after=a.when != "before")
+    begun = training.start(
+        workspace,
+        config,
+        benchmarks=wanted,
+        before=a.when != "after",
+        after=a.when != "before",
+        allow_incomplete=a.allow_incomplete,
+    )
+    warn_incomplete(workspace, *training.trained_on(config))
     code = started(workspace, a, begun.job_id)
     interrupted = jobs.show(workspace, begun.job_id, with_size=False).active
     for job_id in begun.evaluations:
@@ -95,7 +103,8 @@ def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
         if a.learning_rates
         else sweeps.grid_for(workspace, config.retriever, lora=config.lora_rank is not None)
     )
-    begun = sweeps.start(workspace, config, rates)
+    begun = sweeps.start(workspace, config, rates, allow_incomplete=a.allow_incomplete)
+    warn_incomplete(workspace, config.query_set)
     ids = [job.id for job in begun.jobs]
     if not a.wait:
         text = "\n".join([f"{begun.id}: {len(ids)} trainings (see: sweep report {begun.id})", *ids])

@@ -9,6 +9,11 @@ from cdp.config import TrainingConfig
 
 Option = tuple[str, dict[str, Any]]
 
+ALLOW_INCOMPLETE: Option = (
+    "--allow-incomplete",
+    {"action": "store_true", "help": "train although a query set is incomplete: its job failed, was stopped or runs"},
+)
+
 
 def training_commands(
     choice: Callable[[type, str], dict[str, Any]], one_id: Option, settings: Option, wait: Option, name: Option
@@ -26,6 +31,7 @@ def training_commands(
             "--pairs",
             {"type": int, "default": None, "help": "exactly so many pairs: as many first documents as --per-doc needs"},
         ),
+        ALLOW_INCOMPLETE,
     ]
     return {
         "train": (

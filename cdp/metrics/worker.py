@@ -103,6 +103,7 @@ def main(job: Job) -> None:
             },
             "n_documents": len(selection.ids),
             "failures": job.n_failures,
+            "complete": bool(query_set_manifest(job.workspace, config.query_set).get("complete", True)),
             "n_distinct_pairs": len(table),
             "sampled_from": selection.sampled_from,
         },

@@ -35,18 +35,28 @@ def settings(workspace: Workspace, job: str, changes: Mapping[str, Any] | None =
 
 
 @access.runs
-def start(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None, *, api_key: str = "") -> str:
-    """Submit a job like ``job`` with some settings changed; the new job's id."""
+def start(
+    workspace: Workspace,
+    job: str,
+    changes: Mapping[str, Any] | None = None,
+    *,
+    api_key: str = "",
+    allow_incomplete: bool = False,
+) -> str:
+    """Submit a job like ``job`` with some settings changed; the new job's id.
+
+    ``allow_incomplete`` says yes to training on query sets that are not whole.
+    """
     config = settings(workspace, job, changes)
     if isinstance(config, SynthesisConfig):
         return queries.generate(workspace, config, api_key=api_key)
     if isinstance(config, MetricsConfig):
         return metrics.start(workspace, config)
     if isinstance(config, TrainingConfig):
-        return training.start(workspace, config).job_id
+        return training.start(workspace, config, allow_incomplete=allow_incomplete).job_id
     if isinstance(config, EvaluationConfig):
         return evaluation.start(workspace, config)
     if isinstance(config, DownloadConfig):
         return benchmarks.start_download(workspace, config)
     assert isinstance(config, StudyConfig)
-    return studies.run(workspace, config, api_key=api_key).job_id
+    return studies.run(workspace, config, api_key=api_key, allow_incomplete=allow_incomplete).job_id

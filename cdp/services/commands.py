@@ -47,25 +47,29 @@ def generate(config: Any) -> str:
     )  # fmt: skip
 
 
-def train(config: Any, benchmarks: Sequence[tuple[str, str]] = (), when: str = "both") -> str:
+def train(
+    config: Any, benchmarks: Sequence[tuple[str, str]] = (), when: str = "both", *, allow_incomplete: bool = False
+) -> str:
     """``train`` for a TrainingConfig, with its evaluations on each (benchmark, split)."""
     judged = [word for name, split in benchmarks for word in ("--evaluate", f"{name}:{split}")]
     if judged and when != "both":
         judged += ["--when", when]
     return line(
         "train", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
-        *settings(config, ("query_set", "retriever", "weighting")), *judged, "--wait",
+        *settings(config, ("query_set", "retriever", "weighting")), *judged,
+        *(["--allow-incomplete"] if allow_incomplete else []), "--wait",
     )  # fmt: skip
 
 
-def sweep(config: Any, rates: Sequence[str]) -> str:
+def sweep(config: Any, rates: Sequence[str], *, allow_incomplete: bool = False) -> str:
     """``sweep run`` for a TrainingConfig and learning rates as text."""
     benchmark = f"{config.benchmark}:{config.split}" if config.split else config.benchmark
     named = ("query_set", "retriever", "weighting", "benchmark", "split", "learning_rate", "name")
     return line(
         "sweep", "run", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
         "--learning-rates", ",".join(rates), "--benchmark", benchmark,
-        *(("--name", config.name) if config.name else ()), *settings(config, named), "--wait",
+        *(("--name", config.name) if config.name else ()), *settings(config, named),
+        *(["--allow-incomplete"] if allow_incomplete else []), "--wait",
     )  # fmt: skip
 
 

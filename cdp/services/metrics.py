@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from cdp.jobs import JobView
 from cdp.metrics import MEASURES, Measure, PairedDifference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
-from cdp.services import access
+from cdp.services import access, completeness
 from cdp.services import kept as kept_answers
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
@@ -41,6 +41,11 @@ class QuickMetrics:
     by_per_doc: dict[str, dict[int, float]]
     cw: CwProfile
     n_empty: int = 0
+    n_failed: int = 0
+    failed: list[dict[str, Any]] = field(default_factory=list)
+    """The first of the documents that could not be measured, each with its ``id`` and ``reason``."""
+    note: str = ""
+    """What the set lacks where it is not whole."""
     kept: str = ""
     """Where the values of each document are kept: a file's name in the query set's folder."""
 
@@ -61,7 +66,7 @@ def quick(
     found, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
     values = plan.kept() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
-    return _from_record(found, plan.language, values, plan.columns.name)
+    return _from_record(workspace, found, plan, values)
 
 
 def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics | None:
@@ -70,7 +75,7 @@ def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> Q
     values = plan.kept()
     if values is None and found.n_queries <= AT_ONCE:
         values = quick_room.measure(plan)
-    return None if values is None else _from_record(found, plan.language, values, plan.columns.name)
+    return None if values is None else _from_record(workspace, found, plan, values)
 
 
 def _planned(
@@ -106,7 +111,7 @@ def measuring(workspace: Workspace, query_set: str, *, human: str = "") -> JobVi
     return next((v for v in views if v.inputs.get("kept") == plan.path.name), None)
 
 
-def _from_record(found: QuerySet, language: str, values: dict[str, Any], kept: str) -> QuickMetrics:
+def _from_record(workspace: Workspace, found: QuerySet, plan: QuickPlan, values: dict[str, Any]) -> QuickMetrics:
     titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
     most = max((value["per_doc"] for value in titled), default=0)
     curves: dict[str, dict[int, float]] = {}
@@ -116,12 +121,15 @@ def _from_record(found: QuerySet, language: str, values: dict[str, Any], kept: s
     cw = {**values["cw"], "histogram": tuple(values["cw"]["histogram"]), "interval": tuple(values["cw"]["interval"])}
     return QuickMetrics(
         query_set=found.id,
-        language=language,
+        language=plan.language,
         measures=[value for value in titled if value["per_doc"] == most],
         by_per_doc=curves,
         cw=CwProfile(**cw),
         n_empty=values["n_empty"],
-        kept=kept,
+        n_failed=values.get("n_failed", 0),
+        failed=values.get("failed", []),
+        note="" if found.complete else completeness.of(workspace, found).sentence,
+        kept=plan.columns.name,
     )
 
 

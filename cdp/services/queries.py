@@ -16,7 +16,18 @@ from cdp.config import SynthesisConfig
 from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.failures import Failures
 from cdp.metrics import self_bleu
-from cdp.services import access, corpora, devices, endpoints, in_use, metrics, paths, preview_words, synthesis
+from cdp.services import (
+    access,
+    completeness,
+    corpora,
+    devices,
+    endpoints,
+    in_use,
+    metrics,
+    paths,
+    preview_words,
+    synthesis,
+)
 from cdp.services.modes import Action, require
 from cdp.synthesis import preview as room
 from cdp.synthesis import query_sets
@@ -205,7 +216,7 @@ def import_file(
 
 def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
     """All query sets, newest first; only those of one corpus if it is named, by its id, name or unique beginning."""
-    found = query_sets.list_query_sets(workspace)
+    found = [completeness.counted(workspace, q) for q in query_sets.list_query_sets(workspace)]
     if not corpus or any(q.corpus_id == corpus for q in found):
         return [q for q in found if corpus in ("", q.corpus_id)]
     only = corpus_room.resolve_corpus(workspace, corpus).id
@@ -213,8 +224,8 @@ def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
 
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:
-    """The query set of that id, name or unique beginning."""
-    return query_sets.resolve_query_set(workspace, query_set)
+    """The query set of that id, name or unique beginning; of one that is not whole, with what is there now."""
+    return completeness.counted(workspace, query_sets.resolve_query_set(workspace, query_set))
 
 
 @dataclass(frozen=True)

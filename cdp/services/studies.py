@@ -14,7 +14,7 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.jobs import JobView
-from cdp.services import access, devices, queries, synthesis
+from cdp.services import access, completeness, devices, queries, synthesis
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
@@ -81,7 +81,10 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
         name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found).epochs or 1
         for name, found in retrievers.items()
     }
-    return estimate(config, sources, benchmarks, epochs=epochs, speeds=_speeds(workspace), generations=missing)
+    found = estimate(config, sources, benchmarks, epochs=epochs, speeds=_speeds(workspace), generations=missing)
+    lacking = completeness.lacking(workspace, config.items("query_sets"))
+    notes = tuple(item.note for item in lacking)
+    return dataclasses.replace(found, notes=(*notes, *found.notes))
 
 
 def _given(config: StudyConfig) -> dict[str, Any]:
@@ -91,9 +94,13 @@ def _given(config: StudyConfig) -> dict[str, Any]:
 
 
 @access.runs
-def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "") -> Started:
-    """Submit a study as one job, after the jobs that write the queries it lacks."""
+def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "", allow_incomplete: bool = False) -> Started:
+    """Submit a study as one job, after the jobs that write the queries it lacks.
+
+    ConfigError for a query set that is not whole, unless ``allow_incomplete``.
+    """
     plan(workspace, config)
+    completeness.require(workspace, config.items("query_sets"), allow_incomplete)
     sources, _ = _sources(workspace, config)
     generations = []
     ready = []

@@ -10,7 +10,7 @@ from typing import Any
 from cdp import corpus as corpus_room
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
-from cdp.services import access, paths
+from cdp.services import access, completeness, paths
 from cdp.synthesis import batch, exports, pricing, query_sets
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
@@ -35,10 +35,11 @@ class Bill:
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: ``n`` queries (or requests), and where."""
+    """What was written: ``n`` queries (or requests), and where; ``note`` says what an incomplete query set lacks."""
 
     n: int
     paths: tuple[Path, ...]
+    note: str = ""
 
 
 def rows() -> list[dict[str, str]]:
@@ -143,7 +144,8 @@ def export(
     found = query_sets.resolve_query_set(workspace, query_set)
     path = paths.to_write(workspace, target)
     if form != BATCH_FORMAT:
-        return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,))
+        note = "" if found.complete else completeness.of(workspace, found).sentence
+        return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,), note)
     if found.method not in (*METHODS, OWN):
         raise ConfigError(f"{found.name} was imported: there is no prompt behind it.", hint="Choose another format.")
     known = {field.name for field in dataclasses.fields(SynthesisConfig)}

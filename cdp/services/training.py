@@ -18,11 +18,11 @@ from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError, ModelError
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.services import access, commands, devices, evaluation, kept, paths
+from cdp.services import access, commands, completeness, devices, evaluation, kept, paths
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
-from cdp.training.plan import Measured, estimate, measured_from, order_notes
+from cdp.training.plan import INCOMPLETE, Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
 from cdp.training.reasoning import check_corpus
 from cdp.training.retrievers import PRESETS, Default, resolve
@@ -171,7 +171,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     What a weighting needs besides is looked at too: reasoned queries for the same corpus, a readable file of weights.
     Whether every query has its weight is seen when the pairs are read.
     """
-    query_set = query_sets.resolve_query_set(workspace, config.query_set)
+    query_set = completeness.counted(workspace, query_sets.resolve_query_set(workspace, config.query_set))
     needs = weighting_named(config.weighting).needs
     reasoning = config.reasoning
     if needs == "reasoning" and reasoning:
@@ -204,8 +204,6 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
         )
     order = order_of(settings, pairs)
     notes = order_notes(order)
-    if not query_set.complete:
-        notes.insert(0, "The query set is not complete yet: the training takes what is there when it starts.")
     if config.max_documents is not None and documents < config.max_documents:
         notes.append(
             f"The set has {documents:,} documents with queries, fewer than the {config.max_documents:,} asked."
@@ -219,6 +217,12 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
 
 
 @access.runs
+def trained_on(config: TrainingConfig) -> list[str]:
+    """The query sets that a training reads."""
+    needs = weighting_named(config.weighting).needs
+    return [config.query_set, *([config.reasoning] if needs == "reasoning" and config.reasoning else [])]
+
+
 def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     """Read everything and take a few real steps in a process of their own, which is gone afterwards.
 
@@ -226,15 +230,16 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     """
     plan(workspace, config)
     values, _ = named(workspace, config)
+    lacking = completeness.lacking(workspace, trained_on(values))
     environment = {
         "GOMP_SPINCOUNT": SPINS,
         **os.environ,
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
     }
-    command = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
+    worker = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
     try:
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=LONGEST_MEASUREMENT_S)
+        done = subprocess.run(worker, env=environment, capture_output=True, text=True, timeout=LONGEST_MEASUREMENT_S)
     except subprocess.TimeoutExpired:
         raise ModelError(
             f"Loading the model and a few steps took longer than {LONGEST_MEASUREMENT_S / 60:.0f} minutes.",
@@ -250,7 +255,9 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
         raise InputError(said[-1] if said else f"The measurement ended with exit code {done.returncode}.")
     record = json.loads(done.stdout.splitlines()[-1])
     found, measured = WholePlan(**record["plan"]), measured_from(record["measured"])
-    return Preview(found, measured, estimate(found.texts, found.steps, measured), commands.train(config))
+    found.notes[:] = [*(item.note for item in lacking), *(note for note in found.notes if note != INCOMPLETE)]
+    command = commands.train(config, allow_incomplete=bool(lacking))
+    return Preview(found, measured, estimate(found.texts, found.steps, measured), command)
 
 
 @access.reads
@@ -290,12 +297,15 @@ def start(
     benchmarks: Sequence[tuple[str, str]] = (),
     before: bool = True,
     after: bool = True,
+    allow_incomplete: bool = False,
 ) -> Started:
     """Submit a training and, for each (benchmark, split), the evaluation of the retriever before and after it.
 
-    An evaluation of the untrained retriever that is in the results already is not run again.
+    An evaluation of the untrained retriever that is in the results already is not run again. ConfigError for a query
+    set that is not whole, unless ``allow_incomplete``.
     """
     plan(workspace, config)
+    completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
     known: list[str] = []

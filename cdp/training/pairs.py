@@ -43,6 +43,8 @@ class PairSet:
     reasoned: list[str] | None = None
     unreasoned: int = 0
     negatives: NDArray[np.int64] | None = None
+    complete: bool = True
+    """Whether the query set was whole when it was read."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -190,6 +192,7 @@ def load_pairs(
         query_set_id=query_set_id,
         dropped={reason: count for reason, count in dropped.items() if count},
         query_ids=query_ids,
+        complete=bool(manifest.get("complete", True)),
     )
     pairs.check()
     return pairs

@@ -17,6 +17,8 @@ from cdp.training.pairs import BatchOrder
 from cdp.training.settings import order_of
 from cdp.workspace import Workspace
 
+INCOMPLETE = "The query set is incomplete: only what was there is trained on."
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -97,6 +99,8 @@ def plan_of(data: TrainingData, workspace: Workspace) -> Plan:
 
 def _notes(data: TrainingData, order: BatchOrder, zero: int, width: int) -> list[str]:
     pairs, notes = data.pairs, order_notes(order)
+    if not pairs.complete:
+        notes.insert(0, INCOMPLETE)
     if zero == len(pairs):
         notes.append("Every weight is zero, so all pairs count the same.")
     elif zero:

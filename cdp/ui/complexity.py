@@ -9,7 +9,7 @@ import streamlit as st
 from cdp.services import commands, corpora, decisions, evaluation, queries
 from cdp.services import complexity as service
 from cdp.services.complexity import Profiled, Recommendation
-from cdp.ui import command, frame, navigation, state, tables
+from cdp.ui import command, frame, incomplete, navigation, state, tables
 from cdp.ui.text import count, md, number
 from cdp.workspace import Workspace
 
@@ -47,7 +47,7 @@ class Asked:
 def choose_source(workspace: Workspace) -> Asked | None:
     """Ask for the target queries, their language, their relation to the training queries, and the budget."""
     benchmarks = {b.name: b.name for b in evaluation.benchmarks(workspace)}
-    sets = {q.id: q.name for q in queries.every(workspace) if q.n_queries}
+    sets = incomplete.names(workspace, (q for q in queries.every(workspace) if q.n_queries))
     options = [PASTE, *([BENCHMARK] if benchmarks else []), *([QUERY_SET] if sets else [])]
     source = st.segmented_control(
         "Target queries",

@@ -10,7 +10,7 @@ from cdp.charts.distributions import cw_cumulative, cw_histogram
 from cdp.services import complexity as service
 from cdp.services import evaluation, queries
 from cdp.services.complexity import Profiled
-from cdp.ui import charts, frame, paper_notes, state, tables
+from cdp.ui import charts, frame, incomplete, paper_notes, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -23,7 +23,7 @@ def heading() -> None:
 def compared(workspace: Workspace, found: Profiled) -> list[Profiled]:
     """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
     items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in evaluation.benchmarks(workspace)}
-    items |= {f"set:{q.id}": q.name for q in queries.every(workspace) if q.n_queries}
+    items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in queries.every(workspace) if q.n_queries}
     chosen = state.choose_many(
         "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to lay over these"
     )

@@ -41,6 +41,8 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
                 done = synthesis.export(workspace, query_set.id, form, target)
                 what = ("request",) if form == synthesis.BATCH_FORMAT else ("query", "queries")
                 st.success(f"{count(done.n, *what)} written to {md(target)}.")
+                if done.note:
+                    st.caption(f":material/warning: {md(done.note)}")
                 st.session_state[f"exported_{query_set.id}_{form}"] = done.paths
         _download(st.session_state.get(f"exported_{query_set.id}_{form}", ()))
 

@@ -15,7 +15,7 @@ from cdp.errors import CdpError
 from cdp.services import metrics
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
-from cdp.ui import charts, frame, measuring, state, tables
+from cdp.ui import charts, frame, incomplete, measuring, state, tables
 from cdp.ui.text import count, md
 from cdp.workspace import Workspace, slug
 
@@ -171,7 +171,7 @@ def with_interval(value: Value | None, digits: int = 3) -> str:
     return shown
 
 
-def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
+def table(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
     """One row per set: Self-BLEU, Len-Sim, CW, each with its interval."""
     rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     if not rows:
@@ -180,7 +180,7 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
     lengths = [value_of(m, "len_sim") for _, m in rows]
     tables.show(
         {
-            "Query set": [q.name for q, _ in rows],
+            "Query set": [incomplete.name(workspace, q) for q, _ in rows],
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
             **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
@@ -202,6 +202,12 @@ def table(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None
     )
     parts = ["In brackets: 95% intervals over documents. ↓ lower is more diverse, ↑ higher is closer to human."]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
+    parts += [
+        f"{q.name}: {count(m.n_failed, 'document')} could not be measured; the first, {m.failed[0]['id']}: "
+        f"{m.failed[0]['reason']}"
+        for q, m in rows
+        if m.n_failed
+    ]
     st.caption(md(" ".join(parts)))
     _how_counted([m for _, m in rows])
 

@@ -5,20 +5,15 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.errors import CdpError
-from cdp.services import commands, corpora, queries
+from cdp.services import commands, completeness, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet
-from cdp.ui import access, command, costs, exports, forms, frame, imports, state, tables
+from cdp.ui import access, command, costs, exports, failed, forms, frame, imports, incomplete, state, tables
 from cdp.ui.text import count, cut, md, moment
 from cdp.workspace import Workspace
 
 PER_PAGE = 10
 TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
-
-
-def title(query_set: QuerySet) -> str:
-    """A query set's name with how it was made."""
-    return query_set.name if query_set.complete else f"{query_set.name} (being written)"
 
 
 def add(workspace: Workspace, manifest: CorpusManifest) -> None:
@@ -57,9 +52,12 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     if not sets:
         frame.empty("No query sets for this corpus", "Write queries under **Whole corpus**, or import some that exist.")
         return
+    states = [completeness.of(workspace, q) for q in sets]
+    names = {item.query_set.id: item.name for item in states}
     tables.show(
         {
-            "Name": [title(q) for q in sets],
+            "Name": [q.name for q in sets],
+            "State": [item.label for item in states],
             "Kind": [q.kind if q.kind == "human" else q.method or q.kind for q in sets],
             "Generator": [" ".join(part for part in (q.generator, q.model) if part) for q in sets],
             "Q/Doc": [q.per_doc for q in sets],
@@ -70,15 +68,30 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
         },
         alt="Query sets of this corpus",
     )
-    chosen = state.choose("Open a query set", {q.id: title(q) for q in sets}, "query_set", what="query set")
+    chosen = state.choose("Open a query set", names, "query_set", what="query set")
     query_set = next(q for q in sets if q.id == chosen)
+    incomplete.notes(workspace, [query_set.id])
     with st.container(horizontal=True):
         frame.navigation.link("quality_diversity", "Measure it", sets=[query_set.id])
         frame.navigation.link("launch", "Train on it", query_set=query_set.id)
     costs.after(workspace, query_set)
+    _lacks(workspace, query_set)
     read(workspace, manifest, query_set)
     exports.export(workspace, query_set)
     _remove(workspace, query_set)
+
+
+def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
+    """The documents without queries or with too few, and the rows that an import rejected; read when it is opened."""
+    if not query_set.n_failures:
+        return
+    what = "row" if query_set.kind == "human" else "document"
+    title = f"{count(query_set.n_failures, what)} {'rejected' if what == 'row' else 'without queries'}"
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"lacks_{query_set.id}")
+    if folded.open:
+        with folded:
+            found = queries.failures(workspace, query_set.id)
+            failed.listing(found.first, found.n, key=f"lacking_{query_set.id}")
 
 
 def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) -> None:

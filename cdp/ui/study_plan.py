@@ -13,7 +13,7 @@ from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
 from cdp.services.studies import StudyConfig, StudyPlan
 from cdp.services.synthesis import dollars
-from cdp.ui import access, clone, command, forms, navigation, state, tables
+from cdp.ui import access, clone, command, forms, incomplete, navigation, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -70,8 +70,9 @@ def choose(workspace: Workspace) -> StudyConfig | None:
 def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
     """The fields that name what is in the workspace."""
     places = [f"{info.name}:{split}" for info in benchmarks_service.benchmarks(workspace) for split in info.splits]
-    sets = {q.id: q.name for q in queries.every(workspace) if q.n_queries}
-    by_name = {name: set_id for set_id, name in sets.items()}
+    known = [q for q in queries.every(workspace) if q.n_queries]
+    sets = incomplete.names(workspace, known)
+    by_name = {q.name: q.id for q in reversed(known)}
     corpus_names = {c.id: c.name for c in corpora.every(workspace)}
     corpus_ids = {name: corpus_id for corpus_id, name in corpus_names.items()}
     wanted = _split(first.get("query_sets"))
@@ -151,12 +152,20 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
             if requests and len(costs) == len(plan.generations):
                 st.metric("They cost", dollars(sum(costs)), width="content")
     _pairs(plan)
-    for note in plan.notes:
+    lacking, agreed = incomplete.consent(workspace, config.items("query_sets"), "study_incomplete")
+    said = {item.note for item in lacking}
+    for note in (note for note in plan.notes if note not in said):
         st.caption(f":material/info: {md(note)}")
-    if access.button("Start the study", type="primary", icon=":material/play_arrow:", key="study_start_button"):
-        begun = studies.run(workspace, config)
+    if access.button(
+        "Start the study",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="study_start_button",
+        disabled=bool(lacking) and not agreed,
+    ):
+        begun = studies.run(workspace, config, allow_incomplete=agreed)
         navigation.go("study", study=begun.job_id)
-    command.show(commands.line("study", "run", "plan.yaml", wait=True))
+    command.show(commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), wait=True))
     st.download_button(
         "Download the plan (YAML)",
         studies.to_yaml(config),

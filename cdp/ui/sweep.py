@@ -11,7 +11,7 @@ from cdp.config import TrainingConfig
 from cdp.errors import InputError
 from cdp.services import commands, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
-from cdp.ui import access, command, frame, jobs, navigation, state, tables, training_dev, training_preview
+from cdp.ui import access, command, frame, incomplete, jobs, navigation, state, tables, training_dev, training_preview
 from cdp.ui.text import count, md, moment
 from cdp.workspace import Workspace
 
@@ -68,16 +68,22 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         with frame.guarded():
             training_preview.measured(workspace, config, trainings=len(rates))
         training_preview.licences(plan)
+        lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "sweep_incomplete")
         if access.button(
-            "Start the sweep", type="primary", icon=":material/rocket_launch:", key="sweep_start", width="stretch"
+            "Start the sweep",
+            type="primary",
+            icon=":material/rocket_launch:",
+            key="sweep_start",
+            width="stretch",
+            disabled=bool(lacking) and not agreed,
         ):
             with frame.guarded():
                 with st.spinner("Starting"):
-                    begun = sweeps.start(workspace, config, rates)
+                    begun = sweeps.start(workspace, config, rates, allow_incomplete=agreed)
                 state.write("sweep", begun.id)
                 st.rerun()
         st.caption("One job per rate, one after the other, in the background.")
-    command.show(commands.sweep(config, [sweeps.rate(value) for value in rates]))
+    command.show(commands.sweep(config, [sweeps.rate(value) for value in rates], allow_incomplete=bool(lacking)))
 
 
 def results(workspace: Workspace) -> None:

@@ -19,6 +19,7 @@ from cdp.ui import (
     forms,
     frame,
     imports,
+    incomplete,
     paper_notes,
     state,
     training_dev,
@@ -61,7 +62,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     ordered = training.in_order(known, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set",
-        {q.id: f"{q.name} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
+        {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
         "query_set",
         what="query set",
         help=frame.definition("query_set"),
@@ -83,7 +84,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     )
     if weighting != "none":
         paper_notes.beside("weighting")
-    needed = _needed(known, weighting or "none", first, key)
+    needed = _needed(workspace, known, weighting or "none", first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
         lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
@@ -139,13 +140,19 @@ def _idle(weighting: str) -> list[str]:
     return [name for name, weightings in effects.items() if weighting not in weightings]
 
 
-def _needed(known: Sequence[QuerySet], weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
+def _needed(
+    workspace: Workspace, known: Sequence[QuerySet], weighting: str, first: dict[str, Any], key: str
+) -> dict[str, str]:
     """What a weighting needs besides the queries: the reasoned forms, or a file of weights."""
     if weighting == "column":
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
     if weighting not in ("ri", "ri-cw"):
         return {}
-    names = {q.id: f"{q.name} ({count(q.n_queries, 'query', 'queries')})" for q in known if q.method == "reasoning"}
+    names = {
+        q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})"
+        for q in known
+        if q.method == "reasoning"
+    }
     asked = str(first.get("reasoning") or "")
     if asked and asked not in names:
         names[asked] = asked
@@ -279,8 +286,14 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
             if runs
             else "Without evaluation. The retriever can be evaluated later."
         )
+        lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "train_incomplete")
         if access.button(
-            "Start training", type="primary", icon=":material/rocket_launch:", key="train_start", width="stretch"
+            "Start training",
+            type="primary",
+            icon=":material/rocket_launch:",
+            key="train_start",
+            width="stretch",
+            disabled=bool(lacking) and not agreed,
         ):
             with frame.guarded():
                 with st.spinner("Starting"):
@@ -290,9 +303,13 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
                         benchmarks=judged.benchmarks,
                         before=judged.before,
                         after=judged.after,
+                        allow_incomplete=agreed,
                     )
                 frame.navigation.go("jobs", job=started.job_id)
         st.caption("It runs in the background: this page, the browser and the app may be closed.")
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
-    command.show(commands.train(config, judges, when), commands.train(config).replace(" --wait", " --plan"))
+    command.show(
+        commands.train(config, judges, when, allow_incomplete=bool(lacking)),
+        commands.train(config).replace(" --wait", " --plan"),
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import queries
-from cdp.ui import frame, measure_models, measure_pairs, measures, state, tuning
+from cdp.ui import frame, incomplete, measure_models, measure_pairs, measures, state, tuning
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -21,7 +21,7 @@ with frame.guarded():
             with st.container():
                 chosen = state.choose_many(
                     "Query sets",
-                    {q.id: q.name for q in known},
+                    incomplete.names(workspace, known),
                     "sets",
                     default=measures.first_choice(known),
                     most=8,
@@ -33,10 +33,11 @@ with frame.guarded():
         if not picked:
             st.caption("Choose at least one query set.")
         else:
+            incomplete.notes(workspace, [*chosen, human])
             measured = measures.quick(workspace, picked, human)
             results = measure_models.newest(workspace, picked)
             measures.answer(workspace, picked, measured)
-            measures.table(picked, measured)
+            measures.table(workspace, picked, measured)
             measures.differences(workspace, picked, measured, results)
             measure_models.trade_off_chart(picked, measured, results)
             measures.curves(picked, measured, results)

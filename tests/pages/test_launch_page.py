@@ -8,11 +8,12 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.services import queries, sweeps, training
+from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.ui.text import JOINER
 from cdp.workspace import Workspace, read_json, write_json
 from tests.pages.conftest import Open
-from tests.pages.support import trained
+from tests.pages.support import ended_job, trained
 
 
 def metrics(at: AppTest) -> dict[str, str]:
@@ -223,3 +224,22 @@ def test_a_grid_of_one_rate_and_nonsense_give_one_box(open_page: Open, filled: W
         assert not at.exception
         assert len(at.error) == 1
         assert "Start the sweep" not in [b.label for b in at.button]
+
+
+def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: Workspace) -> None:
+    query_set = next(q for q in queries.every(filled) if q.n_queries)
+    ended_job(filled, "synthesis-9", "synthesis", {"corpus": query_set.corpus_id}, outcome="stopped")
+    query_sets.update(filled, query_set.id, complete=False, job_id="synthesis-9")
+    at = open_page("launch", query_set=query_set.id)
+    picked = next(box for box in at.selectbox if box.label == "Query set")
+    assert any("incomplete: its job was stopped" in option for option in picked.options)
+    assert any("is incomplete: its job was stopped" in plain(w.value) for w in at.warning)
+    assert at.button(key="train_start").disabled
+    agreed = next(box for box in at.checkbox if box.label == "Train on what this set holds now")
+    agreed.check().run()
+    assert not at.exception
+    assert not at.button(key="train_start").disabled
+
+
+def plain(text: str) -> str:
+    return text.replace("\\", "").replace(JOINER, "")
