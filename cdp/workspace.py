@@ -192,7 +192,8 @@ def _remove(path: Path) -> None:
 
 def write_json(path: Path, value: Any) -> None:
     """Write JSON atomically, readable by people."""
-    write_bytes(path, (json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n").encode("utf-8"))
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
 def read_json(path: Path) -> Any:

@@ -75,14 +75,14 @@ def storable(text: str) -> tuple[str, bool]:
     return _UNSTORABLE.sub("\ufffd", text), True
 
 
-def queries_of(value: Any) -> tuple[list[str], int]:
-    """The queries in a ``queries`` or ``query`` field, and how many of its entries were no usable text.
+def queries_of(value: Any) -> tuple[list[str], int, int]:
+    """The queries in a ``queries`` or ``query`` field; how many of its entries were no usable text, how many repaired.
 
     Understood: a text, a list of texts, a list of objects with ``text`` or ``query``, and (for table cells) a text
     that is a JSON list.
     """
     if value is None:
-        return [], 0
+        return [], 0, 0
     if isinstance(value, str):
         if value.lstrip().startswith("["):
             try:
@@ -92,14 +92,16 @@ def queries_of(value: Any) -> tuple[list[str], int]:
         else:
             value = [value] if value.strip() else []
     if not isinstance(value, list):
-        return [], 1
+        return [], 1, 0
     queries: list[str] = []
-    unusable = 0
+    unusable = repaired = 0
     for entry in value:
         if isinstance(entry, dict):
             entry = entry.get("text", entry.get("query"))
         if isinstance(entry, str) and entry.strip():
-            queries.append(storable(entry)[0])
+            text, changed = storable(entry)
+            queries.append(text)
+            repaired += changed
         else:
             unusable += 1
-    return queries, unusable
+    return queries, unusable, repaired

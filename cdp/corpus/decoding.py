@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import BinaryIO
 
 from cdp.corpus.options import MAX_LINE_CHARACTERS
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import Source, shown_name
 from cdp.errors import InputError
 
 BLOCK = 1 << 20
@@ -77,6 +77,15 @@ def _is_binary(data: bytes) -> bool:
     return sum(byte < 9 or 13 < byte < 32 for byte in data) > len(data) / 50
 
 
+def _is_utf_8(head: bytes) -> bool:
+    """Whether the beginning of a file, which may be cut off within a character, is UTF-8."""
+    try:
+        codecs.getincrementaldecoder("utf-8")("strict").decode(head)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
 class _Utf8(io.RawIOBase):
     """Reads a source in any encoding and gives UTF-8 that is known to be valid, without a byte order mark."""
 
@@ -114,9 +123,20 @@ class _Utf8(io.RawIOBase):
             text = self._decoder.decode(block, final=self._ended)
         except UnicodeDecodeError as error:
             raise self._not_decodable(error, block, pending) from None
+        except ValueError as error:  # utf-16 without its mark, escapes that lead nowhere: no place is told
+            raise self._not_text(str(error)) from None
         self._offset += len(block)
         self._lines += block.count(b"\n")
-        return text.encode("utf-8", "replace")
+        try:
+            return text.encode("utf-8")
+        except UnicodeEncodeError:  # utf-7 and the escapes can write it
+            raise self._not_text("it holds half of a surrogate pair") from None
+
+    def _not_text(self, problem: str) -> InputError:
+        head = self._head or b""
+        likely = "utf-8" if _is_utf_8(head) else likely_encoding(head)
+        hint = f'It looks like {likely}: set the encoding to "{likely}".'
+        return InputError(f"It is not {self._encoding}: {shown_name(problem)}.", hint=hint, file=self._source.name)
 
     def _check_head(self, head: bytes) -> None:
         if not self._is_utf8:
@@ -141,6 +161,8 @@ class _Utf8(io.RawIOBase):
         head = self._head or b""
         bom = head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, codecs.BOM_UTF32_BE))
         likely = likely_encoding(head if bom else window)
+        if not self._is_utf8 and not bom and _is_utf_8(head):
+            likely = "utf-8"
         name = "UTF-8" if self._is_utf8 else self._encoding
         hint = f'It looks like {likely}: set the encoding to "{likely}", or save the file as UTF-8.'
         if likely == "latin-1" and _is_binary(window):

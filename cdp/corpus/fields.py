@@ -26,22 +26,37 @@ class FieldMap:
     queries: str | None = None
 
 
+LOOKED_THROUGH = 1_000
+LONGEST_SHOWN = 60
+"""Among so many fields a misspelt one is looked for; so many characters of a name stand in a message."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first twenty names in quotes, long ones cut."""
+    shown = [repr(name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…") for name in names[:20]]
+    return ", ".join(shown) + (", …" if len(names) > 20 else "")
+
+
 def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
     """The user's choice, else the first guess that is there (upper and lower case alike).
 
     InputError if a chosen field is not there, or if no field can be the text.
     """
-    listed = ", ".join(repr(name) for name in found[:20]) + (", …" if len(found) > 20 else "")
+    known = set(found)
     chosen: dict[str, str | None] = {}
     for role, option in (("id", options.id_field), ("title", options.title_field), ("text", options.text_field)):
         if option is None:
             chosen[role] = _guess(role, found)
-        elif option in found:
+        elif option in known:
             chosen[role] = option
         else:
             raise InputError(
-                f"There is no field {option!r}; the fields found are {listed or 'none'}.",
-                hint=offer(option, found, instead=f"Set {role}_field to one of them."),
+                f"There is no field {option!r}; the fields found are {listed(found) or 'none'}.",
+                hint=offer(
+                    option,
+                    [name for name in found[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN],
+                    instead=f"Set {role}_field to one of them.",
+                ),
                 file=file,
             )
     text = chosen["text"]
@@ -49,7 +64,7 @@ def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> Fie
         hint = "Say which one does with text_field, and likewise id_field and title_field."
         if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
             hint += " If the file has no header row, set header to no."
-        problem = f"None of the fields found ({listed or 'none'}) is known to hold the text of a document."
+        problem = f"None of the fields found ({listed(found) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
     taken = {name for name in chosen.values() if name is not None}
     queries = _guess("queries", [name for name in found if name not in taken])

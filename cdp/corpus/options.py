@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from dataclasses import dataclass
 
 from cdp.errors import ConfigError
@@ -73,10 +74,16 @@ class ReadOptions(Config):
         check_encoding(self.encoding)
 
 
+NO_TEXT_FILES = ("punycode", "idna", "undefined")
+"""Encodings that Python has for names and for tests; no file is written in them, and decoding takes quadratic time."""
+
+
 def check_encoding(name: str) -> None:
-    """ConfigError if Python knows no text encoding of that name."""
+    """ConfigError if Python knows no text encoding of that name, or none that a file is written in."""
     try:
         b"a b ".decode(name, "replace")
+        if codecs.lookup(name).name in NO_TEXT_FILES:
+            raise LookupError(name)
     except (LookupError, ValueError) as error:
         raise ConfigError(
             f"{name!r} is not a text encoding.", hint="Common ones: utf-8, utf-16, cp1252, latin-1."

@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from types import TracebackType
 
 from cdp.corpus.checks import checked_id, checked_text, checked_title, queries_of, storable
@@ -21,14 +21,24 @@ from cdp.corpus.lengths import Distribution
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.queries import FoundQueries
 from cdp.corpus.readers import BadRow, Contents, Row, container_of, row_format_of, row_suffixes
-from cdp.corpus.rejections import EXCERPT_CHARACTERS, RefusedError, Rejected, Rejections, excerpt
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.rejections import RefusedError, Rejected, Rejections, excerpt
+from cdp.corpus.sources import Budget, Source, existing
 from cdp.errors import InputError
+from cdp.failures import FILE, Failures, describe
 from cdp.scratch import scratch as own_scratch
 from cdp.workspace import sha256_file, sha256_text
 
+UNEXPECTED = "unexpected error"
+"""The kind of a row that our own code could not handle."""
+
+ROWS_PER_LOOK = 64
+"""Rows between two looks at the time."""
+
 ROWS_FOR_FIELDS = 100
 """The fields of a file are those of its first rows, for JSON objects need not all have the same."""
+
+SHOWN_VALUES = 20
+"""Values of a rejected row that are shown, as far as there is room."""
 
 _OWN_FIELDS = FieldMap(text="text", id="_id", title="title")
 
@@ -95,9 +105,7 @@ def read_documents(
     """
     path = Path(path)
     options = ReadOptions.from_dict((options or ReadOptions()).to_dict())
-    if not path.exists():
-        raise InputError("There is no such file or folder.", file=path)
-    if not (path.is_file() or path.is_dir()):
+    if not (existing(path).is_file() or path.is_dir()):
         raise InputError("It is neither a file nor a folder.", file=path)
     if scratch is not None:
         scratch.mkdir(parents=True, exist_ok=True)
@@ -117,6 +125,8 @@ class _Import:
     ) -> None:
         self.path, self.options, self.folder = path, options, folder
         self.rejections = Rejections()
+        self.budget = Budget.of(path, options.max_uncompressed_mb * 10**6)
+        self.failures = Failures(folder / FILE, "import", unit="row")
         self.collector = Collector(folder, self.rejections, on_progress)
         self.found_fields: dict[str, None] = {}
         self.formats: dict[str, None] = {}
@@ -124,18 +134,17 @@ class _Import:
         self.numbered: list[str] = []
         self.n_rows = 0
         self.n_repaired = 0
-        self.n_unusable_queries = 0
+        self.n_unusable_queries = self.n_repaired_queries = 0
 
     def run(self) -> ReadResult:
         with ExitStack() as stack:
             stack.callback(self.collector.close)
             container = container_of(self.path, self.options)
             if container is None:
-                budget = Budget(self.options.max_uncompressed_mb * 10**6)
-                contents = Contents([Source.of_file(self.path, self.path.name, budget)])
+                contents = Contents([Source.of_file(self.path, self.path.name, self.budget)])
                 self._read(contents.sources[0], alone=True)
             else:
-                contents = stack.enter_context(container.contents(self.path, self.options, row_suffixes()))
+                contents = stack.enter_context(container.contents(self.path, self.options, row_suffixes(), self.budget))
                 self._read_all(contents)
             self.notes += contents.notes
             documents, queries, content_hash = self.collector.finish()
@@ -162,19 +171,27 @@ class _Import:
         )
 
     def _read_all(self, contents: Contents) -> None:
-        """A file that fails before its first row is rejected as a whole; one that fails later ends the import."""
+        """A file that cannot be read is rejected, with what stands behind the fault where there were rows before it."""
         for rejected in contents.rejected:
             self.rejections.add(rejected)
         for source in contents.sources:
-            before = self.n_rows
+            before, line = self.n_rows, None
             try:
                 self._read(source, alone=False)
+                continue
             except InputError as error:
-                if error.file is None or self.n_rows > before:
+                if error.file is None:  # it is about the import and not about this file
                     raise
-                where = Path(str(error.file)).name + ("" if error.line is None else f", line {error.line}")
+                line = error.line
+                where = Path(str(error.file)).name + ("" if line is None else f", line {line}")
                 reason = str(error).removeprefix(f"{where}: ")
-                self.rejections.add(Rejected(source.name, error.line, "unreadable file", reason))
+            except Exception as error:
+                self.failures.record(source.name, error, file=source.name)
+                reason = describe(error)
+            kind = "unreadable file"
+            if self.n_rows > before:
+                kind, reason = "file broken off", f"the {self.n_rows - before:,} rows before were read; {reason}"
+            self.rejections.add(Rejected(source.name, line, kind, reason))
 
     def _read(self, source: Source, *, alone: bool) -> None:
         reader = row_format_of(source, self.options)
@@ -182,6 +199,7 @@ class _Import:
         number = 0
         head: list[tuple[int, Row | BadRow]] = []
         for number, row in numbered:
+            self._look_at_the_time(number)
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
             else:
@@ -201,17 +219,29 @@ class _Import:
         if fields.id is None:
             self.numbered.append(source.name)
         file = self.collector.begin(source.name)
-        prefix = "" if alone else f"{PurePosixPath(source.plain_name).with_suffix('')}-"
+        prefix = "" if alone else f"{source.plain_name.removesuffix(source.suffix)}-"
         for number, row in itertools.chain(head, numbered):
             self.n_rows += 1
+            self._look_at_the_time(self.n_rows)
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
                 continue
             try:
-                self.collector.add(self._entry(row, fields, file, f"{prefix}{number}"))
+                entry = self._entry(row, fields, file, f"{prefix}{number}")
             except RefusedError as refused:
                 shown = "" if self.rejections.full else _shown(row)
                 self.rejections.add(Rejected(source.name, row.line, refused.kind, refused.reason, shown))
+            except Exception as error:  # a fault of ours: it costs this row, and is written down with its traceback
+                shown = _shown(row)
+                self.failures.record(f"{source.name}:{row.line}", error, shown, file=source.name, line=row.line)
+                self.rejections.add(Rejected(source.name, row.line, UNEXPECTED, describe(error), shown))
+            else:
+                self.failures.done()
+                self.collector.add(entry)
+
+    def _look_at_the_time(self, number: int) -> None:
+        if number % ROWS_PER_LOOK == 0:
+            self.budget.check()
 
     def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> Entry:
         values = row.values
@@ -223,8 +253,9 @@ class _Import:
         self.n_repaired += text_repaired or title_repaired
         queries: list[str] = []
         if fields.queries is not None:
-            queries, unusable = queries_of(values.get(fields.queries))
+            queries, unusable, repaired = queries_of(values.get(fields.queries))
             self.n_unusable_queries += unusable
+            self.n_repaired_queries += repaired
         return Entry(id, title, text, file, row.line, queries)
 
     def _take_notes(self) -> None:
@@ -236,6 +267,8 @@ class _Import:
                 f"{_documents(self.n_repaired)} held characters that cannot be stored (NUL or half of a surrogate "
                 "pair); each was replaced by U+FFFD."
             )
+        if self.n_repaired_queries:
+            self.notes.append(f"{self.n_repaired_queries:,} queries held such characters, replaced likewise by U+FFFD.")
         if self.n_unusable_queries:
             self.notes.append(f"{self.n_unusable_queries:,} entries among the queries were empty or no text, left out.")
 
@@ -251,7 +284,8 @@ class _Import:
 
 
 def _shown(row: Row) -> str:
-    return excerpt(" | ".join(str(value)[:EXCERPT_CHARACTERS] for value in row.values.values() if value is not None))
+    shown = (excerpt(value) for value in itertools.islice(row.values.values(), SHOWN_VALUES) if value is not None)
+    return excerpt(" | ".join(shown))
 
 
 def _documents(n: int) -> str:

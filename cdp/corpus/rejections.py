@@ -36,7 +36,10 @@ class RefusedError(Exception):
 
 def excerpt(text: object) -> str:
     """The first 120 characters of a row, on one line and safe to store as UTF-8."""
-    head = str(text)[: EXCERPT_CHARACTERS * 2]
+    try:
+        head = str(text)[: EXCERPT_CHARACTERS * 2]
+    except (RecursionError, ValueError):  # lists in lists without end; whole numbers of more than 4,300 digits
+        head = "…"
     line = " ".join(head.split()).replace("\0", "\ufffd")
     line = line.encode("utf-8", "replace").decode("utf-8")
     return line if len(line) <= EXCERPT_CHARACTERS else line[: EXCERPT_CHARACTERS - 1] + "…"

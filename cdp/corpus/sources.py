@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import lzma
+import math
+import re
 import shutil
+import struct
 import tempfile
+import time
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
@@ -15,25 +20,97 @@ from typing import BinaryIO
 
 from cdp.errors import InputError
 from cdp.scratch import scratch
+from cdp.workspace import folder_size
 
-DAMAGED = (EOFError, zlib.error, gzip.BadGzipFile, zipfile.BadZipFile, NotImplementedError, RuntimeError)
-"""What the standard library raises for archives that are cut off, corrupt, encrypted or use unknown compression."""
+DAMAGED = (
+    EOFError,
+    ValueError,
+    LookupError,
+    ArithmeticError,
+    RuntimeError,
+    MemoryError,
+    struct.error,
+    zlib.error,
+    lzma.LZMAError,
+    gzip.BadGzipFile,
+    zipfile.BadZipFile,
+)
+"""What the standard library raises for archives that are cut off, corrupt, encrypted, packed in an unknown way, or that
+ask for more memory than there is."""
+
+BYTES_PER_S = 1_000_000
+BASE_S = 5.0
+"""CPU seconds that an import may take: five, and one more for each megabyte on disk. Reading takes a twentieth of it;
+a small file that asks for more is made to hang whoever reads it."""
 
 
 class Budget:
-    """Bytes that the compressed files (gz, zip, Parquet) of one import may unpack to, counted as they come out."""
+    """What one import may use: bytes that its compressed files (gz, zip, Parquet) unpack to, counted as they come out,
+    and CPU seconds of this thread."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, *, size: int | None = None) -> None:
         self.limit = limit
         self.spent = 0
+        self.seconds = math.inf if size is None else BASE_S + size / BYTES_PER_S
+        self._used = 0.0
+        self._since = time.thread_time()
+
+    @classmethod
+    def of(cls, path: Path, limit: int) -> Budget:
+        """The budget for reading ``path``, a file or a folder."""
+        try:
+            size = folder_size(path) if path.is_dir() else path.stat().st_size
+        except OSError:
+            size = 0
+        return cls(limit, size=size)
 
     def spend(self, n: int) -> None:
+        """Count bytes that came out. InputError where they, or the CPU seconds so far, are too many."""
         self.spent += n
         if self.spent > self.limit:
             raise InputError(
                 f"It unpacks to more than {self.limit / 1e6:,.0f} MB and was not read further.",
                 hint="If it really is that big, raise max_uncompressed_mb, or unpack it and give the folder's path.",
             )
+        self.check()
+
+    def check(self) -> None:
+        """InputError where more CPU seconds went by than reading so much takes."""
+        if self._used + time.thread_time() - self._since > self.seconds:
+            raise InputError(
+                f"Reading it took more than {self.seconds:,.0f} seconds of CPU and was given up: "
+                "for its size it should take far less.",
+                hint="Is it a file made to hang its reader? If not, split it, or unpack it and give the folder's path.",
+            )
+
+    def pause(self) -> None:
+        """What is done from now on is not reading, until ``resume``."""
+        self._used += time.thread_time() - self._since
+
+    def resume(self) -> None:
+        self._since = time.thread_time()
+
+
+def existing(path: Path, what: str = "file or folder") -> Path:
+    """``path`` itself; InputError where there is nothing, or where no file can have such a name."""
+    try:
+        path.stat()
+    except (OSError, ValueError) as error:
+        if isinstance(error, PermissionError):
+            raise InputError(f"{shown_name(path)} may not be read.", hint="Check who may read it.") from error
+        raise InputError(
+            f"There is no {what} {shown_name(path)}.", hint="Check the path; it is read on the server."
+        ) from error
+    return path
+
+
+def shown_name(name: str | Path) -> str:
+    """A file's name as it can be printed and stored: bytes that are no UTF-8 become U+FFFD, control characters too."""
+    return _UNSHOWN.sub("\ufffd", str(name)[:LONGEST_NAME])
+
+
+_UNSHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+LONGEST_NAME = 1024
 
 
 @dataclass(frozen=True)
@@ -42,14 +119,16 @@ class Source:
 
     name: str
     opener: Callable[[], BinaryIO]
-    budget: Budget | None = None
+    budget: Budget
     path: Path | None = None
+    packed: bool = True
+    """Whether the bytes that come out are counted: of a plain file they are no more than it has."""
 
     @classmethod
     def of_file(cls, path: Path, name: str, budget: Budget) -> Source:
-        """A file on disk; only formats that compress spend from ``budget``."""
-        compressed = path.suffix.lower() in (".gz", ".parquet", ".pq")
-        return cls(name, lambda: open(path, "rb"), budget if compressed else None, path)
+        """A file on disk; of formats that compress the unpacked bytes are counted."""
+        packed = path.suffix.lower() in (".gz", ".parquet", ".pq")
+        return cls(shown_name(name), lambda: open(path, "rb"), budget, path, packed)
 
     @property
     def compressed(self) -> bool:
@@ -92,13 +171,17 @@ class Source:
             raise self.damaged(error) from error
         except OSError as error:
             raise InputError(f"It cannot be read: {error.strerror or error}.", file=self.name) from error
-        if self.budget is not None:
-            self.budget.spend(len(block))
+        self.spend(len(block))
         return block
 
+    def spend(self, n: int) -> None:
+        """Count bytes that came out, and the time it took; see ``Budget``."""
+        self.budget.spend(n if self.packed else 0)
+
     def damaged(self, error: Exception) -> InputError:
+        problem = shown_name(str(error)) or type(error).__name__
         return InputError(
-            f"The compressed data cannot be unpacked: {error}.", hint="Make or copy the file anew.", file=self.name
+            f"The compressed data cannot be unpacked: {problem}.", hint="Make or copy the file anew.", file=self.name
         )
 
     @contextmanager

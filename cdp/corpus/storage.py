@@ -16,7 +16,9 @@ import pyarrow as pa
 from cdp.corpus.documents import SCHEMA, DocumentFile
 from cdp.corpus.manifest import CorpusManifest
 from cdp.corpus.reading import ReadResult
+from cdp.corpus.sources import shown_name
 from cdp.errors import NotFoundError, WorkspaceError
+from cdp.failures import FILE
 from cdp.locks import locked
 from cdp.names import pick
 from cdp.records import Document
@@ -49,6 +51,7 @@ def store(
 
 
 def _write(result: ReadResult, name: str, workspace: Workspace, source: str, licence: str) -> CorpusManifest:
+    name, source = shown_name(name), shown_name(source)
     stem = slug(name, fallback="corpus")
     corpus_id = f"{stem}-{result.content_hash[:HASH_DIGITS]}"
     if workspace.corpus(corpus_id).exists():  # the same first digits, other content
@@ -77,6 +80,8 @@ def _write(result: ReadResult, name: str, workspace: Workspace, source: str, lic
     try:
         temporary.mkdir()  # with the mode that the umask leaves, which mkdtemp would not ask
         _copy(result.documents.path, temporary / "documents.parquet")
+        if (result.folder / FILE).exists():
+            _copy(result.folder / FILE, temporary / FILE)
         write_json(temporary / "manifest.json", manifest.to_dict())
         temporary.rename(workspace.corpus(corpus_id))
     except BaseException:

@@ -12,13 +12,13 @@ import hashlib
 import io
 import itertools
 import json
-import math
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from cdp.corpus.checks import storable
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.seen import SeenIds
 from cdp.corpus.sources import Budget, Source
@@ -64,12 +64,16 @@ def digest_of(path: Path) -> str:
 
 def text_of_file(path: Path) -> AbstractContextManager[io.TextIOWrapper]:
     """A file's text as a stream, compressed or not. InputError for bytes that are not UTF-8."""
-    return open_text(Source.of_file(path, path.name, Budget(UNPACKED_LIMIT)), "utf-8")
+    return _opened(path, Budget.of(path, UNPACKED_LIMIT))
 
 
-def lines_of(path: Path) -> Iterator[tuple[int, str | None]]:
+def _opened(path: Path, budget: Budget) -> AbstractContextManager[io.TextIOWrapper]:
+    return open_text(Source.of_file(path, path.name, budget), "utf-8")
+
+
+def lines_of(path: Path, budget: Budget | None = None) -> Iterator[tuple[int, str | None]]:
     """(number, line) of every line that is not blank; None for one that is too long to be held."""
-    with text_of_file(path) as text:
+    with _opened(path, budget or Budget.of(path, UNPACKED_LIMIT)) as text:
         for number, line in numbered_lines(text):
             if line is None or line.strip():
                 yield number, line
@@ -91,7 +95,9 @@ BATCH = 4096
 def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
     """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
     seen = SeenIds()
-    for batch in batched(_read_entries(path, problems), BATCH):
+    budget = Budget.of(path, UNPACKED_LIMIT)
+    for batch in batched(_read_entries(path, problems, budget), BATCH):
+        budget.pause()  # what is done with the entries takes as long as it takes
         ids, lines = [entry.id for entry in batch], [entry.line for entry in batch]
         earlier = seen.add(ids, lines, [0] * len(batch))
         for i, entry in enumerate(batch):
@@ -100,6 +106,7 @@ def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
                 problems.add(entry.line, f"The id {entry.id!r} was already used in line {place}.")
             else:
                 yield entry
+        budget.resume()
 
 
 def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
@@ -109,9 +116,9 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _read_entries(path: Path, problems: Problems) -> Iterator[Entry]:
+def _read_entries(path: Path, problems: Problems, budget: Budget) -> Iterator[Entry]:
     """The lines of a JSONL file that have an id and a text."""
-    for number, line in lines_of(path):
+    for number, line in lines_of(path, budget):
         if line is None:
             problems.add(number, "The line is too long to be read.")
             continue
@@ -128,6 +135,8 @@ def _read_entries(path: Path, problems: Problems) -> Iterator[Entry]:
             identifier = str(identifier)
         if not isinstance(identifier, str) or not identifier.strip():
             problems.add(number, 'There is no "_id".')
+        elif storable(identifier)[1]:
+            problems.add(number, "The _id holds NUL or half of a surrogate pair.")
         elif not isinstance(fields.get("text"), str):
             problems.add(number, f'{identifier!r} has no "text".')
         else:
@@ -143,10 +152,13 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
 
     InputError after the last one, naming every bad line, or for a file without documents.
     """
-    problems, n, n_empty, empty = Problems(path.name), 0, 0, []
+    problems, n, n_empty, empty, n_repaired = Problems(path.name), 0, 0, [], 0
     for entry in _entries(path, problems):
         title = entry.fields.get("title")
-        document = Document(entry.id, entry.fields["text"], title if isinstance(title, str) else "")
+        text, text_repaired = storable(entry.fields["text"])
+        title, title_repaired = storable(title if isinstance(title, str) else "")
+        n_repaired += text_repaired or title_repaired
+        document = Document(entry.id, text, title)
         n += 1
         if not document.content.strip():
             n_empty += 1
@@ -155,6 +167,8 @@ def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Docum
     problems.raise_if_any(_JSONL_HINT)
     if not n:
         raise InputError("There is no document in it.", hint=_JSONL_HINT, file=path.name)
+    if n_repaired and warnings is not None:
+        warnings.append(f"Documents with NUL or half of a surrogate pair, replaced by U+FFFD: {n_repaired:,}.")
     if n_empty and warnings is not None:
         what = "document has" if n_empty == 1 else "documents have"
         warnings.append(f"{n_empty:,} {what} neither title nor text (first: {', '.join(empty)}).")
@@ -173,7 +187,11 @@ def _excluded(fields: dict[str, Any]) -> tuple[str, ...]:
     """BRIGHT's ``excluded_ids``, at the top or in ``metadata``; it writes ["N/A"] for none."""
     metadata = fields.get("metadata")
     value = fields.get("excluded_ids") or (metadata.get("excluded_ids") if isinstance(metadata, dict) else None)
-    return tuple(str(d) for d in value if str(d) != "N/A") if isinstance(value, list) else ()
+    return (
+        tuple(str(d) for d in value if not isinstance(d, (dict, list)) and d != "N/A")
+        if isinstance(value, list)
+        else ()
+    )
 
 
 def read_queries(path: Path) -> dict[str, QueryLine]:
@@ -182,6 +200,8 @@ def read_queries(path: Path) -> dict[str, QueryLine]:
     for entry in _entries(path, problems):
         if not entry.fields["text"].strip():
             problems.add(entry.line, f"The text of query {entry.id!r} is empty.")
+        elif storable(entry.fields["text"])[1]:
+            problems.add(entry.line, f"The text of query {entry.id!r} holds NUL or half of a surrogate pair.")
         queries[entry.id] = QueryLine(entry.line, entry.fields["text"], _excluded(entry.fields))
     problems.raise_if_any(_JSONL_HINT)
     if not queries:
@@ -222,16 +242,16 @@ def _columns(line: str) -> list[str]:
 _GRADE_TITLES = ("score", "grade", "rel", "relevance", "relevant", "label", "judgment", "judgement", "rating", "qrel")
 
 
+LARGEST_GRADE = 10**9
+
+
 def _grade(text: str) -> int | None:
-    """A grade written as a whole number (``2`` or ``2.0``), else None."""
+    """A grade written as a whole number below a billion (``2`` or ``2.0``), else None."""
     try:
-        return int(text)
+        number = float(text)
     except ValueError:
-        try:
-            number = float(text)
-        except ValueError:
-            return None
-        return int(number) if math.isfinite(number) and number.is_integer() else None
+        return None
+    return int(number) if abs(number) < LARGEST_GRADE and number.is_integer() else None
 
 
 def read_qrels(path: Path) -> Judgments:

@@ -319,10 +319,12 @@ def exclusions(
     return {query: documents for query, documents in excluded.items() if documents}, notes
 
 
+NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
+
+
 def notes_file(folder: Path) -> Path | None:
     """SOURCE.md, README.md or LICENSE of a benchmark, if it has one."""
-    names = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
-    return next((folder / name for name in names if (folder / name).is_file()), None)
+    return next((folder / name for name in NOTES if (folder / name).is_file()), None)
 
 
 def licence_note(folder: Path) -> str:

@@ -7,11 +7,13 @@ judgments, and 24 bytes per document to know an id that comes twice. Nothing is 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from cdp.corpus.checks import storable
 from cdp.corpus.seen import SeenIds
 from cdp.errors import InputError
 from cdp.evaluation.beir_files import batched
@@ -19,6 +21,7 @@ from cdp.evaluation.schemas import Contents
 from cdp.records import Document
 
 BATCH = 4096
+_NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 Progress = Callable[[str, int, int], None]
 """Called with a phase, what is done and the total (0 where it is unknown)."""
@@ -32,7 +35,8 @@ class StoppedError(Exception):
 class Counts:
     """What came of a conversion. ``repeated`` documents had the id of an earlier one and were left out, ``conflicting``
     of them with another text; ``unjudged`` queries were left out, and ``repeated`` ones, of which the first stands;
-    ``unknown`` judgments name a document or query that is not there."""
+    ``unknown`` judgments name a document or query that is not there; ``repaired`` texts held NUL or half of a surrogate
+    pair, which became U+FFFD."""
 
     documents: int
     queries: int
@@ -45,6 +49,7 @@ class Counts:
     unknown_documents: int = 0
     unknown_queries: int = 0
     exclusions: int = 0
+    repaired: int = 0
 
 
 def write_layout(
@@ -68,7 +73,7 @@ def write_layout(
         for query, grades in qrels.items():
             file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
     with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
-        written, again, unjudged, exclusions = _queries(file, contents, qrels)
+        written, again, unjudged, exclusions, repaired = _queries(file, contents, qrels)
     wanted = {document for grades in qrels.values() for document in grades}
     with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
         found = _documents(file, contents, wanted, expected, progress, should_stop)
@@ -84,6 +89,7 @@ def write_layout(
         unknown_documents=len(wanted) - found.judged,
         unknown_queries=len(qrels) - len(written),
         exclusions=exclusions,
+        repaired=repaired + found.repaired,
     )
 
 
@@ -92,6 +98,8 @@ def _judgments(contents: Contents) -> tuple[dict[str, dict[str, int]], int]:
     qrels: dict[str, dict[str, int]] = {}
     repeated = 0
     for qrel in contents.judgments():
+        checked_id(qrel.query_id)
+        checked_id(qrel.document_id)
         grades = qrels.setdefault(qrel.query_id, {})
         repeated += qrel.document_id in grades
         grades[qrel.document_id] = max(qrel.score, grades.get(qrel.document_id, qrel.score))
@@ -100,10 +108,20 @@ def _judgments(contents: Contents) -> tuple[dict[str, dict[str, int]], int]:
     return qrels, repeated
 
 
-def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]]) -> tuple[set[str], int, int, int]:
-    """Write the judged queries: (their ids, left out as repeated, left out as not judged, documents they exclude)."""
+def checked_id(identifier: str) -> str:
+    """The id itself; InputError for one that the lines of a qrels file cannot hold."""
+    if not identifier.strip() or _NO_ID.search(identifier):
+        raise InputError(
+            f"The source has an id that cannot be stored: {identifier[:80]!r}.",
+            hint="Ids are not empty and hold neither tabs, line breaks nor control characters.",
+        )
+    return identifier
+
+
+def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]]) -> tuple[set[str], int, int, int, int]:
+    """Write the judged queries: (their ids, left out as repeated, as not judged, documents they exclude, repaired)."""
     written: set[str] = set()
-    repeated = unjudged = exclusions = 0
+    repeated = unjudged = exclusions = n_repaired = 0
     for query in contents.queries():
         if query.id not in qrels:
             unjudged += 1
@@ -112,14 +130,16 @@ def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]])
         else:
             written.add(query.id)
             exclusions += len(query.excluded)
-            record = {"_id": query.id, "text": query.text}
+            text, changed = storable(query.text)
+            n_repaired += changed
+            record = {"_id": query.id, "text": text}
             if query.excluded:
-                _line(file, {**record, "excluded_ids": list(query.excluded)})
+                _line(file, {**record, "excluded_ids": [storable(document)[0] for document in query.excluded]})
             else:
                 _line(file, record)
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
-    return written, repeated, unjudged, exclusions
+    return written, repeated, unjudged, exclusions, n_repaired
 
 
 @dataclass
@@ -128,6 +148,7 @@ class _Found:
     repeated: int = 0
     conflicting: int = 0
     judged: int = 0
+    repaired: int = 0
 
 
 def _documents(
@@ -144,8 +165,10 @@ def _documents(
         if should_stop is not None and should_stop():
             raise StoppedError
         for document in _new(batch, seen, found):
-            record = {"_id": document.id, "title": document.title, "text": document.text}
-            _line(file, record if document.title else {"_id": document.id, "text": document.text})
+            (title, title_changed), (text, text_changed) = storable(document.title), storable(document.text)
+            found.repaired += title_changed or text_changed
+            record = {"_id": checked_id(document.id), "title": title, "text": text}
+            _line(file, record if title else {"_id": document.id, "text": text})
             found.judged += document.id in wanted
         found.written += len(batch)
         if progress is not None:

@@ -177,6 +177,7 @@ def _notes(entry: Entry, counts: Counts) -> list[str]:
         (counts.unjudged_queries, "Queries without a judgment in this split, left out"),
         (counts.unknown_documents, "Judged documents that the corpus lacks; they count as never retrieved"),
         (counts.unknown_queries, "Judged queries without a text, left out"),
+        (counts.repaired, "Texts with NUL or half of a surrogate pair, which became U+FFFD"),
     )
     notes += [f"{what}: {n:,}." for n, what in said if n]
     for what, stated, found in (

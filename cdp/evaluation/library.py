@@ -8,18 +8,21 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import re
 import shutil
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, cast
 
-from cdp.corpus.sources import DAMAGED
+from cdp.corpus.sources import DAMAGED, Budget, Source, existing, shown_name
 from cdp.errors import InputError, NotFoundError, WorkspaceError
 from cdp.evaluation import manifests, registry
 from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.evaluation.benchmarks import (
+    NOTES,
     ContentHash,
     exclusions,
     judged_split,
@@ -35,6 +38,16 @@ from cdp.workspace import Workspace, checked_name, folder_size, read_json_or_non
 
 _SCHEMA = 2
 _REPORT_EVERY = 20_000
+_SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
+BENCHMARK_FILES = (
+    *(f"{name}.jsonl{ending}" for name in ("corpus", "queries") for ending in ("", ".gz")),
+    *NOTES,
+    manifests.NAME,
+)
+"""What is taken out of a zip, beside the qrels."""
+
+_MEMBER = re.compile(rf"((?:[^/]+/)?)({_SPLIT.pattern}|{'|'.join(map(re.escape, BENCHMARK_FILES))})")
+
 UNPACKED_LIMIT = 64 * 2**30
 """A zip that says it unpacks to more than 64 GB is refused."""
 
@@ -83,8 +96,9 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
     kept = _kept(folder, workspace) if workspace is not None else None
     value = read_json_or_none(kept) if kept is not None else None
     if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
-        info = value["info"]
-        return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
+        with contextlib.suppress(TypeError, KeyError):  # a description that cannot be read is made anew
+            info = value["info"]
+            return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
     found = survey(folder, allow_unknown=True)
     if workspace is not None:
         keep(found, folder, workspace)
@@ -207,9 +221,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "") -> str
     Every split is read and checked first, so what is added can be evaluated on. Adding the same files under the same
     name again changes nothing; other files under a name that is taken are an InputError.
     """
-    source = Path(path).expanduser()
-    if not source.exists():
-        raise InputError(f"There is no file or folder {source}.")
+    source = existing(Path(path).expanduser())
     name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
     try:
         with staging(workspace.benchmarks) as incoming, _folder_of(source, incoming) as folder:
@@ -290,12 +302,40 @@ def _folder_of(source: Path, scratch: Path) -> Iterator[Path]:
 
 
 def _unpack(archive: Path, target: Path) -> None:
-    """Unpack a zip into ``target``. InputError for anything that is not a whole, harmless zip."""
+    """Unpack from a zip into ``target`` what a benchmark is made of. InputError for what is no whole, harmless zip.
+
+    Files get the names that a benchmark's files have; no name that the archive chose reaches the disk.
+    """
     hint = "Give a folder in BEIR layout, or a zip of one."
+    budget = Budget.of(archive, UNPACKED_LIMIT)
+    target.mkdir(parents=True)
     try:
         with zipfile.ZipFile(archive) as file:
-            if sum(member.file_size for member in file.infolist()) > UNPACKED_LIMIT:
-                raise InputError(f"It unpacks to more than {UNPACKED_LIMIT >> 30} GB.", hint=hint, file=archive)
-            file.extractall(target)
+            for info, name in _members(file).items():
+                source = Source(shown_name(info.filename), partial(_opened, file, info), budget)
+                path = target / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with source.open() as stream, open(path, "wb") as out:
+                    while block := source.read_block(stream, 1 << 20):
+                        out.write(block)
     except DAMAGED as error:
-        raise InputError(f"It cannot be unpacked: {error}.", hint=hint, file=archive) from error
+        raise InputError(f"It cannot be unpacked: {shown_name(str(error))}.", hint=hint, file=archive) from error
+
+
+def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
+    # The archive was opened before, and what is wrong with one member comes out as it is read.
+    return cast(BinaryIO, archive.open(info))
+
+
+def _members(archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo, str]:
+    """{member: its path in the benchmark's folder}, at the archive's top or one folder below it."""
+    infos = [info for info in archive.infolist() if info.filename and not info.is_dir() and "\\" not in info.filename]
+    named = [match for info in infos if (match := _MEMBER.fullmatch(info.filename))]
+    tops = {match[1] for match in named if match[2].startswith("qrels/")} or {match[1] for match in named}
+    top = "" if "" in tops or len(tops) != 1 else tops.pop()
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in infos:
+        name = info.filename.removeprefix(top)
+        if info.filename.startswith(top) and (name in BENCHMARK_FILES or _SPLIT.fullmatch(name)):
+            found.setdefault(name, info)
+    return {info: name for name, info in found.items()}

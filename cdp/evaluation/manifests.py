@@ -95,9 +95,28 @@ def read(folder: Path) -> Manifest:
     subset = values.get("subset")
     try:
         values["subset"] = Subset(**subset) if isinstance(subset, dict) else None
-        return Manifest(**{**values, "files": tuple(values.get("files", ())), "notes": tuple(values.get("notes", ()))})
+        found = Manifest(**{**values, "files": tuple(values.get("files", ())), "notes": tuple(values.get("notes", ()))})
     except TypeError:
         return Manifest()
+    return found if _fits(found) and (found.subset is None or _fits(found.subset)) else Manifest()
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "bool | None": (bool, type(None)),
+    "Mapping[str, Any]": (dict,),
+    "Mapping[str, int]": (dict,),
+}
+
+
+def _fits(record: Manifest | Subset) -> bool:
+    """Whether what a file says has the types that it is used as: anybody may have written it."""
+    plain = all(isinstance(getattr(record, f.name), _TYPES[str(f.type)]) for f in fields(record) if f.type in _TYPES)
+    if isinstance(record, Subset) or not plain:
+        return plain
+    return isinstance(record.source.get("commits", {}), dict) and all(isinstance(note, str) for note in record.notes)
 
 
 def write(folder: Path, manifest: Manifest) -> None:

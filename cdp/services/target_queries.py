@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdp.corpus.decoding import open_text
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.sources import Budget, Source, existing
 from cdp.errors import InputError
 from cdp.services import paths
 from cdp.workspace import Workspace
@@ -18,7 +18,8 @@ from cdp.workspace import Workspace
 FIELDS = ("query", "text", "question")
 """Names of the field or column that holds a query, in the order in which they are looked for."""
 
-MOST_BYTES = 2**30
+MOST_BYTES = 2**27
+"""Target queries are held in memory."""
 
 DELIMITERS = {".csv": ",;", ".tsv": "\t", ".tab": "\t"}
 PLAIN = "Give a text file with one query per line, JSON Lines, or a CSV with a column named query; saved as UTF-8."
@@ -30,11 +31,9 @@ def read_queries(path: str | Path) -> list[str]:
     UTF-8, or any encoding that the file's byte order mark tells. InputError names what cannot be read and its line.
     """
     file = paths.to_read(Workspace.default(), path)
-    if file.is_dir():
+    if existing(file, "file").is_dir():
         raise InputError("It is a folder.", file=file, hint=PLAIN)
-    if not file.exists():
-        raise InputError(f"There is no file {file}.", hint="Check the path; it is read on the server.")
-    source = Source.of_file(file, file.name, Budget(MOST_BYTES))
+    source = Source.of_file(file, file.name, Budget.of(file, MOST_BYTES))
     try:
         with open_text(source, _encoding(source), newline="") as text:
             content = text.read()
@@ -61,10 +60,10 @@ def _column(content: str, delimiters: str, source: Source) -> list[str] | None:
     header = content.partition("\n")[0]
     delimiter = max(delimiters, key=header.count)
     try:
-        rows = csv.DictReader(io.StringIO(content), delimiter=delimiter, strict=True)
-        names = {name.strip().lower(): name for name in rows.fieldnames or () if name}
+        rows = csv.reader(io.StringIO(content), delimiter=delimiter, strict=True)
+        names = {name.strip().lower(): at for at, name in enumerate(next(rows, []))}
         column = next((names[name] for name in FIELDS if name in names), None)
-        return None if column is None else [text for row in rows if (text := (row[column] or "").strip())]
+        return None if column is None else [text for row in rows if len(row) > column and (text := row[column].strip())]
     except csv.Error as error:
         raise InputError(f"It is not a table ({error}).", file=source.name, hint=PLAIN) from None
 
@@ -80,7 +79,7 @@ def _query_of(line: str, source: Source, number: int) -> str:
         return line
     try:
         record = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         record = {}
     query = next((record[name] for name in FIELDS if record.get(name)), None)
     if not isinstance(query, str):

@@ -28,7 +28,7 @@ def test_an_empty_file(tmp_path: Path, name: str, data: bytes) -> None:
 
 
 def test_no_file_and_no_files(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="no such file"):
+    with pytest.raises(InputError, match="no file or folder"):
         read_documents(tmp_path / "absent.jsonl")
     (tmp_path / "photo.jpg").write_bytes(b"x")
     with pytest.raises(InputError, match=r"no file of a known format.*photo\.jpg"):

@@ -93,8 +93,9 @@ QUERY_ROWS: list[dict[str, Any]] = [
 QUERY_TABLE = [{"document_id": row["_id"], "query": f"what, then, of {i}?"} for i, row in enumerate(ROWS)]
 BEIR_QUERIES = [{"_id": f"q{i}", "text": f"how does {i} work?", "metadata": {}} for i in range(8)]
 BEIR_QRELS = ("query-id\tcorpus-id\tscore\n" + "".join(f"q{i}\td{i}\t{i % 3}\n" for i in range(8))).encode()
+BEIR_DOCUMENTS = [{k: v for k, v in row.items() if k != "queries"} for row in ROWS]
 BEIR = {
-    "corpus.jsonl": jsonl([{k: v for k, v in row.items() if k != "queries"} for row in ROWS]),
+    "corpus.jsonl": jsonl(BEIR_DOCUMENTS),
     "queries.jsonl": jsonl(BEIR_QUERIES),
     "qrels/test.tsv": BEIR_QRELS,
     "qrels/train.tsv": b"q1 0 d2 1\nq2 0 d3 0\n",

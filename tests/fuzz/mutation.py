@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import gzip
 import io
+import json
 import random
 import zipfile
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 SNIPPETS = (
     b"\x00", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf", b"\xff", b"\xed\xa0\x80", b"\xc3", b"\x1f\x8b\x08",
@@ -18,9 +21,31 @@ SNIPPETS = (
     "\u202e\u200b\ufeff".encode(), "😀".encode(), b" " * 300, b"---\n", b"# ", b"```\n", b"====\n",
 )  # fmt: skip
 
+ODD_VALUES: tuple[Any, ...] = (
+    "\ud800", "a \udc00 b", "\x00", "", " \n", "\u202e", None, True, 0, -1, 1.5, 10**30, float("nan"), float("inf"), [],
+    {}, [None], ["\ud800", "x"], [["d1"]], [{"text": "\ud800"}], {"text": "x"}, "x" * 100_000, "d1", ["d1", 5],
+    functools.reduce(lambda inner, _: [inner], range(900), 0),
+    functools.reduce(lambda inner, _: {"a": inner}, range(900), 0),
+)  # fmt: skip
+
+
+def odd_lines(rows: Sequence[Mapping[str, Any]], rng: random.Random) -> bytes:
+    """JSON Lines in which a value in ten is not what it should be, and a name in fifty neither."""
+    lines = []
+    for row in rows:
+        odd = {
+            rng.choice(("\ud800", "", "id", "x" * 500)) if rng.random() < 0.02 else name: rng.choice(ODD_VALUES)
+            if rng.random() < 0.1
+            else value
+            for name, value in row.items()
+        }
+        lines.append(json.dumps(odd, ensure_ascii=True))
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 NAMES = (
     "", "/", ".", "..", "../x.jsonl", "a\\b.txt", "C:x.txt", "n" * 300 + ".txt", "ü.txt", "a\x00b.txt", "a\nb.txt",
-    "sub/", "corpus.jsonl", "x.jsonl.gz", "x.parquet", "x.csv", "inner.zip", ".hidden", "qrels/test.tsv", "\udc80.txt",
+    "sub/", "corpus.jsonl", "x.jsonl.gz", "x.parquet", "x.csv", "inner.zip", ".hidden", "qrels/test.tsv",
     "queries.jsonl", "x.md", "x.tsv",
 )  # fmt: skip
 

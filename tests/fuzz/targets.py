@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.corpus import ReadOptions, read_documents, store
+from cdp.corpus.reading import UNEXPECTED
 from cdp.evaluation import add_benchmark, download, registry
+from cdp.evaluation.manifests import Manifest
 from cdp.services import target_queries
 from cdp.synthesis.query_sets import ImportOptions, import_queries
 from cdp.workspace import Workspace
 from tests.evaluation import published
 from tests.fuzz import files
-from tests.fuzz.mutation import damaged, gzipped, zipped
+from tests.fuzz.mutation import ODD_VALUES, damaged, gzipped, odd_lines, zipped
 
 ENCODINGS = (
     "utf-8", "utf-8", "utf-8", "utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32", "cp1252", "latin-1", "shift_jis",
@@ -45,6 +49,8 @@ def _document_file(folder: Path, rng: random.Random) -> Path:
         name, data = f"{name}.gz", gzipped(data, rng)
     else:
         data = damaged(data, rng, others)
+    if name in ("d.jsonl", "d.json") and rng.random() < 0.4:
+        data = odd_lines(files.ROWS, rng)
     if rng.random() < 0.03:
         data = data.decode("utf-8", "replace").encode(rng.choice(("utf-16", "utf-16-be", "utf-32")), "surrogatepass")
     path = folder / name
@@ -89,6 +95,7 @@ def corpora(folder: Path, workspace: Workspace, rng: random.Random) -> None:
             _document_file(inner, rng)
     with read_documents(path, _read_options(rng), scratch=folder / "scratch") as result:
         list(result.queries)
+        assert UNEXPECTED not in result.rejected_counts, result.rejected
         store(result, "fuzzed", workspace)
 
 
@@ -108,6 +115,8 @@ def queries(folder: Path, workspace: Workspace, rng: random.Random) -> None:
         data = damaged(QUERIES[name], rng, list(QUERIES.values()))
         if rng.random() < 0.2:
             name, data = f"{name}.gz", gzipped(QUERIES[name], rng)
+        elif name.startswith("q.json") and rng.random() < 0.5:
+            data = odd_lines(files.QUERY_ROWS, rng)
         path = folder / name
         path.write_bytes(data)
     elif shape < 0.8:
@@ -144,15 +153,22 @@ def _put_damaged(folder: Path, contents: Mapping[str, bytes], rng: random.Random
         path.write_bytes(data)
 
 
+MANIFEST_FIELDS = [field.name for field in dataclasses.fields(Manifest)]
+
+
 def benchmarks(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     """A BEIR folder or a zip of one, added to the workspace."""
     if rng.random() < 0.6:
         path = folder / "bench"
-        _put_damaged(path, files.BEIR, rng)
+        odd = {"corpus.jsonl": files.BEIR_DOCUMENTS, "queries.jsonl": files.BEIR_QUERIES}
+        changed = {name: odd_lines(rows, rng) for name, rows in odd.items() if rng.random() < 0.2}
+        _put_damaged(path, {**files.BEIR, **changed}, rng)
         if rng.random() < 0.2:
             kind = rng.choice(("manifest.json", "README.md", "LICENSE"))
             manifest = b'{"schema": 1, "entry": "scifact", "subset": null, "files": [], "notes": ["x"], "source": {}}'
-            (path / kind).write_bytes(damaged(manifest, rng))
+            odd_manifest = {**json.loads(manifest), rng.choice(MANIFEST_FIELDS): rng.choice(ODD_VALUES)}
+            whole = json.dumps(odd_manifest).encode() if rng.random() < 0.5 else damaged(manifest, rng)
+            (path / kind).write_bytes(whole)
     else:
         path = folder / "bench.zip"
         prefix = rng.choice(("", "bench/"))
@@ -183,6 +199,9 @@ REPOSITORIES = _repositories()
 def downloads(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     """A folder as a benchmark's publisher lays it out, brought in as a download of it is."""
     name, contents = rng.choice(REPOSITORIES)
+    for path, data in contents.items():
+        if path.endswith(("corpus.jsonl", "queries.jsonl", "dev.jsonl")) and rng.random() < 0.3:
+            contents = {**contents, path: odd_lines([json.loads(line) for line in data.splitlines()], rng)}
     _put_damaged(folder / "published", contents, rng)
     entry = registry.find(name)
     assert entry is not None

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.rejections import Rejected
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import Budget, Source
 
 
 class Row(NamedTuple):
@@ -55,9 +55,9 @@ class RowFormat:
 
 @dataclass(frozen=True)
 class Container:
-    """A path with several files. ``contents(path, options, known suffixes)`` stays open while its sources are read."""
+    """A path with several files; ``contents(path, options, known suffixes, budget)`` stays open while they are read."""
 
     name: str
     help: str
     suffixes: tuple[str, ...]
-    contents: Callable[[Path, ReadOptions, Sequence[str]], AbstractContextManager[Contents]]
+    contents: Callable[[Path, ReadOptions, Sequence[str], Budget], AbstractContextManager[Contents]]

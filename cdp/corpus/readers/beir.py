@@ -10,6 +10,7 @@ from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, Contents
 from cdp.corpus.readers.folder import contents as folder_contents
 from cdp.corpus.readers.members import BEIR_CORPUS
+from cdp.corpus.sources import Budget
 from cdp.errors import InputError
 
 
@@ -19,10 +20,10 @@ def is_beir(path: Path) -> bool:
 
 
 @contextmanager
-def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Iterator[Contents]:
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
     if not is_beir(path):
         raise InputError("The folder has no corpus.jsonl or corpus.jsonl.gz.", hint="Is it a BEIR folder?", file=path)
-    with folder_contents(path, options, suffixes) as found:
+    with folder_contents(path, options, suffixes, budget) as found:
         yield found
 
 

@@ -11,11 +11,11 @@ from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, Contents
 from cdp.corpus.readers.members import choose
 from cdp.corpus.rejections import Rejected
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.sources import Budget, Source, shown_name
 
 
 @contextmanager
-def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Iterator[Contents]:
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
     """Every readable file, in natural order of the relative paths; links to folders are not followed."""
     closed: list[OSError] = []
     names: list[str] = []
@@ -23,10 +23,12 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Itera
         base = Path(folder)
         names.extend((base / file).relative_to(path).as_posix() for file in files if (base / file).is_file())
     chosen, notes = choose(names, options, suffixes)
-    budget = Budget(options.max_uncompressed_mb * 10**6)
     yield Contents(
         [Source.of_file(path / name, name, budget) for name in chosen],
-        [Rejected(str(error.filename), None, "unreadable file", f"{error.strerror}") for error in closed],
+        [
+            Rejected(shown_name(error.filename or path), None, "unreadable file", f"{error.strerror}")
+            for error in closed
+        ],
         notes,
     )
 

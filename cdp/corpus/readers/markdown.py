@@ -7,15 +7,16 @@ import re
 from collections.abc import Iterable, Iterator
 
 from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.options import ReadOptions
+from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, ReadOptions
 from cdp.corpus.readers.base import BadRow, Row, RowFormat
-from cdp.corpus.readers.text import TOO_LONG_LINE, Line, as_rows, paragraphs, tidy, whole
+from cdp.corpus.readers.text import TOO_LONG_LINE, TOO_LONG_PASSAGE, Line, as_rows, paragraphs, tidy, whole
 from cdp.corpus.sources import Source
 
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 HEAD_LINES = 200
+LONGEST_ABOVE = 200
+"""Characters of each heading above a section that its title repeats: a title must not grow with all sections below."""
 
 
 def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
@@ -53,11 +54,38 @@ def after_front_matter(lines: Iterator[Line]) -> Iterator[Line]:
 
 
 class Section:
-    """A heading (level 1 to 6; 0 for what stands before the first) and the lines below it."""
+    """A heading (level 1 to 6; 0 for what stands before the first) and the lines below it, as far as they can be kept.
+
+    ``size`` counts the characters of all of them.
+    """
 
     def __init__(self, line: int, level: int, title: str) -> None:
         self.line, self.level, self.title = line, level, title
         self.lines: list[str] = []
+        self.size = 0
+
+    def add(self, line: str) -> None:
+        self.size += len(line)
+        if self.size <= MAX_DOCUMENT_CHARACTERS:
+            self.lines.append(line)
+
+    @property
+    def too_long(self) -> bool:
+        return self.size > MAX_DOCUMENT_CHARACTERS
+
+
+def heading_of(line: str) -> tuple[int, str] | None:
+    """(level, title) of a heading with number signs, None for any other line. One pass over it, which no pattern is."""
+    unindented = line.lstrip(" ")
+    text = unindented.lstrip("#")
+    level = len(unindented) - len(text)
+    if len(line) - len(unindented) > 3 or not 1 <= level <= 6 or (text and text[0] not in " \t"):
+        return None
+    title = text.strip(" \t")
+    open_end = title.rstrip("#")  # number signs at the end close the heading if a space stands before them
+    if open_end != title and (not open_end or open_end[-1] in " \t"):
+        title = open_end.rstrip(" \t")
+    return level, title.strip()
 
 
 def sections(lines: Iterable[Line]) -> Iterator[Section]:
@@ -74,16 +102,16 @@ def sections(lines: Iterable[Line]) -> Iterator[Section]:
                 fence = ""
         elif opening:
             fence = opening[1]
-        elif heading := _HEADING.match(bare):
+        elif heading := heading_of(bare):
             yield current
-            current = Section(number, len(heading[1]), (heading[2] or "").strip())
+            current = Section(number, *heading)
             continue
         elif (underline := _UNDERLINE.match(bare)) and _can_be_title(current.lines):
             title = current.lines.pop().strip()
             yield current
             current = Section(number - 1, 1 if "=" in underline[1] else 2, title)
             continue
-        current.lines.append(line)
+        current.add(line)
     yield current
 
 
@@ -110,10 +138,13 @@ def _sections(lines: Iterable[Line], source: Source) -> Iterator[Row | BadRow]:
         above = [(level, title) for level, title in above if level < section.level]
         if section.level:
             above.append((section.level, section.title))
-        text = tidy(section.lines)
-        if text:
+        if section.too_long:
+            yield BadRow(section.line, "too long", TOO_LONG_PASSAGE)
+        elif text := tidy(section.lines):
             n += 1
-            title = " › ".join(title for _, title in above if title) or source.stem
+            titles = [title[:LONGEST_ABOVE] for _, title in above[:-1] if title]
+            titles += [title for _, title in above[-1:] if title]
+            title = " › ".join(titles) or source.stem
             yield Row(section.line, {"_id": f"{source.name}-{n}", "title": title, "text": text})
         while too_long:
             yield BadRow(too_long.pop(0), "too long", TOO_LONG_LINE)

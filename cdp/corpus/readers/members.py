@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from cdp.corpus.options import ReadOptions
+from cdp.corpus.sources import shown_name
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
 _SHOWN = 5
@@ -62,5 +63,7 @@ def _suffix(name: str) -> str:
 def _left_out(names: Sequence[str], why: str) -> list[str]:
     if not names:
         return []
-    shown = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else "")
+    shown = ", ".join(map(shown_name, names[:_SHOWN])) + (
+        f" and {len(names) - _SHOWN:,} more" if len(names) > _SHOWN else ""
+    )
     return [f"{len(names):,} {'file' if len(names) == 1 else 'files'} left out, {why}: {shown}."]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterator
 
 from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.fields import headerless_fields
+from cdp.corpus.fields import headerless_fields, listed
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers.base import BadRow, Row
 from cdp.corpus.rejections import excerpt
@@ -57,10 +58,10 @@ def _header(source: Source, cells: list[str], options: ReadOptions) -> list[str]
             names = [roles.get(name, name) for name in names]
         return names
     names = [cell.strip() for cell in cells]
-    repeated = sorted({name for name in names if name and names.count(name) > 1})
+    repeated = sorted(name for name, times in Counter(names).items() if name and times > 1)
     if repeated:
         raise InputError(
-            f"The header names {', '.join(map(repr, repeated))} more than once.",
+            f"The header names {listed(repeated)} more than once.",
             hint="Give each column a name of its own.",
             file=source.name,
             line=1,

@@ -10,6 +10,7 @@ from cdp.corpus.readers.base import BadRow, Row, RowFormat
 from cdp.corpus.sources import Source
 
 Line = tuple[int, str | None]
+TOO_LONG_PASSAGE = f"the passage has more than {MAX_DOCUMENT_CHARACTERS:,} characters"
 TOO_LONG_LINE = f"the line is longer than {MAX_LINE_CHARACTERS:,} characters"
 
 
@@ -39,20 +40,30 @@ def whole(lines: Iterable[Line], source: Source, title: str) -> Iterator[Row | B
 
 
 def paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str] | BadRow]:
-    """(first line, text) of each run of lines that are not blank."""
-    begins = 0
+    """(first line, text) of each run of lines that are not blank; of one that is too long nothing is kept."""
+    begins = size = 0
     kept: list[str] = []
+
+    def passage() -> Iterator[tuple[int, str] | BadRow]:
+        if size > MAX_DOCUMENT_CHARACTERS:
+            yield BadRow(begins, "too long", TOO_LONG_PASSAGE)
+        elif size:
+            yield begins, tidy(kept)
+
     for number, line in lines:
         if line is None:
             yield BadRow(number, "too long", TOO_LONG_LINE)
         elif line.strip():
-            begins = begins if kept else number
-            kept.append(line)
-        elif kept:
-            yield begins, tidy(kept)
-            kept = []
-    if kept:
-        yield begins, tidy(kept)
+            begins = begins if size else number
+            size += len(line)
+            if size <= MAX_DOCUMENT_CHARACTERS:
+                kept.append(line)
+            else:
+                kept.clear()
+        else:
+            yield from passage()
+            kept, size = [], 0
+    yield from passage()
 
 
 def as_rows(passages: Iterable[tuple[int, str] | BadRow], source: Source, title: str) -> Iterator[Row | BadRow]:

@@ -13,42 +13,50 @@ from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, Contents
 from cdp.corpus.readers.members import choose, hidden
 from cdp.corpus.rejections import Rejected
-from cdp.corpus.sources import DAMAGED, Budget, Source
+from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
 from cdp.errors import InputError
+
+CHECK_EVERY = 1024
+"""Members between two looks at the time."""
 
 _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 
 
 @contextmanager
-def contents(path: Path, options: ReadOptions, suffixes: Sequence[str]) -> Iterator[Contents]:
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
     """The members as streams. The bytes that really come out are counted, whatever the archive's index says."""
     try:
         archive = zipfile.ZipFile(path)
-    except (*DAMAGED, OSError, ValueError) as error:
-        raise InputError(f"It cannot be opened as a zip: {error}.", hint="Make it anew.", file=path) from error
+    except (*DAMAGED, OSError) as error:
+        problem = shown_name(str(error))
+        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
     with archive:
         found = Contents([])
         members: dict[str, zipfile.ZipInfo] = {}
-        for info in archive.infolist():
+        for number, info in enumerate(archive.infolist()):
+            if number % CHECK_EVERY == 0:
+                budget.check()
             problem = "" if hidden(info.filename) else _unreadable(info)
             if info.filename in members:
                 problem = "the archive holds another file of the same name, which was read"
             if problem:
-                found.rejected.append(Rejected(info.filename, None, "unreadable file", problem))
+                name = shown_name(info.filename) or "(a file without a name)"
+                found.rejected.append(Rejected(name, None, "unreadable file", problem))
             elif not info.is_dir():
                 members[info.filename] = info
         chosen, found.notes = choose(list(members), options, suffixes)
-        budget = Budget(options.max_uncompressed_mb * 10**6)
         found.sources = [_source(archive, members[name], budget) for name in chosen]
         yield found
 
 
 def _source(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:
-    return Source(info.filename, lambda: cast(BinaryIO, archive.open(info)), budget)
+    return Source(shown_name(info.filename), lambda: cast(BinaryIO, archive.open(info)), budget)
 
 
 def _unreadable(info: zipfile.ZipInfo) -> str:
     """Why a member is not even tried, or an empty text."""
+    if not info.filename:
+        return "it has no name"
     parts = PurePosixPath(info.filename.replace("\\", "/")).parts
     if info.filename.startswith(("/", "\\")) or ".." in parts or re.match(r"[A-Za-z]:", info.filename):
         return "its path leads out of the archive"

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdp.errors import InputError
-from cdp.evaluation.beir_files import read_qrels
+from cdp.evaluation.beir_files import LARGEST_GRADE, read_qrels
 from cdp.evaluation.registry import Entry
 from cdp.evaluation.schemas.contents import Contents, Files, Part, SourceQuery
 from cdp.evaluation.schemas.records import HINT, rows, rows_of, text_of
@@ -81,6 +81,6 @@ def grade(text: str, path: Path) -> int:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not number.is_integer():
+    if not number.is_integer() or abs(number) >= LARGEST_GRADE:
         raise InputError(f"The grade {text!r} is not a whole number.", hint=HINT, file=path)
     return int(number)

@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from cdp.corpus.rejections import excerpt
 from cdp.errors import InputError
 from cdp.evaluation.registry import Entry
 from cdp.evaluation.schemas.contents import Contents, Files, Part, SourceQuery
@@ -50,7 +51,9 @@ def read(entry: Entry, files: Files) -> Contents:
         for row in rows_of(files["questions"]):
             found = []
             for paragraph in paragraphs_of(row):
-                key = hashlib.blake2b(f"{paragraph.title}\0{paragraph.text}".encode(), digest_size=16).digest()
+                key = hashlib.blake2b(
+                    f"{paragraph.title}\0{paragraph.text}".encode("utf-8", "surrogatepass"), digest_size=16
+                ).digest()
                 first = key not in known
                 found.append((first, known.setdefault(key, f"p{len(known) + 1}"), paragraph))
             query = text_of(row, "_id", "id", file="questions")
@@ -79,11 +82,11 @@ def paragraphs_of(row: Row) -> list[Paragraph]:
     if "paragraphs" in row:
         return [
             Paragraph(text_of(p, "title"), text_of(p, "paragraph_text"), bool(p.get("is_supporting")))
-            for p in list_of(row, "paragraphs")
+            for p in map(_object, list_of(row, "paragraphs"))
         ]
     supporting = {title for title, _ in _pairs(row.get("supporting_facts"), "sent_id")}
     return [
-        Paragraph(title, " ".join(str(s).strip() for s in sentences), title in supporting)
+        Paragraph(title, " ".join(str(s).strip() for s in _list(sentences)), title in supporting)
         for title, sentences in _pairs(row.get("context"), "sentences")
     ]
 
@@ -96,7 +99,19 @@ def _pairs(value: Any, second: str) -> list[tuple[str, Any]]:
         if isinstance(value, dict):
             return [(str(title), x) for title, x in zip(value["title"], value[second], strict=True)]
         return [(str(title), x) for title, x in value or []]
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise InputError(
-            f"A question's paragraphs are not written as titles with their {second}: {str(value)[:80]!r}.", hint=HINT
+            f"A question's paragraphs are not written as titles with their {second}: {excerpt(value)!r}.", hint=HINT
         ) from error
+
+
+def _object(value: Any) -> Row:
+    if not isinstance(value, dict):
+        raise InputError(f"A question's paragraph is no object: {excerpt(value)!r}.", hint=HINT)
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError(f"A paragraph's sentences are no list: {excerpt(value)!r}.", hint=HINT)
+    return value

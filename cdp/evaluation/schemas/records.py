@@ -12,12 +12,17 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import InputError
+from cdp.corpus.fields import listed
+from cdp.corpus.sources import shown_name
+from cdp.errors import CdpError, InputError
 from cdp.evaluation.beir_files import Problems, lines_of, text_of_file
 
 Row = dict[str, Any]
 
 BATCH = 2048
+LARGEST_JSON = 2**29
+"""Characters of a JSON file that is no JSON Lines; it has to be held as a whole."""
+
 HINT = "Download the file anew; if it stays like this, its publisher has changed the layout."
 
 
@@ -50,8 +55,11 @@ def _parquet(path: Path) -> Iterator[Row]:
         with pq.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=BATCH):
                 yield from batch.to_pylist()
-    except (pa.ArrowException, OSError) as error:
-        raise InputError(f"It cannot be read as Parquet: {error}.", hint=HINT, file=path) from error
+    except CdpError:
+        raise
+    except (pa.ArrowException, OSError, ValueError, LookupError, ArithmeticError, MemoryError) as error:
+        problem = shown_name(str(error).splitlines()[0]) if str(error) else type(error).__name__
+        raise InputError(f"It cannot be read as Parquet: {problem}.", hint=HINT, file=path) from error
 
 
 def _json_lines(path: Path) -> Iterator[Row]:
@@ -71,7 +79,14 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 def _json(path: Path) -> Iterator[Row]:
     with text_of_file(path) as text:
-        whole = text.read()
+        blocks: list[str] = []
+        size = 0
+        while block := text.read(1 << 20):
+            blocks.append(block)
+            size += len(block)
+            if size > LARGEST_JSON:
+                raise InputError(f"It is JSON of more than {LARGEST_JSON:,} characters.", hint=HINT, file=path)
+    whole = "".join(blocks)
     try:
         value = json.loads(whole)
     except (ValueError, RecursionError) as error:
@@ -86,10 +101,12 @@ def _json(path: Path) -> Iterator[Row]:
 def _separated(path: Path, delimiter: str) -> Iterator[Row]:
     csv.field_size_limit(1 << 28)
     with text_of_file(path) as text:
-        reader = csv.DictReader(text, delimiter=delimiter)
+        reader = csv.reader(text, delimiter=delimiter)
         try:
-            for row in reader:
-                yield {name: value for name, value in row.items() if isinstance(name, str)}
+            header = next(reader, [])
+            for cells in reader:
+                if cells:
+                    yield dict(zip(header, cells, strict=False))
         except csv.Error as error:
             raise InputError(f"It cannot be read: {error}.", hint=HINT, file=path, line=reader.line_num) from error
 
@@ -111,10 +128,12 @@ def text_of(row: Mapping[str, Any], *names: str, file: Path | str = "", required
     for name in names:
         if name in row:
             value = row[name]
+            if isinstance(value, (dict, list)):
+                raise InputError(f"The field {name!r} is no text.", hint=HINT, file=file or None)
             return "" if value is None else str(value)
     if not required:
         return ""
-    found = ", ".join(map(str, row)) or "nothing"
+    found = listed(list(map(str, row))) or "nothing"
     raise InputError(f"There is no field {names[0]!r}; there is {found}.", hint=HINT, file=file or None)
 
 

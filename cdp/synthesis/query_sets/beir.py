@@ -11,12 +11,14 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.sources import DAMAGED, Budget, Source
+from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
 from cdp.errors import InputError, offer
 from cdp.synthesis.query_sets.options import ImportOptions
 from cdp.synthesis.query_sets.rows import Row, json_rows
 
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")
+WHOLE = re.compile(r"-?[0-9]{1,9}")
+"""A grade. ``str.isdigit`` takes more for digits than ``int`` does."""
 
 
 def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Row]:
@@ -45,12 +47,12 @@ def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[Ro
     with open_text(source, encoding) as text:
         for number, line in numbered_lines(text):
             cells = (line or "").rstrip("\r\n").split("\t")
-            judged = cells[-1].strip().lstrip("-").isdigit()
-            if number == 1 and not judged:
+            score = WHOLE.fullmatch(cells[-1].strip())
+            if number == 1 and not score:
                 continue
-            if len(cells) not in (3, 4) or not judged:
+            if len(cells) not in (3, 4) or not score:
                 yield Row(number, reason=f"{source.name}: this is not query id, document id and score")
-            elif int(cells[-1]) > 0:
+            elif int(score[0]) > 0:
                 query, document_id = texts.get(cells[0]), cells[-2]
                 reason = "" if query is not None else f"{source.name}: there is no query {cells[0]!r}"
                 yield Row(number, document_id, (query or "",), reason)
@@ -65,15 +67,16 @@ def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
         return
     try:
         archive = zipfile.ZipFile(path)
-    except (*DAMAGED, OSError, ValueError) as error:
-        raise InputError(f"It cannot be opened as a zip: {error}.", hint="Make it anew.", file=path) from error
+    except (*DAMAGED, OSError) as error:
+        problem = shown_name(str(error))
+        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
     with archive:
         names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
         tops = [PurePosixPath(name).parent for name in names if PurePosixPath(name).name in QUERIES]
         top = min(tops, key=lambda folder: len(folder.parts), default=PurePosixPath())
         yield {
             PurePosixPath(name).relative_to(top).as_posix(): Source(
-                PurePosixPath(name).name, partial(_opened, archive, name), budget
+                shown_name(PurePosixPath(name).name), partial(_opened, archive, name), budget
             )
             for name in names
             if PurePosixPath(name).is_relative_to(top)

@@ -16,7 +16,10 @@ from pathlib import Path
 from typing import Any
 
 from cdp.corpus import CorpusManifest, load_documents, load_manifest
+from cdp.corpus.checks import storable
+from cdp.corpus.sources import shown_name
 from cdp.errors import SHOWN_PROBLEMS, InputError, WorkspaceError
+from cdp.failures import Failures, describe
 from cdp.staging import staging
 from cdp.synthesis.ordered import put_in_order
 from cdp.synthesis.query_sets import store
@@ -27,6 +30,7 @@ from cdp.synthesis.query_sets.store import QuerySet, known_language
 from cdp.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
 
 BLOCK = 1000
+UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
 
 @dataclass(frozen=True)
@@ -53,11 +57,11 @@ def import_queries(
 
     ``options`` say how a file is read. InputError where nothing could be used.
     """
-    corpus = load_manifest(workspace, corpus_id)
+    corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     positions = {document_id: at for at, document_id in enumerate(ids)}
     if isinstance(source, Path):
-        rows, label = read_path(source, options or ImportOptions()), name or source.name.split(".")[0]
+        rows, label = read_path(source, options or ImportOptions()), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
     try:
@@ -155,6 +159,7 @@ class _Rejections:
     def __init__(self, path: Path) -> None:
         self.n = 0
         self.first: list[str] = []
+        self.failures = Failures(path, "import", unit="row")
         self._path = path
         self._buffer: list[dict[str, Any]] = []
 
@@ -166,6 +171,13 @@ class _Rejections:
         if len(self._buffer) >= BLOCK:
             self.flush()
 
+    def unexpected(self, error: Exception, row: Row) -> None:
+        """A row that our own code could not handle; RepeatedFailureError after twenty of them in a row."""
+        self.failures.record(f"line {row.line}", error, " | ".join(row.queries), line=row.line)
+        self.n += 1
+        if len(self.first) < SHOWN_PROBLEMS:
+            self.first.append(f"Line {row.line}: {describe(error)}")
+
     def flush(self) -> None:
         append_jsonl(self._path, self._buffer)
         self._buffer = []
@@ -173,7 +185,7 @@ class _Rejections:
 
 def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, rejected: _Rejections) -> tuple[int, int]:
     """Write the usable rows, in the order of the source; how many named an unknown document, and how many hard
-    negatives there are."""
+    negatives there are. A row that our own code cannot handle is written down with its traceback, and rejected."""
     unknown = negatives = 0
     block: list[dict[str, Any]] = []
     for row in rows:
@@ -181,25 +193,42 @@ def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, reject
             unknown += 1
             rejected.add(f"there is no document {row.document_id!r}", line=row.line, document_id=row.document_id)
             continue
-        texts = [" ".join(query.split()) for query in row.queries]
-        places = [place for place, text in enumerate(texts) if text]
-        kept = [texts[place] for place in places]
-        if row.reason or not kept:
-            rejected.add(row.reason or "the query is empty", line=row.line, document_id=row.document_id)
+        try:
+            line = _line_of(row, positions, rejected)
+        except Exception as error:
+            rejected.unexpected(error, row)
             continue
-        for _ in range(len(texts) - len(kept)):
-            rejected.add("a query is empty", line=row.line, document_id=row.document_id)
-        line = {"document_id": row.document_id, "position": positions[row.document_id], "queries": kept}
-        if row.negatives:
-            lists = [_known(row.negatives[place], positions, row, rejected) for place in places]
-            line["negatives"] = lists
-            negatives += sum(map(len, lists))
+        rejected.failures.done()
+        if line is None:
+            continue
+        negatives += sum(map(len, line.get("negatives", ())))
         block.append(line)
         if len(block) >= BLOCK:
             append_jsonl(path, block)
             block = []
     append_jsonl(path, block)
     return unknown, negatives
+
+
+def _line_of(row: Row, positions: Mapping[str, int], rejected: _Rejections) -> dict[str, Any] | None:
+    """What is stored of a row; None where nothing of it can be used. What cannot is rejected."""
+    texts = [" ".join(query.split()) for query in row.queries]
+    problems = ["" if text and not storable(text)[1] else UNSTORABLE if text else "a query is empty" for text in texts]
+    places = [place for place, problem in enumerate(problems) if not problem]
+    if row.reason or not places:
+        reason = row.reason or (UNSTORABLE if any(texts) else "the query is empty")
+        rejected.add(reason, line=row.line, document_id=row.document_id)
+        return None
+    for problem in filter(None, problems):
+        rejected.add(problem, line=row.line, document_id=row.document_id)
+    line = {
+        "document_id": row.document_id,
+        "position": positions[row.document_id],
+        "queries": [texts[place] for place in places],
+    }
+    if row.negatives:
+        line["negatives"] = [_known(row.negatives[place], positions, row, rejected) for place in places]
+    return line
 
 
 def _known(names: Iterable[str], positions: Mapping[str, int], row: Row, rejected: _Rejections) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.sources import Budget, Source, existing
 from cdp.errors import InputError
 from cdp.synthesis.query_sets.beir import beir_rows
 from cdp.synthesis.query_sets.options import ImportOptions
@@ -22,9 +22,7 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Row
 
 def read_path(path: Path, options: ImportOptions) -> Iterator[Row]:
     """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
-    if not path.exists():
-        raise InputError(f"There is no file or folder {path}.", hint="Check the path; it is read on the server.")
-    budget = Budget(MAX_UNPACKED_BYTES)
+    budget = Budget.of(existing(path), MAX_UNPACKED_BYTES)
     source = Source.of_file(path, path.name, budget)
     if path.is_dir() or source.suffix == ".zip":
         return beir_rows(path, options, budget)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import csv
+import io
 import itertools
 import re
-import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cdp.corpus.decoding import open_text
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.fields import LONGEST_SHOWN, LOOKED_THROUGH, listed
 from cdp.corpus.json_objects import json_values
+from cdp.corpus.options import MAX_LINE_CHARACTERS
 from cdp.corpus.sources import Source
 from cdp.errors import InputError, nearest, offer
 from cdp.synthesis.query_sets.options import ImportOptions
@@ -61,6 +63,8 @@ def _row(number: int, record: Any, document_fields: Sequence[str], query_fields:
     document_id = next((record[name] for name in document_fields if record.get(name) not in (None, "")), None)
     if document_id is None:
         return Row(number, reason=f"there is no document id ({_looked_for(document_fields, record)})")
+    if isinstance(document_id, (dict, list)):
+        return Row(number, reason="the document id is neither text nor a number")
     value = next((record[name] for name in query_fields if name in record), None)
     queries = [value] if isinstance(value, str) else value
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
@@ -77,7 +81,8 @@ def _looked_for(fields: Sequence[str], record: Mapping[str, Any]) -> str:
     """``one of query, text``, or of a field that the user chose ``field qery; did you mean query?``."""
     if len(fields) > 1:
         return f"one of {', '.join(fields)}"
-    near = "" if fields[0] in record else nearest(fields[0], map(str, record))
+    known = [name for name in itertools.islice(record, LOOKED_THROUGH) if len(name) <= LONGEST_SHOWN]
+    near = "" if fields[0] in record else nearest(fields[0], known)
     return f"field {fields[0]}{f'; did you mean {near}?' if near else ''}"
 
 
@@ -86,41 +91,69 @@ def _negatives(value: Any, n_queries: int) -> tuple[tuple[str, ...], ...]:
     if not isinstance(value, list):
         raise ValueError(f'"{NEGATIVES}" is no list of document ids')
     if not any(isinstance(item, list) for item in value):
-        return (tuple(map(str, value)),) * n_queries if value else ()
+        return (_ids(value),) * n_queries if value else ()
     if len(value) != n_queries or not all(isinstance(item, list) for item in value):
         raise ValueError(f'"{NEGATIVES}" has {len(value)} lists for {n_queries} queries')
-    return tuple(tuple(map(str, item)) for item in value)
+    return tuple(map(_ids, value))
+
+
+def _ids(value: list[Any]) -> tuple[str, ...]:
+    if any(isinstance(item, (dict, list)) for item in value):
+        raise ValueError(f'"{NEGATIVES}" is no list of document ids')
+    return tuple(map(str, value))
 
 
 def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterator[Row]:
     """The rows of a table with a header, streamed. InputError where the columns are not there."""
-    csv.field_size_limit(min(sys.maxsize, 2**31 - 1))
+    csv.field_size_limit(MAX_LINE_CHARACTERS)
     with open_text(source, options.encoding, newline="") as text:
-        first = text.readline()
+        lines = _lines(text, source)
+        first = next(lines, "")
         if delimiter == "," and not re.search(r"[,\"]", first):
             delimiter = next((mark for mark in ";\t|" if mark in first), delimiter)
-        reader = csv.reader(itertools.chain([first], text), delimiter=delimiter)
-        try:
-            header = [name.strip() for name in next(reader, [])]
-            id_at, query_at = (_column(header, names, source.name) for names in _names(options))
-            for cells in reader:
-                if cells and len(cells) <= max(id_at, query_at):
-                    yield Row(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
-                elif cells:
-                    yield Row(reader.line_num, cells[id_at].strip(), (cells[query_at],))
-        except csv.Error as error:
-            raise InputError(f"The table cannot be read: {error}.", file=source.name, line=reader.line_num) from error
+        reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter)
+        header: list[str] | None = None
+        id_at = query_at = 0
+        while True:
+            begins = reader.line_num + 1
+            try:
+                cells = next(reader)
+            except StopIteration:
+                break
+            except csv.Error as error:  # a row that cannot be told apart does not cost the others
+                yield Row(begins, reason=f"the row cannot be read ({error})")
+                continue
+            if header is None:
+                header = [name.strip() for name in cells]
+                id_at, query_at = (_column(header, names, source.name) for names in _names(options))
+            elif cells and len(cells) <= max(id_at, query_at):
+                yield Row(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
+            elif cells:
+                yield Row(reader.line_num, cells[id_at].strip(), (cells[query_at],))
+
+
+def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
+    for number, line in numbered_lines(text):
+        if line is None:
+            raise InputError(
+                f"The line is longer than {MAX_LINE_CHARACTERS:,} characters.",
+                hint="This is hardly a table.",
+                file=source.name,
+                line=number,
+            )
+        yield line
 
 
 def _column(header: Sequence[str], names: Sequence[str], file: str) -> int:
     """Where the first of ``names`` stands in the header, upper and lower case alike."""
-    lowered = [name.lower() for name in header]
-    found = next((lowered.index(name.lower()) for name in names if name.lower() in lowered), None)
+    lowered = {name.lower(): at for at, name in reversed(list(enumerate(header)))}
+    found = next((lowered[name.lower()] for name in names if name.lower() in lowered), None)
     if found is not None:
         return found
-    has = ", ".join(header) or "nothing"
+    has = listed(header) or "nothing"
     if len(names) == 1:
-        raise InputError(f"There is no column {names[0]!r}.", hint=offer(names[0], header), file=file, line=1)
+        near = [name for name in header[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN]
+        raise InputError(f"There is no column {names[0]!r}.", hint=offer(names[0], near), file=file, line=1)
     raise InputError(
         f"The first line must name the columns document_id and query; it has {has}.",
         hint="Say with document_field and query_field which columns they are.",

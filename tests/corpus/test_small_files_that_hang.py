@@ -1,0 +1,137 @@
+"""Small files made to take for ever: reading is linear, and gives up in a sentence where it takes too long."""
+
+from __future__ import annotations
+
+import gzip
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cdp.corpus import ReadOptions, read_documents, sources
+from cdp.corpus.readers.markdown import heading_of
+from cdp.errors import CdpError, InputError
+from cdp.evaluation import add_benchmark
+from cdp.services import target_queries
+from cdp.synthesis.query_sets import ImportOptions
+from cdp.synthesis.query_sets.reading import read_path
+from cdp.workspace import Workspace
+from tests.evaluation.folders import write_benchmark
+
+pytestmark = pytest.mark.slow
+
+NEWLINES = gzip.compress(b"\n" * 30_000_000, 1)
+
+
+def seconds(action: Callable[[], object]) -> float:
+    began = time.process_time()
+    try:
+        action()
+    except CdpError:
+        pass
+    return time.process_time() - began
+
+
+def grows_linearly(make: Callable[[int], Callable[[], object]], n: int) -> None:
+    """Eight times as much takes about eight times as long; what is quadratic takes 64 times as long."""
+    small = min(seconds(make(n)) for _ in range(3))
+    assert seconds(make(8 * n)) < 24 * max(small, 0.002)
+
+
+def test_a_header_of_many_columns(tmp_path: Path) -> None:
+    def made(n: int) -> Callable[[], object]:
+        path = tmp_path / f"{n}.csv"
+        path.write_text(",".join(f"c{i}" for i in range(n)) + "\n", encoding="utf-8")
+        return lambda: read_documents(path)
+
+    grows_linearly(made, 3_000)
+
+
+def test_a_table_with_many_columns_and_short_rows(tmp_path: Path) -> None:
+    def made(n: int) -> Callable[[], object]:
+        path = tmp_path / f"{n}.csv"
+        path.write_text("query," + ",".join(f"c{i}" for i in range(n)) + "\n" + "x\n" * n, encoding="utf-8")
+        return lambda: target_queries.read_queries(path)
+
+    grows_linearly(made, 2_000)
+
+
+@pytest.mark.parametrize("between", [" ", " #", "\t"])
+def test_a_heading_with_a_long_run_of_spaces(between: str) -> None:
+    grows_linearly(lambda n: lambda: heading_of("# a" + between * n + " b"), 20_000)
+
+
+@pytest.mark.parametrize(
+    ("line", "heading"),
+    [
+        ("# A", (1, "A")), ("###### A b", (6, "A b")), ("####### A", None), ("#A", None), ("#", (1, "")),
+        ("   ## A ##  ", (2, "A")), ("    # A", None), ("# A#", (1, "A#")), ("#\tA \t#", (1, "A")), ("A # b", None),
+    ],
+)  # fmt: skip
+def test_headings(line: str, heading: tuple[int, str] | None) -> None:
+    assert heading_of(line) == heading
+
+
+def test_titles_do_not_grow_with_the_sections_below_them(tmp_path: Path) -> None:
+    path = tmp_path / "d.md"
+    path.write_text("# " + "x" * 100_000 + "\n\n" + "## y\n\ntext\n\n" * 100, encoding="utf-8")
+    with read_documents(path, ReadOptions(split="headings")) as result:
+        assert {d.title for d in result.documents} == {"x" * 200 + " › y"}
+
+
+@pytest.mark.parametrize("name", ["d.txt.gz", "d.jsonl.gz", "d.csv.gz", "d.md.gz"])
+def test_a_pack_of_newlines(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BASE_S", 0.1)
+    path = tmp_path / name
+    path.write_bytes(NEWLINES)
+    with pytest.raises(InputError, match="seconds of CPU and was given up"):
+        read_documents(path, ReadOptions(split="paragraphs"))
+
+
+def test_a_pack_of_newlines_among_queries_and_benchmarks(
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "BASE_S", 0.1)
+    path = tmp_path / "q.jsonl.gz"
+    path.write_bytes(NEWLINES)
+    with pytest.raises(InputError, match="seconds of CPU and was given up"):
+        list(read_path(path, ImportOptions()))
+    folder = write_benchmark(tmp_path / "bench")
+    (folder / "corpus.jsonl").unlink()
+    (folder / "corpus.jsonl.gz").write_bytes(NEWLINES)
+    with pytest.raises(InputError, match="seconds of CPU and was given up"):
+        add_benchmark(folder, workspace)
+    assert not (workspace.benchmarks / "bench").exists()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_DEFLATED, zipfile.ZIP_LZMA])
+def test_a_zip_of_a_thousand_times_its_size(method: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BASE_S", 0.1)
+    path = tmp_path / "d.zip"
+    with zipfile.ZipFile(path, "w", method, compresslevel=1) as archive:
+        for number in range(4):
+            archive.writestr(f"{number}.txt", b"\n" * 8_000_000)
+    with pytest.raises(InputError, match="seconds of CPU and was given up"):
+        read_documents(path)
+
+
+def test_a_table_of_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sources, "BASE_S", 0.2)
+    path = tmp_path / "d.parquet"
+    pq.write_table(pa.table({"text": pa.nulls(2_000_000, pa.string())}), path)
+    assert path.stat().st_size < 20_000
+    with pytest.raises(InputError, match="seconds of CPU and was given up"):
+        read_documents(path)
+
+
+def test_a_passage_without_an_end_is_not_held(tmp_path: Path) -> None:
+    for name, split in (("d.txt", "paragraphs"), ("d.md", "headings")):
+        path = tmp_path / name
+        path.write_text("x" * 1000 + "\n" + ("y" * 1000 + "\n") * 10_001 + "\n# next\n\nshort\n", encoding="utf-8")
+        with read_documents(path, ReadOptions(split=split)) as result:
+            assert result.rejected_counts == {"too long": 1}
+            assert all("short" in d.text or "next" in d.text for d in result.documents)

@@ -1,0 +1,51 @@
+"""Thousands of damaged files: each ends in a result or a CdpError within 10 s of CPU and 1 GB; nothing else changes.
+
+What ``attack`` reports can be done again alone: ``python -m tests.fuzz.attack queries 1 SEED FOLDER``.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.fuzz.targets import TARGETS
+from tests.support import REPOSITORY
+
+SHORT, LONG = 150, 10_000
+
+
+def attacked(target: str, n: int, folder: Path) -> dict[str, Any]:
+    """The report of a process of its own: its limits would be ours otherwise."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz.attack", target, str(n), "0", str(folder)],
+        capture_output=True, text=True, cwd=REPOSITORY, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text(encoding="utf-8"))
+    return report
+
+
+def check(report: dict[str, Any], n: int) -> None:
+    shown = [f"seed {w['seed']}: {w['end']}: {w['trace'][-500:]}" for w in report["wrong"][:5]]
+    assert report["wrong"] == [], "\n".join(shown)
+    ends = report["ends"]
+    assert ends["result"] + ends["CdpError"] == n
+    assert ends["result"] > n // 20, "damage that nothing survives says little"
+    assert ends["CdpError"] > n // 20
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("target", TARGETS)
+def test_some_hundred(target: str, tmp_path: Path) -> None:
+    check(attacked(target, SHORT, tmp_path / "attack"), SHORT)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("target", TARGETS)
+def test_ten_thousand(target: str, tmp_path: Path) -> None:
+    check(attacked(target, LONG, tmp_path / "attack"), LONG)
