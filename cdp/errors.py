@@ -132,6 +132,5 @@ class RepeatedFailureError(CdpError):
     """So many items of a run failed one after another that it is the run that is wrong. ``kind`` is the last one's."""
 
     def __init__(self, message: str, *, kind: str = "bug", hint: str = "") -> None:
-        what = "failures.jsonl lists them with their texts and tracebacks; what is done stays done."
-        super().__init__(message, hint=hint or what)
+        super().__init__(message, hint=hint)
         self.kind = kind

@@ -138,7 +138,14 @@ class Failures:
             raise RepeatedFailureError(
                 f"{self.in_a_row} {self.unit}s in a row failed; the last was {self.last}",
                 kind=failure_of(error)["kind"],
+                hint=self._hint,
             ) from error
+
+    @property
+    def _hint(self) -> str:
+        return (
+            "" if self.path is None else f"{FILE} lists them with their texts and tracebacks; what is done stays done."
+        )
 
     def write(self, line: dict[str, Any], *, counts: bool = True) -> None:
         """Write a line down as it is: of an item that failed, or (``counts`` False) of one that is merely noted."""
@@ -150,7 +157,9 @@ class Failures:
     def close(self) -> None:
         """RepeatedFailureError where not one item went well although some were tried."""
         if self.n and not self.n_done:
-            raise RepeatedFailureError(f"Every {self.unit} failed ({self.n:,}); the last was {self.last}", kind="data")
+            raise RepeatedFailureError(
+                f"Every {self.unit} failed ({self.n:,}); the last was {self.last}", kind="data", hint=self._hint
+            )
 
 
 class Attempt:

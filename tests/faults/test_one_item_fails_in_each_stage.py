@@ -1,0 +1,105 @@
+"""Each stage, with one item that raises: the others are done, and the item is listed with its id."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cdp.complexity import count_content_words
+from cdp.evaluation.error_analysis import first_place
+from cdp.failures import Failures
+from cdp.metrics import measure_query_set
+from cdp.metrics import query_set as measures
+from cdp.records import Document
+from cdp.synthesis import ranking
+from cdp.synthesis.generators.phrases import sentences
+from cdp.training import weights
+from cdp.training.pairs import UNUSABLE, PairSet, load_pairs
+from cdp.workspace import Workspace, append_jsonl, write_json
+
+BAD = "a bad one"
+
+
+def raising(plain: Any) -> Any:
+    """``plain``, but a text that holds BAD raises as a fault of our own would."""
+
+    def called(text: Any, *more: Any, **named: Any) -> Any:
+        texts = [text] if isinstance(text, str) else list(text)
+        if any(BAD in item for item in texts):
+            raise IndexError("list index out of range")
+        return plain(text if isinstance(text, str) else texts, *more, **named)
+
+    return called
+
+
+def ids(failures: Failures) -> list[str]:
+    return [line["id"] for line in failures.first]
+
+
+@pytest.mark.parametrize("part", ["tokens", "count_content_words"])
+def test_measuring(monkeypatch: pytest.MonkeyPatch, part: str) -> None:
+    monkeypatch.setattr(measures, part, raising(getattr(measures, part)))
+    documents = [(f"d{i}", [f"what is {i}", BAD if i == 1 else f"why does {i} turn"]) for i in range(4)]
+    failures = Failures()
+    found = measure_query_set(documents, failures=failures)
+    assert found.document_ids == ["d0", "d2", "d3"]
+    assert len(found.cw) == 6
+    assert (found.n_failed, ids(failures)) == (1, ["d1"])
+
+
+def test_splitting_into_sentences(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "sentences", raising(sentences))
+    texts = ["The wheel turns the mill.", BAD, "Nobody sells the mill."]
+    documents = [Document(id=f"d{i}", title="", text=text) for i, text in enumerate(texts)]
+    failures = Failures()
+    found, _ = ranking.distinct_sentences(documents, failures)
+    assert [place for place, _ in found] == [0, 2]
+    assert ids(failures) == ["d1"]
+
+
+def test_comparing_two_rankings() -> None:
+    qrels = {"q1": {"a": 1}, "q2": {"b": 1}}
+    baseline = {"q1": {"x": 1.0}, "q2": {"y": 1.0}}
+    other = {"q1": {"a": 1.0}, "q2": {"b": 1.0}}
+
+    def source_of(document: str) -> str:
+        return {"x": "1", "a": "1"}[document]
+
+    failures = Failures(unit="query")
+    found = first_place(baseline, other, qrels, source_of, failures)
+    assert [change.query_id for change in found.wins] == ["q1"]
+    assert ids(failures) == ["q2"]
+
+
+def test_weighting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(weights, "count_content_words", raising(count_content_words))
+    pairs = PairSet(
+        ["which wheel", BAD, "which mill"], ["a", "b"], np.array([0, 0, 1]), query_ids=["d-1", "d-2", "e-1"]
+    )
+    failures = Failures(unit="pair")
+    found = weights.pair_weights(pairs, "cw", failures=failures)
+    assert np.isnan(found).tolist() == [False, True, False]
+    assert ids(failures) == ["d-2"]
+    left = pairs.without(~np.isnan(found), "no weight")
+    assert (left.queries, left.dropped) == (["which wheel", "which mill"], {"no weight": 1})
+
+
+def test_building_pairs(workspace: Workspace, tmp_path: Path) -> None:
+    from cdp.corpus import read_documents, store
+
+    path = tmp_path / "c.jsonl"
+    append_jsonl(path, [{"_id": f"d{i}", "title": "", "text": f"wheel {i} turns"} for i in range(4)])
+    with read_documents(path) as result:
+        corpus = store(result, "c", workspace)
+    folder = workspace.query_set("set")
+    write_json(folder / "manifest.json", {"corpus_id": corpus.id, "complete": True})
+    lines: list[Any] = [{"document_id": f"d{i}", "queries": [f"which wheel {i}"]} for i in range(3)]
+    append_jsonl(folder / "queries.jsonl", [*lines, {"document_id": "d3", "queries": [7]}, ["no", "line"]])
+    failures = Failures()
+    pairs = load_pairs(workspace, "set", failures=failures)
+    assert len(pairs) == 3
+    assert ids(failures) == ["d3", "line 5"]
+    assert pairs.dropped == {UNUSABLE: 2}
