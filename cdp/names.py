@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
-from cdp.errors import ConfigError, NotFoundError
+from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.settings import shown, storable
 
 SHOWN_IDS = 5
+
+LONGEST_TITLE = 200
+"""Characters of a name that a user gives."""
 
 
 class Named(Protocol):
@@ -21,6 +25,16 @@ class Named(Protocol):
 
 
 T = TypeVar("T", bound=Named)
+
+
+def checked_title(name: str) -> str:
+    """A name as a user typed it, if it can be stored and shown; InputError otherwise."""
+    if not storable(name) or len(name) > LONGEST_TITLE:
+        raise InputError(
+            f"{shown(name)} cannot be a name.",
+            hint=f"A name has at most {LONGEST_TITLE} characters, without NUL and halves of surrogate pairs.",
+        )
+    return name
 
 
 def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:

@@ -97,9 +97,18 @@ def private_files() -> None:
     os.umask(int(text, 8))
 
 
+LONGEST_NAME = 240
+"""Bytes; a file system takes 255 and some names get an ending."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is safe as one path component."""
+    return bool(_NAME.fullmatch(text)) and len(text.encode()) <= LONGEST_NAME
+
+
 def checked_name(name: str) -> str:
     """``name`` itself if it is safe as one path component; InputError otherwise."""
-    if not _NAME.fullmatch(name):
+    if not is_name(name):
         raise InputError(
             f"{name[:80]!r} cannot be a name in the workspace.",
             hint="Use letters, digits, '-', '_' and '.', at most 120 characters, not starting with a dot.",

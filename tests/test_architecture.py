@@ -26,6 +26,7 @@ BASE = {
     "failures",
     "locks",
     "staging",
+    "paths",
     "names",
     "versions",
     "archives",

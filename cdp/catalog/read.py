@@ -13,6 +13,7 @@ import duckdb
 from cdp.catalog import connection as db
 from cdp.catalog.ingest import with_catalog
 from cdp.errors import InputError, NotFoundError
+from cdp.settings import storable
 from cdp.workspace import Workspace
 
 QUERY_TIMEOUT_S = 30.0
@@ -114,6 +115,9 @@ def query(
 
     InputError for anything but one SELECT (or EXPLAIN), for wrong SQL, and for a query that takes too long.
     """
+
+    if not storable(sql):
+        raise InputError("The SQL holds the character NUL or half of a surrogate pair.")
 
     def task(connection: duckdb.DuckDBPyConnection) -> QueryResult:
         try:

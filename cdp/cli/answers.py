@@ -16,7 +16,9 @@ DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
     """Print the answer: as JSON if asked for, else as text."""
-    print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2) if arguments.json else text)
+    said = json.dumps(value, ensure_ascii=False, default=show.plain, indent=2) if arguments.json else text
+    # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
+    print(said.encode("utf-8", "backslashreplace").decode("utf-8"))
     return DONE
 
 
@@ -71,6 +73,13 @@ def followed(workspace: Workspace, job_id: str) -> int:
     print(show.ended(job, jobs.outcome(workspace, job.id)), file=sys.stderr)
     warn(jobs.failed(workspace, job.id).warning)
     return DONE if job.state == "finished" else FAILED
+
+
+def in_one_line(text: str) -> str:
+    """A message as one line of visible characters: names in it may hold line breaks, escapes for a terminal, or bytes
+    that are no text."""
+    line = " ".join(text.split())
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
 
 
 def settings(a: argparse.Namespace) -> dict[str, str]:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cdp import __version__
 from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, say, settings, started, warn
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, in_one_line, say, settings, started, warn
 from cdp.cli.parser import build
 from cdp.config import EvaluationConfig, MetricsConfig
 from cdp.errors import CdpError, ConfigError
@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         handler: Handler = arguments.run
         return handler(open_workspace(Workspace.default()), arguments)
     except CdpError as error:
-        print(f"cdp: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"cdp: {in_one_line(str(error))}", file=sys.stderr)
         return BAD_INPUT
     except BrokenPipeError:
         sys.stderr.close()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, say, settings, started, warn_incomplete
+from cdp.paths import typed_path
 from cdp.workspace import Workspace, write_bytes
 
 
@@ -147,7 +147,7 @@ def study_report(workspace: Workspace, a: argparse.Namespace) -> int:
     else:
         text = studies.to_markdown(found)
     if a.out:
-        target = Path(a.out).expanduser()
+        target = typed_path(a.out)
         write_bytes(target, text.encode("utf-8"))
         return say(a, {"id": found.id, "file": str(target)}, f"written: {target}")
     return say(a, found.to_dict(), text)

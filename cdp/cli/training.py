@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import sys
-from pathlib import Path
 from typing import Any
 
 from cdp.cli import text as show
 from cdp.cli.answers import followed, say, settings, started, warn_incomplete
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
+from cdp.paths import typed_path
 from cdp.services import job_words
 from cdp.workspace import Workspace, write_bytes
 
@@ -140,7 +140,7 @@ def sweep_report(workspace: Workspace, a: argparse.Namespace) -> int:
     found = sweeps.report(workspace, a.id)
     text = sweeps.to_markdown(found)
     if a.out:
-        target = Path(a.out).expanduser()
+        target = typed_path(a.out)
         write_bytes(target, f"{text}\n".encode())
         return say(a, {"id": found.id, "file": str(target)}, f"written: {target}")
     return say(a, found.to_dict(), text)

@@ -8,6 +8,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from cdp.errors import ConfigError, InputError
+from cdp.paths import typed_path
+from cdp.settings import shown
 from cdp.workspace import SHIPPED_DATA
 
 STANDARD = "standard"
@@ -17,6 +19,9 @@ QUESTION_WORDS_KEPT = "question-words-kept"
 """The list without its question words, so that *pourquoi* or 为什么 count as content words."""
 
 SHIPPED = SHIPPED_DATA / "stopwords"
+
+LARGEST_LIST = 10**7
+"""Bytes of a list of one's own: a million words."""
 
 WITHOUT_LIST = {"ka": "Georgian", "ne": "Nepali", "sr": "Serbian", "ta": "Tamil", "te": "Telugu"}
 """Languages that Stopwords ISO does not cover and that a corpus may be in: all their words count."""
@@ -59,7 +64,11 @@ def variants_with_question_words() -> tuple[str, ...]:
 def read_stopwords(path: Path) -> frozenset[str]:
     """A user's own list: one word per line, UTF-8; empty lines are skipped. InputError if it cannot be read."""
     try:
-        return frozenset(own_words(path.read_text(encoding="utf-8-sig").splitlines()))
+        with path.open("rb") as stream:
+            data = stream.read(LARGEST_LIST + 1)
+        if len(data) > LARGEST_LIST:
+            raise InputError(f"It is no stopword list: it has over {LARGEST_LIST / 1e6:.0f} MB.", file=path)
+        return own_words(data.decode("utf-8-sig").splitlines())
     except FileNotFoundError as error:
         raise InputError(
             "The stopword list does not exist.",
@@ -74,7 +83,7 @@ def read_stopwords(path: Path) -> frozenset[str]:
 
 def stopwords_of(choice: str) -> str | frozenset[str]:
     """What a setting says: the name of a list as it is, anything else as the file of a user's own list."""
-    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else read_stopwords(Path(choice).expanduser())
+    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else read_stopwords(typed_path(choice))
 
 
 def describe_stopwords(chosen: str | Collection[str]) -> str:
@@ -87,18 +96,23 @@ def own_words(words: Iterable[str]) -> frozenset[str]:
     return frozenset(normalise(word.strip()) for word in words) - {""}
 
 
+@lru_cache(maxsize=1)
+def _shipped() -> frozenset[str]:
+    """The languages whose list comes with CDP Studio."""
+    return frozenset(path.stem for path in SHIPPED.glob("*.txt"))
+
+
 @lru_cache(maxsize=64)
 def _standard(language: str) -> frozenset[str]:
-    shipped = SHIPPED / f"{language}.txt"
-    if shipped.is_file():
-        return _read(shipped)
+    if language in _shipped():
+        return _read(SHIPPED / f"{language}.txt")
     if language in WITHOUT_LIST:
         return frozenset()
     import stopwordsiso
 
     if not stopwordsiso.has_lang(language):
         raise ConfigError(
-            f"There is no stopword list for the language {language!r}.",
+            f"There is no stopword list for the language {shown(language)}.",
             hint=f"There are lists for: {', '.join(sorted(stopwordsiso.langs()))}. Or give your own words.",
         )
     return own_words(stopwordsiso.stopwords(language))

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from cdp.errors import WorkspaceError
 from cdp.records import Document
+from cdp.settings import storable
 
 SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
 ROW_GROUP_ROWS = 8192
@@ -80,7 +81,7 @@ class DocumentFile:
 
     def get(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as far as they exist, in the order of ``ids``."""
-        wanted = pa.array(list(dict.fromkeys(ids)), pa.string())
+        wanted = pa.array([id for id in dict.fromkeys(ids) if storable(id)], pa.string())
         found: dict[str, Document] = {}
         with pq.ParquetFile(self.path, metadata=self._metadata) as file:
             for group in range(self._metadata.num_row_groups):

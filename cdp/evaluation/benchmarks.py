@@ -20,6 +20,7 @@ from cdp.errors import InputError
 from cdp.evaluation import manifests
 from cdp.evaluation.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
 from cdp.evaluation.manifests import Manifest
+from cdp.paths import typed_path
 
 _LAYOUT = "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
 _QRELS_ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
@@ -178,7 +179,7 @@ class ContentHash:
 
 def read_parts(folder: Path | str) -> Parts:
     """Documents and queries of a benchmark, and where its judgments are. InputError as for ``load_benchmark``."""
-    folder = Path(folder).expanduser()
+    folder = typed_path(folder)
     qrels = qrels_files(folder)
     queries = read_queries(part(folder, "queries"))
     manifest = manifests.read(folder)

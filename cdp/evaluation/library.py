@@ -33,6 +33,7 @@ from cdp.evaluation.benchmarks import (
     qrels_files,
     subset_note,
 )
+from cdp.paths import typed_folder, typed_path
 from cdp.staging import staging
 from cdp.workspace import Workspace, checked_name, folder_size, read_json_or_none, slug, write_json
 
@@ -91,7 +92,7 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
     Judgments that name unknown ids are a warning here, and an error where it is evaluated on. Everything is read once;
     with a workspace the result is kept there until a file of the benchmark changes.
     """
-    folder = Path(folder).expanduser()
+    folder = typed_path(folder)
     state = _state(folder)
     kept = _kept(folder, workspace) if workspace is not None else None
     value = read_json_or_none(kept) if kept is not None else None
@@ -205,10 +206,9 @@ def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     known = names(workspace)
     if name_or_folder in known:
         return workspace.benchmarks / name_or_folder
-    if name_or_folder.strip():
-        folder = Path(name_or_folder).expanduser()
-        if folder.is_dir():
-            return folder.resolve()
+    folder = typed_folder(name_or_folder)
+    if folder is not None:
+        return folder.resolve()
     hint = "" if known else "Give a folder in BEIR layout."
     if registry.find(name_or_folder) is not None:
         hint = f"It can be brought in: benchmarks download {name_or_folder}."
@@ -221,7 +221,7 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "") -> str
     Every split is read and checked first, so what is added can be evaluated on. Adding the same files under the same
     name again changes nothing; other files under a name that is taken are an InputError.
     """
-    source = existing(Path(path).expanduser())
+    source = existing(typed_path(path))
     name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
     try:
         with staging(workspace.benchmarks) as incoming, _folder_of(source, incoming) as folder:

@@ -13,6 +13,7 @@ from cdp.evaluation import hub
 from cdp.evaluation.convert import Progress, StoppedError
 from cdp.evaluation.registry import Entry
 from cdp.evaluation.schemas import Part, Schema, beir, schema_of
+from cdp.paths import typed_path
 from cdp.workspace import read_json_or_none, write_json
 
 LARGEST_WALK = 200_000
@@ -151,7 +152,7 @@ def _kept_pins(staging: Path, entry: Entry, revision: str) -> dict[str, str]:
 def in_folder(entry: Entry, folder: Path) -> Source:
     """An entry's files in a local folder: the repository's own layout, each repository in a folder of its name or all
     in one, or a folder in BEIR layout. InputError names what is missing."""
-    folder = folder.expanduser()
+    folder = typed_path(folder)
     if not folder.is_dir():
         raise InputError(
             f"There is no folder {folder}.",

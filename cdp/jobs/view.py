@@ -21,7 +21,7 @@ from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.locks import is_held
-from cdp.workspace import Workspace, folder_size, read_jsonl
+from cdp.workspace import Workspace, folder_size, is_name, read_jsonl
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,7 +315,7 @@ def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None =
 
     Where several jobs have the name, the newest is meant. NotFoundError if nothing or several ids fit.
     """
-    if (workspace.jobs / text / "spec.json").is_file():
+    if is_name(text) and (workspace.jobs / text / "spec.json").is_file():
         return load_spec(workspace, text).id
     jobs = list_jobs(workspace, kinds)
     named = [job.id for job in jobs if job.name == text]

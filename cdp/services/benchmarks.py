@@ -14,6 +14,7 @@ from cdp.errors import ConfigError, NotFoundError
 from cdp.evaluation import BenchmarkInfo, library, manifests, origins, registry, subsets
 from cdp.evaluation.manifests import Manifest
 from cdp.evaluation.registry import Entry, Group, Mean
+from cdp.paths import typed_folder
 from cdp.services import access, evaluation, in_use, paths
 from cdp.workspace import Workspace
 
@@ -233,7 +234,7 @@ def is_several(workspace: Workspace, name: str) -> bool:
     entry, group = registry.find(name), registry.find_group(name)
     if (entry is None or entry.schema) and group is None:
         return False
-    return name not in library.names(workspace) and not Path(name).is_dir()
+    return name not in library.names(workspace) and typed_folder(name) is None
 
 
 @access.runs

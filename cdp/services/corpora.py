@@ -13,6 +13,7 @@ from typing import BinaryIO
 from cdp import corpus as room
 from cdp.corpus import CorpusManifest, ReadOptions
 from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.names import checked_title
 from cdp.records import Document
 from cdp.services import access, in_use, paths
 from cdp.staging import staging
@@ -45,7 +46,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
         staging(workspace.corpora) as scratch,
         room.read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
     ):
-        manifest = room.store(result, name or _name_of(source), workspace, source=source.name)
+        manifest = room.store(result, checked_title(name) or _name_of(source), workspace, source=source.name)
         existed = manifest.id in known
         if existed:
             manifest = dataclasses.replace(

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from cdp.errors import ConfigError, InputError
+from cdp.paths import typed_path
 from cdp.services.modes import Action, NotAllowedError, may, require
 from cdp.workspace import SHIPPED_DATA, Workspace
 
@@ -71,10 +72,7 @@ def is_path(text: str) -> bool:
 
 def _plain(text: str | Path) -> Path:
     """What the operator named, ``~`` read."""
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise InputError(f"{text} cannot be a path: {error}.") from error
+    return typed_path(text)
 
 
 def _resolved(text: str | Path) -> Path:

@@ -16,6 +16,7 @@ from cdp.config import SynthesisConfig
 from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.failures import Failures
 from cdp.metrics import self_bleu
+from cdp.names import checked_title
 from cdp.services import (
     access,
     completeness,
@@ -207,7 +208,7 @@ def import_file(
     manifest = corpus_room.resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
         source = paths.to_read(workspace, path)
-        done = query_sets.import_queries(source, workspace, manifest.id, name=name, options=options)
+        done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
     with contextlib.suppress(CdpError):  # what cannot be measured is imported all the same, and the page says why
         if metrics.quick_at_once(workspace, done.query_set.id) is None:
             metrics.start_quick(workspace, done.query_set.id)

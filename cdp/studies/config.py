@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
 from cdp.errors import ConfigError, InputError, offer
-from cdp.settings import REQUIRED, Config, option
+from cdp.paths import typed_path
+from cdp.settings import LARGEST_WHOLE, REQUIRED, Config, option, shown
 from cdp.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
+
+LONGEST_NUMBER = 15
+"""Digits of a seed or a Q/Doc."""
+
+MOST_TRAININGS = 10_000
+"""Combinations of a study: at a minute each, a week."""
+
+LARGEST_PLAN = 100_000
+"""Bytes of a plan; the shipped ones have a thousand."""
+
+DEEPEST_PLAN = 8
+"""Lists and mappings within each other; a plan needs two."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +84,11 @@ class StudyConfig(Config):
         """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
         found = []
         for part in self.items(field_name):
-            if not part.isdecimal() or int(part) < minimum:
-                raise ConfigError(f"{field_name!r} must hold whole numbers of at least {minimum}, not {part!r}.")
+            if not part.isdecimal() or len(part) > LONGEST_NUMBER or int(part) < minimum:
+                raise ConfigError(
+                    f"{field_name!r} must hold whole numbers of at least {minimum}, not {shown(part)}.",
+                    hint=f"A number has at most {LONGEST_NUMBER} digits." if len(part) > LONGEST_NUMBER else "",
+                )
             found.append(int(part))
         return list(dict.fromkeys(found))
 
@@ -84,8 +101,14 @@ class StudyConfig(Config):
             problems.append("'methods' need a 'corpus' to write queries for")
         if problems:
             raise ConfigError.from_problems(problems)
-        self.numbers("per_doc", minimum=1)
-        self.numbers("seeds", minimum=0)
+        trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
+        trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
+        trainings *= len(self.items("query_sets")) + len(self.items("methods"))
+        if trainings > MOST_TRAININGS:
+            raise ConfigError(
+                f"The study would be {trainings:,} trainings, more than {MOST_TRAININGS:,}.",
+                hint="Compare fewer of its lists at once.",
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +140,7 @@ def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> S
     Lists may be written as YAML lists. InputError for a file that is not there or is no mapping, ConfigError for
     unknown settings and values out of range.
     """
-    file = Path(source).expanduser()
+    file = typed_path(source)
     if not file.is_file() and (PLANS / f"{source}.yaml").is_file():
         file = PLANS / f"{source}.yaml"
     values = _read(file)
@@ -131,10 +154,21 @@ def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> S
 
 
 def _read(file: Path) -> dict[str, Any]:
+    """The settings in a file: names with values and plain lists.
+
+    Aliases, with which a line of YAML grows into gigabytes, and what is nested deeper than a plan can be, are refused
+    before any value is made.
+    """
     import yaml
 
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8-sig"))
+        with open(file, "rb") as stream:
+            data = stream.read(LARGEST_PLAN + 1)
+        if len(data) > LARGEST_PLAN:
+            raise InputError(f"is larger than a plan can be ({LARGEST_PLAN:,} bytes).", file=file)
+        text = data.decode("utf-8-sig")
+        _check_shape(text, file)
+        values = yaml.safe_load(text)
     except FileNotFoundError:
         known = sorted(f.stem for f in PLANS.glob("*.yaml"))
         listed = f"Ready-made ones: {', '.join(known)}."
@@ -148,9 +182,33 @@ def _read(file: Path) -> dict[str, Any]:
             file=file,
             line=where.line + 1 if where else None,
         ) from error
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError) as error:
+        # What PyYAML lets through of a tag that does not fit its value, as ``!!int x`` or the 31st of February.
+        reason = str(error) if isinstance(error, ValueError) else "a tag does not fit its value"
+        raise InputError(f"holds a value that cannot be read: {reason}.", file=file) from error
     if not isinstance(values, dict):
         raise InputError("is not a plan: it must hold settings as 'name: value' lines.", file=file)
-    return {str(name): value for name, value in values.items()}
+    odd = next((name for name in values if not isinstance(name, str)), None)
+    if odd is not None:
+        raise InputError(f"names a setting {shown(odd)}: names of settings are words.", file=file)
+    return values
+
+
+def _check_shape(text: str, file: Path) -> None:
+    """InputError for aliases and for deep nesting; YAMLError for what is no YAML."""
+    import yaml
+
+    depth = 0
+    for event in yaml.parse(text, Loader=yaml.SafeLoader):
+        line = event.start_mark.line + 1
+        if isinstance(event, yaml.AliasEvent):
+            raise InputError("A plan holds no aliases (*name).", hint="Write the value out.", file=file, line=line)
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > DEEPEST_PLAN:
+                raise InputError("is nested deeper than a plan can be.", file=file, line=line)
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
 
 
 def _plain(name: str, value: Any, file: Path) -> Any:
@@ -158,11 +216,21 @@ def _plain(name: str, value: Any, file: Path) -> Any:
     if isinstance(value, dict) or (isinstance(value, list) and any(isinstance(v, (dict, list)) for v in value)):
         raise InputError(f"{name!r} must be one value or a plain list of values.", file=file)
     if isinstance(value, list):
-        with_comma = [str(v) for v in value if "," in str(v)]
+        texts = [_text(name, v, file) for v in value]
+        with_comma = [text for text in texts if "," in text]
         if with_comma:
-            raise InputError(f"{name!r} holds {with_comma[0]!r}: an entry cannot contain a comma.", file=file)
-        return ", ".join(str(v) for v in value)
+            raise InputError(f"{name!r} holds {shown(with_comma[0])}: an entry cannot contain a comma.", file=file)
+        return ", ".join(texts)
     field = StudyConfig.__dataclass_fields__.get(name)
-    if field is not None and str(field.type) == "str" and isinstance(value, (int, float)):
-        return str(value)
+    if field is not None and str(field.type) == "str" and not isinstance(value, (str, bool)):
+        return _text(name, value, file)
     return value
+
+
+def _text(name: str, value: Any, file: Path) -> str:
+    """A single value as it was written; a query set may be called 2026-01-01, which YAML takes for a date."""
+    if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+        raise InputError(f"{name!r} holds a number of more than {LONGEST_NUMBER} digits.", file=file)
+    if not isinstance(value, str | int | float | date):
+        raise InputError(f"{name!r} holds {shown(value)}: an entry is a word or a number.", file=file)
+    return str(value)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from cdp.complexity import count_content_words, profile
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
+from cdp.paths import typed_path
 from cdp.training.card_results import section
 from cdp.training.pairs import PairSet
 from cdp.training.retrievers import ResolvedRetriever
@@ -191,7 +191,7 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
     rows["hash of the pairs"] = f"`{pairs.content_hash}`"
     rows["hash of the query set"] = f"`{query_set_hash}`"
     if config.weighting == "column":
-        rows["hash of the weights"] = f"`{sha256_file(Path(config.weights).expanduser())[:16]}`"
+        rows["hash of the weights"] = f"`{sha256_file(typed_path(config.weights))[:16]}`"
     return {name: value for name, value in rows.items() if value != ""}
 
 

@@ -14,7 +14,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.sources import Budget, Source
 from cdp.errors import SHOWN_PROBLEMS, ConfigError, InputError
+from cdp.paths import typed_path
+from cdp.settings import shown
+
+MOST_BYTES = 2 * 10**9
+"""Of a file of weights: thirty million queries."""
 
 LARGEST = 1e100
 """Weights matter only against each other; what is larger could not be summed up over a batch."""
@@ -30,22 +37,24 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
             "The weighting 'column' needs a file of weights.",
             hint="Set 'weights' to a CSV, TSV or JSONL file with query_id and weight.",
         )
-    path = Path(file).expanduser()
+    path = typed_path(file)
     if not path.is_file():
         raise InputError(f"There is no file {file}.", hint="Give the path of a file on this server.")
     found: dict[str, float] = {}
     problems: list[str] = []
     for line, row in _rows(path):
         try:
-            weight, query_id = float(row["weight"]), str(row["query_id"])
+            weight, query_id = float(row["weight"]), row["query_id"]
+            if not isinstance(query_id, str | int):
+                raise TypeError
             if not 0 <= weight <= LARGEST:
                 raise ValueError
-            if found.setdefault(query_id, weight) != weight:
+            if found.setdefault(str(query_id), weight) != weight:
                 problems.append(f"line {line} gives {query_id} another weight than a line before")
         except (KeyError, TypeError):
             problems.append(f"line {line} has no query_id or no weight")
-        except ValueError:
-            problems.append(f"line {line}: {row['weight']!r} is no weight (a number from 0 to {LARGEST:g})")
+        except (ValueError, OverflowError):
+            problems.append(f"line {line}: {shown(row['weight'])} is no weight (a number from 0 to {LARGEST:g})")
     problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in found]
     if problems:
         more = f" … and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
@@ -55,18 +64,21 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """(line number, fields) of each row."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as text:
-            if path.suffix.lower() in (".jsonl", ".ndjson"):
-                for number, line in enumerate(text, start=1):
-                    if line.strip():
-                        value = json.loads(line)
-                        yield number, value if isinstance(value, dict) else {}
-            else:
-                reader = csv.DictReader(text, delimiter="\t" if path.suffix.lower() == ".tsv" else ",")
-                for row in reader:
-                    yield reader.line_num, row
-    except UnicodeDecodeError as error:
-        raise InputError(f"The file is not UTF-8 (byte {error.start}).", hint="Save it as UTF-8.", file=path) from error
-    except (csv.Error, ValueError) as error:
-        raise InputError(f"The file cannot be read: {error}.", file=path) from error
+    source = Source.of_file(path, path.name, Budget(MOST_BYTES))
+    if source.suffix in (".jsonl", ".ndjson"):
+        with open_text(source, "utf-8") as text:
+            for number, line in numbered_lines(text):
+                if line is None or line.strip():
+                    try:
+                        value = json.loads(line or "")
+                    except (ValueError, RecursionError) as error:
+                        raise InputError("It is not JSON.", file=path, line=number) from error
+                    yield number, value if isinstance(value, dict) else {}
+        return
+    with open_text(source, "utf-8", newline="") as text:
+        reader = csv.DictReader(text, delimiter="\t" if source.suffix == ".tsv" else ",")
+        try:
+            for row in reader:
+                yield reader.line_num, row
+        except csv.Error as error:
+            raise InputError(f"It cannot be read: {error}.", file=path, line=reader.line_num) from error

@@ -63,7 +63,8 @@ def main(name: str, n: int, seed: int, root: Path) -> dict[str, Any]:
     from cdp.errors import CdpError
     from cdp.workspace import Workspace
     from tests.fuzz import files
-    from tests.fuzz.targets import TARGETS
+    from tests.fuzz.small_files import SMALL
+    from tests.fuzz.targets import TARGETS, Target
 
     warnings.simplefilter("ignore")
     shutil.rmtree(root, ignore_errors=True)
@@ -83,7 +84,7 @@ def main(name: str, n: int, seed: int, root: Path) -> dict[str, Any]:
     stored = json.loads((kept / "manifest.json").read_text(encoding="utf-8"))
     (kept / "manifest.json").write_text(json.dumps({**stored, "id": "fuzzed-corpus"}), encoding="utf-8")
 
-    target = TARGETS[name]
+    target = TARGETS[name] if name in TARGETS else Target(SMALL[name])
     ends: Counter[str] = Counter()
     wrong: list[dict[str, Any]] = []
     slowest = (0.0, 0)

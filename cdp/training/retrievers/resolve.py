@@ -15,6 +15,7 @@ from typing import Any
 
 from cdp.embedded import minilm_folder
 from cdp.errors import ModelError, NotFoundError
+from cdp.paths import typed_folder
 from cdp.training.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever
 from cdp.training.retrievers.registry import PRESETS
 from cdp.workspace import Workspace, read_json_or_none
@@ -66,10 +67,10 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
     job = _from_job(name, workspace)
     if job is not None:
         return job
-    folder = Path(name).expanduser()
-    if name and folder.is_dir():
+    folder = typed_folder(name)
+    if folder is not None:
         return _from_folder(name, folder.resolve(), "folder")
-    if not _HUB_NAME.fullmatch(name):
+    if not _may_be_on_hub(name):
         raise NotFoundError("preset, training job or model folder", name, known=list(PRESETS))
     candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
     source, local = _find_on_hub(name, candidates, check_hub)
@@ -176,7 +177,21 @@ def _described(name: str, source: str, folder: Path | None, local: bool, origin:
 def in_cache(name: str) -> bool:
     """Whether a model of the hub is on this machine already."""
     candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
-    return bool(_HUB_NAME.fullmatch(name)) and any(_cached_folder(candidate) is not None for candidate in candidates)
+    return _may_be_on_hub(name) and any(_cached_folder(candidate) is not None for candidate in candidates)
+
+
+def _may_be_on_hub(name: str) -> bool:
+    """Whether the hub could have a model of that name."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    if not _HUB_NAME.fullmatch(name):
+        return False
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
 
 
 def _cached_folder(repository: str) -> Path | None:

@@ -1,0 +1,95 @@
+"""Whatever is typed where a name or a path belongs ends in an answer or in one line that says what is wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.cli.commands import main
+from cdp.cli.options import commands
+from cdp.workspace import Workspace
+
+ODD = {
+    "longer than a file name": "x" * 300,
+    "longer than a path": "ab/" * 3000,
+    "letters of two bytes": "é" * 200,
+    "NUL": "a\0b",
+    "a user that is not there": "~nobody-of-that-name/x",
+    "half of a surrogate pair": "\udc80x",
+    "control characters": "a\nb\x1b[31m",
+    "up": "..",
+    "empty": "",
+    "braces": "%s%n{0}",
+}
+STARTS_JOBS = {"demo", "doctor", "study run", "prompts tune", "queries generate"}
+"""Not run here: what takes whatever it is given and then works for long."""
+
+
+def _words(command: str, target: str, name: str) -> list[str]:
+    """A command line in which the option ``target`` is ``name`` and each further one that is required is ``real``."""
+    words = command.split()
+    for option, facts in ((o[0], o[1]) for o in commands()[command][2]):
+        if option == target:
+            words += [f"{option}={name}"] if option.startswith("-") else [name]
+        elif not option.startswith("-"):
+            words.append("real")
+        elif facts.get("required"):
+            words += [option, facts["choices"][0] if "choices" in facts else "real"]
+    return words
+
+
+CASES = [
+    (command, option, what)
+    for command, (_, _, options) in commands().items()
+    if command not in STARTS_JOBS
+    for option, facts in ((o[0], o[1]) for o in options)
+    if not {"choices", "type"} & set(facts) and facts.get("action") != "store_true"
+    if facts.get("metavar") != "FIELD=VALUE"
+    for what in ODD
+]
+
+
+@pytest.mark.slow
+def test_odd_names_and_paths(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One case in seven, of every command."""
+    _try(CASES[::7], tmp_path, monkeypatch, capsys)
+
+
+@pytest.mark.soak
+def test_every_odd_name_and_path(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _try(CASES, tmp_path, monkeypatch, capsys)
+
+
+def _try(
+    cases: list[tuple[str, str, str]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In one process: of a thousand commands with a process for each, start-up would take half an hour."""
+    documents = tmp_path / "real.jsonl"
+    documents.write_text('{"_id": "a", "text": "the moon", "queries": ["what pulls the sea?"]}\n', encoding="utf-8")
+    here = tmp_path / "here"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    assert main(["corpus", "add", str(documents), "--name", "real"]) == 0
+    assert len(cases) > 100
+    wrong = []
+    for command, option, what in cases:
+        capsys.readouterr()
+        try:
+            code = main([*_words(command, option, ODD[what]), "--json"])
+        except SystemExit as end:
+            code = int(str(end.code))
+        except Exception as error:
+            wrong.append(f"{command} {option} ({what}): {type(error).__name__}: {str(error)[:100]}")
+            continue
+        said = capsys.readouterr().err
+        if code not in (0, 2) or "Traceback" in said or (code == 2 and not said.strip()):
+            wrong.append(f"{command} {option} ({what}): exit code {code}, {said[-200:]}")
+    assert not wrong, "\n".join([f"{len(wrong)} of {len(cases)}", *wrong])
