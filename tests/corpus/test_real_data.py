@@ -8,6 +8,7 @@ import json
 import pytest
 
 from cdp.corpus import iter_documents, read_documents, store
+from cdp.services.target_queries import read_queries
 from cdp.workspace import Workspace
 from tests.support import shared
 
@@ -51,3 +52,19 @@ def test_beir_folders(name: str, n: int) -> None:
 def test_languages_of_real_collections(folder: str, language: str) -> None:
     with read_documents(shared(f"data/{folder}")) as result:
         assert result.languages[language] > 0.95
+
+
+@pytest.mark.shared
+@pytest.mark.soak
+def test_every_file_whole() -> None:
+    n_documents = n_queries = 0
+    for path in sorted(shared("data").rglob("*.jsonl.gz")):
+        with read_documents(path) as result:
+            assert result.n_rejected == 0, (path, result.rejected[:3])
+            n_documents += result.n_documents
+        if path.name.startswith("queries"):
+            queries = read_queries(path)
+            assert len(queries) == result.n_documents, path
+            n_queries += len(queries)
+    assert n_documents > 80_000
+    assert n_queries > 40_000
