@@ -118,7 +118,9 @@ class MetricsConfig(Config):
         holds="model",
     )
     encoder: str = option(
-        "minilm", "The retriever that embeds queries for Dist-Sim: a preset, name or folder.", holds="model"
+        "minilm",
+        "The retriever that embeds queries for Dist-Sim and embedding diversity: a preset, name or folder.",
+        holds="model",
     )
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=20

@@ -111,7 +111,11 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
         first = quick.failed[0]
         warn(f"{show.many(quick.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if a.quick:
-        return say(a, quick, show.measures(quick.measures))
+        from cdp.services.self_bleu_spread import spread
+
+        spreads = spread(workspace, config.query_set)
+        text = f"{show.measures(quick.measures)}\n\n{show.spreads(spreads)}".rstrip()
+        return say(a, {**show.plain(quick), "self_bleu_spread": spreads}, text)
     if not a.json:
         print(show.measures(quick.measures))
     return started(workspace, a, service.start(workspace, config))

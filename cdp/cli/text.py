@@ -171,6 +171,25 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
     return table(rows, ["measure", "value", "95% interval", "documents", "measured with"], "no measures", digits=3)
 
 
+def spreads(found: Sequence[Any]) -> str:
+    """Self-BLEU under each tokenisation with its spread over documents; empty where there is none."""
+    if not found:
+        return ""
+    rows = [
+        {
+            "tokens": s.tokenisation,
+            "Self-BLEU": s.mean,
+            "sd over documents": s.sd,
+            "middle half": f"{s.quartiles[0]:.3f} to {s.quartiles[1]:.3f}",
+            "documents": s.n_documents,
+        }
+        for s in found
+    ]
+    about = "\n".join(f"  {s.tokenisation}: {s.about}" for s in found)
+    columns = ["tokens", "Self-BLEU", "sd over documents", "middle half", "documents"]
+    return f"{table(rows, columns, '', digits=3)}\n{about}"
+
+
 def cw_profile(found: Any, language: Any, effect: Any) -> str:
     """A CW distribution: its numbers, how words were counted, a bar per value, and what question words change."""
     p = found.profile

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from cdp.metrics.comparison import PairedDifference, paired_difference
 from cdp.metrics.dist_sim import dist_sim
+from cdp.metrics.embedding_diversity import embedding_diversity
 from cdp.metrics.len_sim import len_sim
 from cdp.metrics.measure import Measure
 from cdp.metrics.measures import MEASURES
@@ -25,6 +26,7 @@ __all__ = [
     "PairedDifference",
     "QuerySetMeasures",
     "dist_sim",
+    "embedding_diversity",
     "len_sim",
     "measure_query_set",
     "paired_difference",

@@ -107,6 +107,27 @@ def dist_sim_values(
     ]
 
 
+def diversity_values(
+    diversities: NDArray[np.float64], selection: Selection, encoder: str, seed: int
+) -> list[MetricValue]:
+    """Embedding diversity at each M from the documents' values, (n_documents, n_depths)."""
+    sizes = np.array([len(queries) for queries in selection.queries])
+    return [
+        aggregate(
+            "embedding_diversity",
+            diversities[:, column],
+            n_queries=_n_queries(selection, depth),
+            n_pairs=int((np.minimum(sizes, depth) * (np.minimum(sizes, depth) - 1) // 2).sum()),
+            per_doc=depth,
+            model=encoder,
+            reason=ONE_QUERY,
+            seed=seed,
+            sampled_from=selection.sampled_from,
+        )
+        for column, depth in enumerate(depths_of(selection.queries))
+    ]
+
+
 def _n_queries(selection: Selection, depth: int) -> int:
     return sum(min(len(queries), depth) for queries in selection.queries)
 

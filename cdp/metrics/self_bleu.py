@@ -16,7 +16,7 @@ from itertools import chain, pairwise
 
 from cdp.errors import InputError
 from cdp.metrics.measure import Measure
-from cdp.metrics.tokens import tokens
+from cdp.metrics.tokens import MARKS, tokens
 
 MEASURE = Measure(
     name="self_bleu",
@@ -33,18 +33,18 @@ SMOOTHING = "method1"
 _EPSILON = 0.1
 
 
-def self_bleu(queries: Sequence[str | Sequence[str]]) -> float:
+def self_bleu(queries: Sequence[str | Sequence[str]], tokenisation: str = MARKS) -> float:
     """Self-BLEU of one document's queries, in [0, 1].
 
-    A query is a text, or a list of tokens if the caller tokenises. InputError for fewer than two queries: the measure
-    compares queries of one document, so it is not defined then.
+    A query is a text, cut as ``tokenisation`` says (``tokens.TOKENISATIONS``), or a list of tokens if the caller cuts.
+    InputError for fewer than two queries: the measure compares queries of one document, so it is not defined then.
     """
     if isinstance(queries, str) or len(queries) < 2:
         raise InputError(
             "Self-BLEU needs at least two queries of a document.",
             hint="For one query per document use the corpus scope, which compares queries of different documents.",
         )
-    return sum(bleu_against_others([_tokens(query) for query in queries])) / len(queries)
+    return sum(bleu_against_others([_tokens(query, tokenisation) for query in queries])) / len(queries)
 
 
 def bleu_against_others(queries: Sequence[Sequence[Hashable]]) -> list[float]:
@@ -61,8 +61,8 @@ def bleu_against_others(queries: Sequence[Sequence[Hashable]]) -> list[float]:
     ]
 
 
-def _tokens(query: str | Sequence[str]) -> Sequence[str]:
-    return tokens(query) if isinstance(query, str) else query
+def _tokens(query: str | Sequence[str], tokenisation: str) -> Sequence[str]:
+    return tokens(query, tokenisation) if isinstance(query, str) else query
 
 
 def _ngrams(query: Sequence[Hashable], order: int) -> Iterable[Hashable]:

@@ -1,4 +1,4 @@
-"""The job behind the model-based measures of a query set: CE (or its stand-in) and Dist-Sim.
+"""The job behind the model-based measures of a query set: CE (or its stand-in), embedding diversity and Dist-Sim.
 
     python -m cdp.metrics.worker <job folder>
 
@@ -22,12 +22,14 @@ from cdp import worker
 from cdp.complexity import stopwords_of
 from cdp.config import MetricsConfig
 from cdp.metrics.dist_sim import document_dist_sims
+from cdp.metrics.embedding_diversity import document_diversities
 from cdp.metrics.ledger import Ledger
 from cdp.metrics.pairs import PairTable
 from cdp.metrics.query_set import depths_of, measure_query_set, query_set_manifest, read_queries
 from cdp.metrics.report import (
     Selection,
     dist_sim_values,
+    diversity_values,
     examples,
     paraphrase_values,
     per_document_columns,
@@ -76,8 +78,13 @@ def main(job: Job) -> None:
         similarities = compare_with_human(job, config, selection)
         if similarities is None:
             return
+    diversities = embed(job, config, selection)
+    if diversities is None:
+        return
     values = paraphrase_values(table, scores, scorer, selection, config.seed)
     columns = {**quick.per_document, scorer.measure.name: table.ratios(scores, scorer.threshold)}
+    values += diversity_values(diversities, selection, config.encoder, config.seed)
+    columns["embedding_diversity"] = diversities[:, -1]
     if similarities is not None:
         values += dist_sim_values(similarities, selection, config.encoder, config.seed)
         columns["dist_sim"] = similarities[:, -1]
@@ -183,6 +190,31 @@ def compare_with_human(job: Job, config: MetricsConfig, selection: Selection) ->
         job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
     values[compared] = ledger.read()
     return values
+
+
+def embed(job: Job, config: MetricsConfig, selection: Selection) -> NDArray[np.float64] | None:
+    """Embedding diversity of each document at each M, (n_documents, n_depths); None if stopped."""
+    depths = depths_of(selection.queries)
+    job.progress("loading the encoder", 0, 0, "", next_within_s=_LOADING_S)
+    encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
+    texts = (text for queries in selection.queries for text in ("", *queries))
+    fingerprint = sha256_text(config.encoder, *texts)
+    ledger = Ledger(job.folder / "checkpoints" / "diversity.f32", fingerprint, width=len(depths))
+    failures = job.failures("embedding queries", keep=ledger.done > 0)
+    job.progress("embedding queries", ledger.done, len(selection.ids), "documents", next_within_s=_BATCH_S)
+    while ledger.done < len(selection.ids):
+        if job.stop_requested():
+            return None
+        start = ledger.done
+        rows = failures.batch(
+            lambda window: list(document_diversities(window, encode, depths)),
+            selection.queries[start : start + _DOCUMENTS_AT_ONCE],
+            lambda place, start=start: selection.ids[start + place],  # type: ignore[misc]
+            "\n".join,
+        )
+        ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
+        job.progress("embedding queries", ledger.done, len(selection.ids), "documents", next_within_s=_BATCH_S)
+    return ledger.read()
 
 
 if __name__ == "__main__":

@@ -97,7 +97,7 @@ def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str,
             f"{count(shared.n_documents, 'document')} that both have, chance could make that difference."
         )
         return
-    st.markdown(f"#### {md(first.name)} is the most diverse\n{figures}: its queries share fewer words with each other.")
+    st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
 
 
 def _shared(workspace: Workspace, first: QuickMetrics, second: QuickMetrics) -> PairedDifference | None:
@@ -171,18 +171,25 @@ def with_interval(value: Value | None, digits: int = 3) -> str:
     return shown
 
 
-def table(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics]) -> None:
-    """One row per set: Self-BLEU, Len-Sim, CW, each with its interval."""
+def table(
+    workspace: Workspace,
+    picked: Sequence[QuerySet],
+    measured: dict[str, QuickMetrics],
+    results: Mapping[str, Value] | None = None,
+) -> None:
+    """One row per set: Self-BLEU, Len-Sim, CW, each with its interval, and embedding diversity where a job gave it."""
     rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     if not rows:
         return
     about = metrics.measures()
+    embedded = [metrics.values(m, (results or {}).get(q.id)).get("embedding_diversity") for q, m in rows]
     lengths = [value_of(m, "len_sim") for _, m in rows]
     tables.show(
         {
             "Query set": [incomplete.name(workspace, q) for q, _ in rows],
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
+            "Embedding diversity ↑": [with_interval(value) if value else "measure with models" for value in embedded],
             **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
             "Corpus Self-BLEU": [with_interval(value_of(m, "self_bleu", "corpus")) for _, m in rows],
             "Mean CW": [with_interval(value_of(m, "cw") or _cw(m), 2) for _, m in rows],
@@ -191,6 +198,7 @@ def table(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, 
         alt="Measures of the chosen query sets with 95% intervals",
         config={
             "Self-BLEU ↓": st.column_config.TextColumn(help=about["self_bleu"].definition),
+            "Embedding diversity ↑": st.column_config.TextColumn(help=about["embedding_diversity"].definition),
             "Len-Sim ↑": st.column_config.TextColumn(help=about["len_sim"].definition),
             "Corpus Self-BLEU": st.column_config.TextColumn(
                 help="The same between queries of different documents, in groups of ten: how alike the queries of the "
@@ -200,7 +208,7 @@ def table(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, 
             "Q/Doc": st.column_config.NumberColumn(help=frame.definition("q_doc")),
         },
     )
-    parts = ["In brackets: 95% intervals over documents. ↓ lower is more diverse, ↑ higher is closer to human."]
+    parts = ["In brackets: 95% intervals over documents. Arrows point to more diverse, of Len-Sim to closer to human."]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [
         f"{q.name}: {count(m.n_failed, 'document')} could not be measured; the first, {m.failed[0]['id']}: "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.services import queries
-from cdp.ui import frame, incomplete, measure_models, measure_pairs, measures, state, tuning
+from cdp.ui import frame, incomplete, measure_models, measure_pairs, measure_spread, measures, state, tuning
 from cdp.workspace import Workspace
 
 workspace = Workspace.default()
@@ -37,7 +37,8 @@ with frame.guarded():
             measured = measures.quick(workspace, picked, human)
             results = measure_models.newest(workspace, picked)
             measures.answer(workspace, picked, measured)
-            measures.table(workspace, picked, measured)
+            measures.table(workspace, picked, measured, results)
+            measure_spread.show(workspace, picked)
             measures.differences(workspace, picked, measured, results)
             measure_models.trade_off_chart(picked, measured, results)
             measures.curves(picked, measured, results)

@@ -1,0 +1,57 @@
+"""Embedding diversity: how far the queries of a document lie from each other in meaning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.metrics.dist_sim import Encoder, unit_vectors
+from cdp.metrics.measure import Measure
+
+MEASURE = Measure(
+    name="embedding_diversity",
+    title="Embedding diversity",
+    better="higher",
+    low=0.0,
+    high=2.0,
+    definition="1 minus the mean cosine over all pairs of queries of a document. It compares meaning, not words, so no "
+    "tokenisation decides it.",
+    needs="an encoder",
+    model_based=True,
+)
+
+
+def embedding_diversity(queries: Sequence[str], encoder: Encoder) -> float:
+    """1 − mean pairwise cosine of one document's queries, in [0, 2]; NaN for fewer than two."""
+    return float(document_diversities([queries], encoder)[0, 0])
+
+
+def document_diversities(
+    documents: Sequence[Sequence[str]], encoder: Encoder, depths: Sequence[int | None] = (None,)
+) -> NDArray[np.float64]:
+    """Embedding diversity of each document at each M: (n_documents, n_depths), NaN where there are not two queries.
+
+    The cosines of all pairs of n unit vectors sum to (|Σu|² − n) / 2, so no pair is formed and each distinct query is
+    encoded once. An embedding of zeros has cosine 0 with any.
+    """
+    rows: dict[str, int] = {}
+    for queries in documents:
+        for text in queries:
+            rows.setdefault(text, len(rows))
+    if not rows:
+        return np.full((len(documents), len(depths)), np.nan)
+    unit = unit_vectors(encoder(list(rows)), len(rows))
+
+    def diversity(texts: Sequence[str]) -> float:
+        n = len(texts)
+        if n < 2:
+            return float("nan")
+        chosen = unit[[rows[text] for text in texts]]
+        total = chosen.sum(axis=0)
+        return float(1 - (total @ total - (chosen**2).sum()) / (n * (n - 1)))
+
+    return np.array([[diversity(queries[:depth]) for depth in depths] for queries in documents]).reshape(
+        len(documents), len(depths)
+    )

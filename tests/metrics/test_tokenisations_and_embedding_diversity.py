@@ -1,0 +1,98 @@
+"""Self-BLEU decides nothing alone: what tokenisation does to it, and a measure of meaning beside it."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from nltk.tokenize import wordpunct_tokenize
+from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
+
+from cdp.errors import ConfigError
+from cdp.metrics import embedding_diversity, self_bleu
+from cdp.metrics.embedding_diversity import document_diversities
+from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens
+from cdp.services import self_bleu_spread
+from cdp.services.self_bleu_spread import Spread, order_turns, spread
+
+HYPHENATED = [
+    "long-term low-cost well-known plan",
+    "long-run low-risk well-paid system",
+    "long-lived low-tech well-made study",
+]
+REPEATED = ["what is a plan", "who wrote that book", "is there a study"]
+
+
+def test_each_tokenisation() -> None:
+    text = "Isn't a well-known state-of-the-art plan cheap - or free?"
+    assert tokens(text) == tokens(text, MARKS) == wordpunct_tokenize(text.lower())
+    whole = ["isn't", "a", "well-known", "state-of-the-art", "plan", "cheap", "-", "or", "free", "?"]
+    assert tokens(text, HYPHENS) == tokens(text.replace("'", "\u2019").replace("-k", "\u2010k"), HYPHENS) == whole
+    assert tokens(text, WORDS) == [token for token in whole if token not in "-?"]
+    assert tokens("plain words only", WORDS) == ["plain", "words", "only"]
+    assert tokens("长城-是什么", MARKS) == ["长", "城", "-", "是", "什", "么"]
+    with pytest.raises(ConfigError, match="no tokenisation"):
+        tokens("x", "other")
+
+
+def test_self_bleu_under_each_is_nltks_on_the_same_tokens() -> None:
+    smooth = SmoothingFunction().method1
+    for name in TOKENISATIONS:
+        cut = [tokens(query, name) for query in HYPHENATED]
+        theirs = np.mean([sentence_bleu(cut[:i] + cut[i + 1 :], cut[i], smoothing_function=smooth) for i in range(3)])
+        assert self_bleu(HYPHENATED, name) == pytest.approx(theirs)
+
+
+def test_the_order_of_two_sets_turns_with_the_tokenisation() -> None:
+    """Cut at hyphens the first set shares its hyphens and looks more repetitive; its words whole, it shares nothing."""
+    assert self_bleu(HYPHENATED, MARKS) > self_bleu(REPEATED, MARKS)
+    assert self_bleu(HYPHENATED, HYPHENS) < self_bleu(REPEATED, HYPHENS)
+
+    def of(queries: list[str]) -> list[Spread]:
+        return [self_bleu_spread._of([queries], name) for name in TOKENISATIONS]
+
+    assert order_turns([of(HYPHENATED), of(REPEATED)])
+    assert not order_turns([of(REPEATED), of(["same words here"] * 2)])
+
+
+def test_embedding_diversity_is_one_minus_the_mean_cosine_of_all_pairs() -> None:
+    random = np.random.default_rng(0)
+    table = {f"q{i}": random.normal(size=8) for i in range(6)}
+
+    def encoder(texts: list[str]) -> np.ndarray:
+        return np.array([table[text] for text in texts])
+
+    def brute(texts: list[str]) -> float:
+        cosines = [
+            table[a] @ table[b] / np.linalg.norm(table[a]) / np.linalg.norm(table[b]) for a, b in combinations(texts, 2)
+        ]
+        return 1 - float(np.mean(cosines))
+
+    names = list(table)
+    assert embedding_diversity(names, encoder) == pytest.approx(brute(names))
+    found = document_diversities([names, names[:2], names[:1], []], encoder, [1, 3, 6])
+    assert found[0, 1:] == pytest.approx([brute(names[:3]), brute(names)])
+    assert found[1, 2] == pytest.approx(brute(names[:2]))
+    assert np.isnan(found[:, 0]).all()
+    assert np.isnan(found[2:]).all()
+    assert embedding_diversity(["q1", "q1"], encoder) == pytest.approx(0.0)
+
+
+def test_the_spread_of_a_set_is_over_its_documents(filled_demo: tuple[object, str]) -> None:
+    workspace, query_set = filled_demo
+    found = spread(workspace, query_set)  # type: ignore[arg-type]
+    assert [s.tokenisation for s in found] == list(TOKENISATIONS)
+    default = found[0]
+    assert default.n_documents == 96
+    assert default.interval[0] < default.mean < default.interval[1]
+    assert default.quartiles[0] <= default.quartiles[1]
+    assert default.sd > (default.interval[1] - default.interval[0]) / 4, "documents differ more than the mean is unsure"
+
+
+@pytest.fixture
+def filled_demo(workspace):  # type: ignore[no-untyped-def]
+    from cdp.services import demo, queries
+
+    demo.load(workspace)
+    return workspace, next(q.id for q in queries.every(workspace) if q.method == "diverse")
