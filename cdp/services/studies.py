@@ -19,7 +19,7 @@ from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, 
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
-from cdp.studies.plan import benchmark_names
+from cdp.studies.plan import benchmark_names, dev_name
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
 from cdp.synthesis import query_sets
@@ -73,6 +73,8 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     places = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(places)) < len(places):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
+    if config.dev:
+        _check_dev(workspace, config, places)
     for weighting in config.items("weightings"):
         if weighting not in weightings():
             raise NotFoundError("weighting", weighting, known=list(weightings()))
@@ -85,6 +87,19 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     lacking = completeness.lacking(workspace, config.items("query_sets"))
     notes = tuple(item.note for item in lacking)
     return dataclasses.replace(found, notes=(*notes, *found.notes))
+
+
+def _check_dev(workspace: Workspace, config: StudyConfig, places: Sequence[tuple[str, str]]) -> None:
+    """ConfigError for a dev benchmark that is also reported on: its scores would be those that were selected."""
+    name, split = dev_name(config)
+    info = evaluation_room.describe(
+        evaluation_room.resolve_benchmark(access.benchmark(workspace, name), workspace), workspace
+    )
+    if (info.name, evaluation_room.choose_split(info, split)) in places:
+        raise ConfigError(
+            f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
+            hint="Name another split or benchmark as 'dev'.",
+        )
 
 
 def _given(config: StudyConfig) -> dict[str, Any]:

@@ -66,6 +66,14 @@ class StudyConfig(Config):
         choices=("published", "paper"),
         advanced=True,
     )
+    dev: str = option(
+        "",
+        "Evaluate on this benchmark (name or name:split) while training and keep the best checkpoint, as `train` does "
+        "with a dev benchmark. Empty: the weights of the last step.",
+    )
+    eval_steps: int | None = option(
+        None, "Evaluate on the dev benchmark every so many steps; 500 if empty.", unit="steps", minimum=1, advanced=True
+    )
     epochs: int | None = option(None, "Passes over the pairs; as the preset says if empty.", unit="epochs", minimum=1,
                                 advanced=True)  # fmt: skip
     batch_size: int | None = option(None, "Pairs per step.", unit="pairs", minimum=2, advanced=True)

@@ -91,6 +91,9 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str) -
         "batch_size": config.batch_size,
         "learning_rate": config.learning_rate,
         "max_length": config.max_length,
+        "benchmark": dev_name(config)[0],
+        "split": dev_name(config)[1],
+        "eval_steps": config.eval_steps if config.dev else None,
         "hard_negatives": 0,
         "gpus": config.gpus,
     }
@@ -99,9 +102,15 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str) -
 
 def benchmark_names(config: StudyConfig) -> list[tuple[str, str]]:
     """(benchmark, split) of each entry; the split is empty where none is named."""
-    found = []
-    for entry in config.items("benchmarks"):
-        name, separator, split = entry.rpartition(":")
-        # A colon may belong to a path; a split never holds a slash.
-        found.append((name, split) if separator and "/" not in split and "\\" not in split else (entry, ""))
-    return found
+    return [_with_split(entry) for entry in config.items("benchmarks")]
+
+
+def dev_name(config: StudyConfig) -> tuple[str, str]:
+    """(benchmark, split) to select checkpoints by; both empty where there is none."""
+    return _with_split(config.dev.strip())
+
+
+def _with_split(entry: str) -> tuple[str, str]:
+    name, separator, split = entry.rpartition(":")
+    # A colon may belong to a path; a split never holds a slash.
+    return (name, split) if separator and "/" not in split and "\\" not in split else (entry, "")

@@ -134,6 +134,7 @@ def build(
         for b, label in zip(benchmarks, names, strict=True)
     )
     planned = conditions(config, sources)
+    records = latest(records)
     scores, behind = read_scores(records, places)
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
     found = gains(ordered, {b.name: b.cw for b in benchmarks})
@@ -163,6 +164,15 @@ def build(
         failures=failures,
     )
     return StudyReport(**{**report.__dict__, "findings": tuple(findings(report)), "limits": tuple(limits(report))})
+
+
+def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Of several finished records of one condition the newest: a resumed study may hold an earlier way of scoring."""
+    kept: dict[str, Mapping[str, Any]] = {}
+    for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
+        finished = not record.get("failure")
+        kept[f"{record['retriever']} {record['condition']}" if finished else f"failure {number}"] = record
+    return list(kept.values())
 
 
 def own_differences(found: Sequence[Gain]) -> tuple[Difference, ...]:

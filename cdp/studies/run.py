@@ -25,9 +25,10 @@ from cdp.failures import failure_of
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, training_config
+from cdp.training.dev import judge_on
 from cdp.training.pairs import BatchOrder, PairSet, load_pairs
-from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
-from cdp.training.settings import complete, order_of
+from cdp.training.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load, model_hash, resolve
+from cdp.training.settings import complete
 from cdp.training.weights import raw_weights
 from cdp.worker import Job
 from cdp.workspace import now
@@ -41,6 +42,10 @@ if TYPE_CHECKING:
 LOADING_S = 300.0
 STEP_S = 300.0
 """A model may take this long to load, and a batch or a search this long, without a heartbeat."""
+
+NOT_DETERMINING = ("query_set", "name", "gpus", "gpu_ids", "save_steps", "benchmark", "split")
+"""Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them: their
+content is in a condition's key."""
 
 FATAL = ("disk", "host_out_of_memory")
 """Kinds of failure that the next condition would meet as well: the study ends at once."""
@@ -66,10 +71,11 @@ class Study:
         sources: Sequence[Source],
         conditions: Sequence[Condition],
         benchmarks: Sequence[Benchmark],
+        dev: Benchmark | None = None,
     ) -> None:
         self.job, self.config = job, config
         self.sources = {source.label: source for source in sources}
-        self.conditions, self.benchmarks = list(conditions), list(benchmarks)
+        self.conditions, self.benchmarks, self.dev = list(conditions), list(benchmarks), dev
         self.places = [records.place_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
         self.done = 0
@@ -144,13 +150,15 @@ class Study:
         data = self._pairs(condition)
         query_set = self.sources[condition.source].query_set
         settings = complete(training_config(self.config, condition, query_set), retriever)
-        # The name of a query set does not matter, its pairs do.
-        what = {
-            k: v
-            for k, v in settings.to_dict().items()
-            if k not in ("query_set", "name", "gpus", "gpu_ids", "save_steps")
-        }
-        key = records.key_of({"base": base_hash, "pairs": data.pairs.content_hash, "settings": what})
+        key = records.key_of(
+            {
+                "base": base_hash,
+                "pairs": data.pairs.content_hash,
+                "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
+                **self._scored_by(retriever),
+                **({} if self.dev is None else {"dev": records.place_key(self.dev.hash, self.dev.split, "paper")}),
+            }
+        )
         known = records.find(self.job.workspace, self.job.folder, key)
         if known is None or not all(place in known["evaluations"] for place in self.places):
             began = time.perf_counter()
@@ -175,6 +183,12 @@ class Study:
         values = [known["evaluations"][place]["measures"]["ndcg@10"] for place in self.places]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
 
+    def _scored_by(self, retriever: ResolvedRetriever) -> dict[str, str]:
+        """What tells a trained model's scores from those of early studies, which took the untrained model's
+        similarity; nothing where the two are the same, so that those scores are still taken."""
+        same = self.config.protocol == "paper" or retriever.similarity[self.config.protocol] == TRAINED_SIMILARITY
+        return {} if same else {"similarity": TRAINED_SIMILARITY}
+
     def _pairs(self, condition: Condition) -> _Data:
         wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents)
         if self._data is None or self._data.key != wanted:
@@ -192,14 +206,10 @@ class Study:
     def _train(
         self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
-        import torch
-
-        from cdp.training.engine import Batches
-        from cdp.training.loop import Training
+        from cdp.training.making import base_model, make_retriever
         from cdp.training.stores import stores_of
 
-        torch.manual_seed(config.seed)
-        model = load(retriever, _device(self.config.gpus), config.max_length)
+        model = base_model(retriever, config, _device(self.config.gpus))
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
             failures = self.job.failures(f"tokenising {condition.source} for {condition.retriever}", unit="pair")
@@ -207,18 +217,18 @@ class Study:
             data.stores = usable, stores
         pairs, stores = data.stores
         weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
-        order = order_of(config, len(pairs))
-        outcome = Training(
-            model,
-            Batches(stores[0], stores[1], pairs.document_of, weights),
-            order,
-            config,
-            _Hooks(self, condition),
-            checkpoints,
-        ).run()
-        if outcome.stopped:
+        made = make_retriever(
+            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints, evaluate=self._judge(condition)
+        )
+        if made.outcome.stopped:
             raise Stopped
-        return model, _facts(pairs, order, outcome)
+        return model, _facts(pairs, made.order, made.outcome)
+
+    def _judge(self, condition: Condition) -> Callable[[SentenceTransformer], float | None] | None:
+        """NDCG@10 on the dev benchmark, by which the best weights are kept; None without one."""
+        if self.dev is None:
+            return None
+        return judge_on(self.dev, partial(self._encoding, f"{condition}: {self.dev.name}"), self.job.stop_requested)
 
     def _evaluate(
         self, model: SentenceTransformer, what: str, known: dict[str, Any] | None, identity: str
@@ -282,6 +292,8 @@ def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any
         "steps": outcome.steps,
         "left_out_per_epoch": order.left_out_per_epoch,
         "seconds": round(outcome.seconds, 3),
+        "steps_taken": outcome.step,
+        "best_step": outcome.best_step,
         "loss_last": sum(last) / len(last) if last else None,
     }
 

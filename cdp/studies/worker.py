@@ -17,7 +17,7 @@ from cdp.errors import ConfigError
 from cdp.evaluation import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Source, benchmark_names, conditions
+from cdp.studies.plan import Source, benchmark_names, conditions, dev_name
 from cdp.studies.run import Study
 from cdp.studies.sources import written
 from cdp.worker import Job, run
@@ -30,6 +30,7 @@ def main(job: Job) -> None:
     planned = conditions(config, sources)
     job.progress("reading benchmarks", 0, 0, "")
     benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
+    dev = read_benchmark(job.workspace, *dev_name(config)) if config.dev else None
     for path in (job.folder / records.FOLDER).glob("*.json"):
         found = records.load(job.folder, path.stem)
         if found is not None and found.get("failure"):
@@ -38,7 +39,7 @@ def main(job: Job) -> None:
     from cdp.training.optimiser import keep_freed_memory
 
     keep_freed_memory()
-    study = Study(job, config, sources, planned, benchmarks)
+    study = Study(job, config, sources, planned, benchmarks, dev)
     study.execute()
     job.result(
         "study",

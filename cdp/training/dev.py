@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from cdp.config import TrainingConfig
-from cdp.evaluation import evaluate_model, load_benchmark, resolve_benchmark
+from cdp.evaluation import Benchmark, evaluate_model, load_benchmark, resolve_benchmark
 from cdp.evaluation.encode import Stopped
 from cdp.worker import Job
 
@@ -25,6 +25,19 @@ def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransf
     if not config.benchmark:
         return None
     benchmark = load_benchmark(resolve_benchmark(config.benchmark, job.workspace), config.split)
+    return judge_on(
+        benchmark,
+        lambda phase, done, total: job.progress(
+            "evaluating", done, total, "texts", f"{phase} of {benchmark.name}", next_within_s=BATCH_S
+        ),
+        job.stop_requested,
+    )
+
+
+def judge_on(
+    benchmark: Benchmark, progress: Callable[[str, int, int], None], should_stop: Callable[[], bool]
+) -> Callable[[SentenceTransformer], float | None]:
+    """A function from the model to its mean NDCG@10 on this benchmark in [0, 1], None if it was stopped midway."""
 
     def evaluate(model: SentenceTransformer) -> float | None:
         try:
@@ -32,10 +45,8 @@ def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransf
                 model,
                 benchmark,
                 protocol="paper",
-                progress=lambda phase, done, total: job.progress(
-                    "evaluating", done, total, "texts", f"{phase} of {benchmark.name}", next_within_s=BATCH_S
-                ),
-                should_stop=job.stop_requested,
+                progress=progress,
+                should_stop=should_stop,
             )
         except Stopped:
             return None

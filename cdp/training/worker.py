@@ -18,8 +18,7 @@ from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import Plan, plan_of
-from cdp.training.retrievers import load, model_hash
-from cdp.training.settings import order_of
+from cdp.training.retrievers import model_hash
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
 
@@ -61,14 +60,11 @@ def main(job: Job) -> None:
 
 def train(job: Job, data: TrainingData, plan: Plan) -> None:
     """Everything that needs torch."""
-    import torch
     from accelerate import PartialState
 
     from cdp.training.checkpoint import write_folder
     from cdp.training.dev import dev_evaluation
-    from cdp.training.engine import Batches
-    from cdp.training.loop import Training
-    from cdp.training.lora import add_lora, merge_lora
+    from cdp.training.making import base_model, make_retriever
     from cdp.training.optimiser import keep_freed_memory
     from cdp.training.stores import stores_of
     from cdp.training.tokens import TokenStore
@@ -77,35 +73,29 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
     if state.device.type == "cpu":
         keep_freed_memory()
-    torch.manual_seed(config.seed)
-    model = load(retriever, str(state.device), config.max_length)
+    model = base_model(retriever, config, str(state.device))
     base_hash = model_hash(model)
 
     failures = job.failures("tokenising", unit="pair")
-    pairs, usable, (queries, documents, reasoned) = stores_of(
+    pairs, usable, stores = stores_of(
         model, pairs, failures, lambda phase, done, total: job.progress(phase, done, total, "texts")
     )
-    weights = data.weights[usable]
-    evaluate = dev_evaluation(config, job)
-    if config.lora_rank is not None:
-        add_lora(model, config.lora_rank)
-    order = order_of(config, len(pairs), state.num_processes)
-    training = Training(
+    made = make_retriever(
         model,
-        Batches(queries, documents, pairs.document_of, weights, reasoned, pairs.negatives),
-        order,
         config,
+        pairs,
+        stores,
+        data.weights[usable],
         JobHooks(job),
         job.folder / "checkpoints",
         process=state.process_index,
-        evaluate=evaluate,
+        processes=state.num_processes,
+        evaluate=dev_evaluation(config, job),
     )
-    outcome = training.run()
+    order, outcome, (_, documents, _) = made.order, made.outcome, stores
     state.destroy_process_group()
     if not state.is_main_process:
         return
-    if config.lora_rank is not None:
-        merge_lora(model)
 
     job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
     limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
@@ -140,7 +130,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "masked": outcome.masked,
         "clipped": outcome.clipped,
         "skipped": outcome.skipped,
-        "precision": training.precision,
+        "precision": made.precision,
         "pooling": next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "mean"),
         "query_prompt": model.prompts["query"] or "",
         "max_length": limit,
@@ -162,7 +152,6 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         model.save(str(folder), create_model_card=False)
         (folder / "README.md").write_text(card, encoding="utf-8")
 
-    model.similarity_fn_name = "cosine"
     write_folder(job.folder / "model", write)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")

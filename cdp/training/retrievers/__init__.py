@@ -6,7 +6,7 @@ Importing this loads no torch; calling ``load`` does.
 from __future__ import annotations
 
 from cdp.training.retrievers.load import load, model_hash
-from cdp.training.retrievers.preset import GENERAL_DEFAULTS, PROTOCOLS, Default, Retriever
+from cdp.training.retrievers.preset import GENERAL_DEFAULTS, PROTOCOLS, TRAINED_SIMILARITY, Default, Retriever
 from cdp.training.retrievers.registry import PRESETS
 from cdp.training.retrievers.resolve import ResolvedRetriever, in_cache, resolve
 
@@ -14,6 +14,7 @@ __all__ = [
     "GENERAL_DEFAULTS",
     "PRESETS",
     "PROTOCOLS",
+    "TRAINED_SIMILARITY",
     "Default",
     "ResolvedRetriever",
     "Retriever",

@@ -9,6 +9,9 @@ from typing import Any
 PROTOCOLS = ("published", "paper")
 """published: as the model's authors evaluate it; paper: cosine similarity for every model."""
 
+TRAINED_SIMILARITY = "cosine"
+"""By what a trained model is scored: the loss compares by cosine, whatever its base was published with."""
+
 COSINE = {"published": "cosine", "paper": "cosine"}
 DOT_AS_PUBLISHED = {"published": "dot", "paper": "cosine"}
 
