@@ -11,9 +11,11 @@ import pytest
 from cdp.metrics import self_bleu
 from cdp.records import Document
 from cdp.synthesis import METHODS, generate_for
-from cdp.synthesis.generators.phrases import clauses, is_english, key_phrases, sentences
+from cdp.synthesis.formats import format_mix
+from cdp.synthesis.generators.clauses import clauses
+from cdp.synthesis.generators.material import Material
+from cdp.synthesis.generators.phrases import is_english, key_phrases, sentences
 from cdp.synthesis.generators.template import TemplateGenerator
-from cdp.synthesis.generators.template_english import Material
 from cdp.synthesis.parsing import comparison_key
 from tests.support import REPOSITORY
 
@@ -56,14 +58,11 @@ def test_the_same_seed_repeats_and_another_differs() -> None:
     assert queries(HONEY, "diverse", 10, seed=1) != queries(HONEY, "diverse", 10, seed=2)
 
 
-def test_eight_diverse_queries_have_eight_formats() -> None:
+def test_eight_diverse_queries_have_most_of_the_formats() -> None:
+    """Those that the document has material for: a why where a reason stands in it, no comparison where none is made."""
     made = queries(HONEY, "diverse", 8)
-    starts = [query.split()[0] for query in made]
-    assert {"What", "How", "Why"} <= set(starts)
+    assert {"why", "what", "keyword", "statement", "which/verify"} <= set(format_mix(made))
     assert sum(not query.endswith("?") for query in made) >= 2
-    assert sum(2 <= len(query.split()) <= 5 and not query.endswith("?") for query in made) >= 1
-    assert any(re.match(r"Is it true|Which", query) for query in made)
-    assert any(re.search(r"compared with|differ from", query) for query in made)
 
 
 def test_diverse_queries_draw_on_most_sentences() -> None:
@@ -161,7 +160,7 @@ def test_odd_documents_do_not_break_it(text: str) -> None:
 
 
 def test_clauses_become_questions() -> None:
-    found = {clause.index: clause for clause in clauses(HONEY.text, "honey")}
+    found = {clause.index: clause for clause in clauses(sentences(HONEY.text), "honey")}
     assert found[0].inverted == ("is honey", "a sweet substance made by bees from the nectar of flowers")
     assert found[1].inverted[0] == "do worker bees collect"
     assert found[3].inverted == ("does honey rarely spoil", "because it contains little water")

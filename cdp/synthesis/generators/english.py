@@ -33,7 +33,7 @@ FUNCTION_WORDS = (
             "still already often usually never always sometimes again ever rather quite be been being am has have "
             "had having do does did doing done because although though whether either neither however therefore "
             "thus hence all up out off down once almost first second new old one two three four five six seven "
-            "eight nine ten them him us me himself itself themselves well like"
+            "eight nine ten them him us me himself itself themselves well like shall upon away back never together"
         )
     )
 )
@@ -56,7 +56,23 @@ _REGULAR = _words(
     "share shift show shrink-shrank sink-sank slow spin-spun spoil spread-spread stand-stood start stay "
     "steer stop store stray strike-struck suffer supply support surround survive swell take-took "
     "teach-taught tell-told tend think-thought throw-threw train transfer transform trap travel turn use "
-    "vary wait want warm wear-wore win-won work write-wrote yield"
+    "vary wait want warm wear-wore win-won work write-wrote yield "
+    "abolish accelerate accumulate activate adopt analyze appoint assess associate attend attenuate award bind-bound "
+    "block border broadcast-broadcast characterize compare compose comprise conclude confer-conferred confirm "
+    "constitute contribute correlate debut defeat delay demonstrate detect differentiate direct emerge encode enhance "
+    "establish evaluate examine exhibit express feature fight-fought generate graduate highlight host identify impair "
+    "indicate induce inhabit inhibit interact investigate launch marry mediate modulate name nominate observe overlook "
+    "persist phosphorylate predict proliferate promote propose record recruit regulate report rescue restore retire "
+    "reveal score shoot-shot sign span-spanned star-starred stimulate study suggest suppress trigger underlie-underlay "
+    "utilize "
+    "bite-bit blow-blew buy-bought catch-caught choose-chose creep-crept cry dwell-dwelt feel-felt fetch forget-forgot "
+    "hang-hung hide-hid hurry jump kneel-knelt knock laugh listen reply ride-rode seek-sought shake-shook shine-shone "
+    "shout sing-sang sit-sat sleep-slept speak-spoke spend-spent steal-stole sweep-swept swim-swam tear-tore "
+    "understand-understood wake-woke weep-wept facilitate elicit fuse confine hypothesize "
+    "arrest attack capture celebrate close collapse command conquer damage defend demolish deploy earn elect "
+    "enjoy erect "
+    "export hire inherit injure invade manage merge murder premiere purchase qualify reject relocate rename renovate "
+    "resign seize settle sponsor strengthen surrender transport treat unite unveil upgrade visit vote"
 )
 
 
@@ -94,3 +110,74 @@ WEAK_VERBS = frozenset(
     )
 )
 """Base forms that mean little without what follows: no "what did fires give" from "fires gave way"."""
+
+ROLES = frozenset(
+    _words(
+        "academic activist actor actress admiral adventurer ambassador animator anthropologist archaeologist "
+        "archbishop "
+        "architect aristocrat artist astronaut astronomer athlete author aviator ballerina banker baron "
+        "baroness bassist "
+        "biologist bishop boxer broadcaster businessman businesswoman cardinal cartoonist cellist chef chemist chess "
+        "choreographer cinematographer clergyman coach colonel columnist comedian commander composer conductor "
+        "countess cricketer critic curator cyclist dancer designer dictator diplomat director dj doctor dramatist "
+        "drummer duchess duke economist editor emperor empress engineer entertainer entrepreneur essayist executive "
+        "explorer filmmaker footballer general geographer geologist goalkeeper golfer governor guitarist gymnast "
+        "historian humorist illustrator inventor investor jockey journalist judge jurist keyboardist king lawyer "
+        "linguist lyricist magician manager mathematician mayor merchant midfielder minister missionary model monk "
+        "musician musicologist naturalist nobleman noblewoman novelist nurse officer organist painter pastor patron "
+        "percussionist performer philanthropist philosopher photographer physician physicist pianist pilot pioneer "
+        "playwright poet politician pope preacher president presenter priest prince princess printer "
+        "producer professor "
+        "programmer psychiatrist psychologist publisher queen racer rapper referee reporter ruler sailor "
+        "saint saxophonist "
+        "scholar scientist screenwriter sculptor senator singer skier sociologist soldier songwriter soprano statesman "
+        "striker sultan surgeon swimmer teacher tenor theologian translator trumpeter violinist vocalist warrior "
+        "wrestler writer zoologist"
+    )
+)
+"""What a person is called in the sentence that introduces them: asked for with who and not with what."""
+
+VAGUE_HEADS = frozenset(
+    _words("one part member group type kind form number set name term list result example way sort")
+)
+"""Nouns that say little alone: nobody asks what kind of part something is."""
+
+SECTION_LABELS = frozenset(
+    _words(
+        "abstract aim aims background case conclusion conclusions context design discussion findings interpretation "
+        "introduction materials method methodology methods objective objectives outcomes participants patients purpose "
+        "rationale result results setting settings significance summary"
+    )
+)
+"""Headings that stand, in capitals, in front of a sentence of an abstract."""
+
+CONNECTIVES = frozenset(
+    _words(
+        "accordingly additionally afterwards also although and as but consequently conversely eventually finally "
+        "furthermore hence here hereby however indeed instead interestingly later likewise meanwhile moreover "
+        "nevertheless nonetheless notably now or perhaps presumably remarkably similarly so still strikingly "
+        "subsequently surprisingly then therefore though thus together today ultimately unfortunately yet"
+    )
+)
+"""Words that tie a sentence to the one before and say nothing alone."""
+
+POINTING = frozenset(
+    _words(
+        "it they he she we you i this these those that such its their his her our your my both many most some others "
+        "another one each all there here who which whose whom what other same former latter him them us me"
+    )
+)
+"""First words of a subject that mean something only beside the sentence before."""
+
+NOT_LAST = (
+    DETERMINERS | PREPOSITIONS | CONJUNCTIONS | AUXILIARIES
+    | frozenset(_words("and or but nor than be been being not very more most less also both either e.g i.e mr dr vs"))
+) - frozenset(_words("that this those these no some any each his her before after since above inside"))  # fmt: skip
+"""Words that no query ends with."""
+
+PARTICIPLES = {
+    "written": "wrote", "built": "built", "made": "made", "held": "held", "given": "gave", "taken": "took",
+    "won": "won", "led": "led", "sung": "sang", "drawn": "drew", "chosen": "chose", "bought": "bought", "sold": "sold",
+    "founded": "founded", "shot": "shot", "run": "ran", "begun": "began", "driven": "drove", "found": "found",
+}  # fmt: skip
+"""Past participles whose past form is not theirs by rule, or that end in no -ed."""

@@ -14,7 +14,9 @@ from cdp.records import Document
 from cdp.synthesis.generators import template_english as english
 from cdp.synthesis.generators import template_other as other
 from cdp.synthesis.generators.base import Answer
+from cdp.synthesis.generators.material import MOST_CHARACTERS
 from cdp.synthesis.generators.phrases import is_english, key_phrases
+from cdp.synthesis.generators.presentable import whole
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.parsing import comparison_key
 
@@ -56,14 +58,17 @@ class TemplateGenerator:
 def elaborated(query: str, document: Document) -> str:
     """A stand-in for reasoning: the query with the key phrases of its document that it does not name itself."""
     named = query.casefold()
-    phrases = [phrase for phrase in key_phrases(document.content) if phrase.casefold() not in named][:4]
+    phrases = [phrase for phrase in key_phrases(document.content[:MOST_CHARACTERS]) if phrase.casefold() not in named][
+        :4
+    ]
     return f"{query.rstrip()} ({', '.join(phrases)})" if phrases else query
 
 
 def distinct(queries: Iterable[str], m: int) -> list[str]:
-    """The first ``m`` queries, without those that differ from an earlier one only in case, spacing or punctuation."""
+    """The first ``m`` queries, whole, and without those that differ from an earlier one only in case, spacing
+    or punctuation."""
     by_key: dict[str, str] = {}
-    for query in queries:
+    for query in map(whole, queries):
         if key := comparison_key(query):
             by_key.setdefault(key, query)
         if len(by_key) == m:
