@@ -89,7 +89,7 @@ class Profiled:
         write the training queries.
 
         InputError where no query has a content word: there is nothing to go by. Where many have none, that stands
-        first among the caveats.
+        first in the headline and among the caveats, and no number comes from the line.
         """
         if not self.cw.any():
             name = room.language_of(self.language).name
@@ -108,6 +108,10 @@ class Profiled:
             n_documents=n_documents,
         )
         first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
+        if self.doubt:
+            # A count in the wrong language is no CW: nothing of the line may be read off at it.
+            scope = replace(found.scope, outside=(self.doubt.rstrip("?."), *found.scope.outside))
+            found = replace(found, scope=scope, headline=f"{self.doubt} {found.headline}", expected=())
         return replace(found, caveats=(*first, *found.caveats))
 
 

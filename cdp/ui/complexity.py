@@ -209,7 +209,7 @@ def _profiled(
 
 def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
     """The recommendation in words, with the figures it rests on, why, and its limits."""
-    outside = bool(found.scope.outside) and found.headline == found.scope.text
+    outside = bool(found.scope.outside) and found.headline != found.advice
     title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
     low, high = found.interval
     decision = decisions.decide(workspace, asked.found, found, corpus=asked.corpus)

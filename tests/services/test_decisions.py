@@ -49,3 +49,13 @@ def test_without_a_corpus_or_judgments_it_says_what_is_missing(workspace: Worksp
 def test_a_known_benchmark_brings_its_kind_of_task(filled: Workspace) -> None:
     queries = complexity.profile_benchmark(filled, "demo", split="test")
     assert (queries.dataset, queries.task, queries.benchmark) == ("", "", "demo:test")
+
+
+def test_queries_in_another_script_are_no_ground_for_an_answer() -> None:
+    """Three of four queries are Russian and have no content word counted as English; the fourth has three."""
+    texts = ["кто написал эту книгу", "когда закончилась война", "nato usa europe", "где находится город"] * 20
+    queries = complexity.profile_texts(texts, language="en")
+    answer = queries.recommend(task="multi-hop")
+    assert answer.headline.startswith("75% of the queries have no content word when counted as English")
+    assert answer.expected == ()
+    assert not answer.scope.inside
