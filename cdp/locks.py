@@ -45,11 +45,15 @@ def is_held(path: Path) -> bool:
     """Whether some process holds the exclusive lock on ``path``.
 
     The question is asked with a shared lock, so that any number may ask at once without being taken for the holder.
+    WorkspaceError where the question cannot be asked: too many open files, no right to read.
     """
     try:
         descriptor = os.open(path, os.O_RDONLY)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        # Without a descriptor nothing is known: to call it free would make a running job look lost.
+        raise WorkspaceError(f"{path} could not be opened: {error.strerror or error}.") from error
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:

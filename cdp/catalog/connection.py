@@ -24,10 +24,13 @@ import duckdb
 from cdp.catalog.migrations import MIGRATIONS, migrate, version
 from cdp.errors import ConfigError, WorkspaceError
 from cdp.locks import locked
-from cdp.workspace import Workspace, now
+from cdp.workspace import Workspace, disk_fault, now
 
 WAIT_VARIABLE = "CDP_CATALOG_WAIT_S"
 WAIT_S = 30.0
+
+SPARE_DESCRIPTORS = 32
+"""So many files have to be free to open before DuckDB is asked to open one."""
 
 READ_ONLY = {
     "enable_external_access": "false",
@@ -173,6 +176,7 @@ def _replace(workspace: Workspace, reason: str) -> duckdb.DuckDBPyConnection:
 
 def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Connect; wait for a foreign program that has the file open, and name it if the wait is in vain."""
+    _check_descriptors(path)
     deadline = time.monotonic() + wait_s()
     while True:
         try:
@@ -190,6 +194,19 @@ def _open(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
                     hint="Close that program; the catalogue can be read with `catalog query`.",
                 ) from error
             time.sleep(0.1)
+
+
+def _check_descriptors(path: Path) -> None:
+    """WorkspaceError if only few more files can be opened: DuckDB ends the whole process where it meets that limit."""
+    held: list[int] = []
+    try:
+        while len(held) < SPARE_DESCRIPTORS:
+            held.append(os.open(os.devnull, os.O_RDONLY))
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be used: {disk_fault(error) or error.strerror}.") from error
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 @contextmanager

@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cdp.errors import WorkspaceError
 from cdp.locks import is_held
+from cdp.workspace import disk_fault
 
 VARIABLE = "CDP_JOB"
 """Set by the submitter for the supervisor, and inherited by every process of the job: the job's folder."""
@@ -40,8 +42,12 @@ def by_job() -> dict[str, list[int]]:
     for process in psutil.process_iter():
         try:
             folder = process.environ().get(VARIABLE, "")
-        except (psutil.Error, OSError):
+        except psutil.Error:
             continue  # another user's, or gone meanwhile; of one that has ended (a zombie) nothing is left to read
+        except OSError as error:
+            if fault := disk_fault(error):
+                raise WorkspaceError(f"The table of processes could not be read: {fault}.") from error
+            continue
         if folder and process.pid != os.getpid():
             found.setdefault(os.path.realpath(folder), []).append(process.pid)
     return found

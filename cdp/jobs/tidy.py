@@ -34,9 +34,10 @@ def discard(folder: Path) -> None:
 
 def remove_leftovers(workspace: Workspace) -> None:
     """Delete hidden folders in ``jobs/`` that nobody is at work on. What cannot be deleted now stays for next time."""
-    for pattern in (NEW, DELETED):
-        for folder in workspace.jobs.glob(f"{pattern}*"):
-            _remove_if_unlocked(folder)
+    with suppress(OSError):
+        for folder in list(workspace.jobs.glob(".*")):
+            if folder.name.startswith((NEW, DELETED)):
+                _remove_if_unlocked(folder)
 
 
 def _remove_if_unlocked(folder: Path) -> None:

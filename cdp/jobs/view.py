@@ -21,7 +21,7 @@ from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.locks import is_held
-from cdp.workspace import Workspace, folder_size, is_name, read_jsonl
+from cdp.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +102,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
     unserved = []
     tidy.remove_leftovers(workspace)
     Queue(workspace).clear_dead()
-    for folder in workspace.jobs.glob("[!.]*"):
+    for folder in _folders(workspace):
         try:
             spec = read_spec(folder)
         except WorkspaceError as error:
@@ -121,6 +121,13 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
     living = alive.by_job() if unserved else {}
     found += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
     return sorted(found, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
+
+
+def _folders(workspace: Workspace) -> list[Path]:
+    try:
+        return list(workspace.jobs.glob("[!.]*"))
+    except OSError as error:
+        raise WorkspaceError(f"{workspace.jobs} cannot be listed: {disk_fault(error) or error.strerror}.") from error
 
 
 def list_active(workspace: Workspace) -> list[JobView]:

@@ -32,7 +32,8 @@ WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron"
 VOLATILE = frozenset(("seconds", "created", "id", "job_id", "time", "query_set", "name", "rate", "report", "stored",
                       "seconds_per_step", "queries_per_second", "peak_memory", "host_memory", "model_hash",
                       "retriever", "speed", "tokens_per_second", "reused", "trained", "attempt",
-                      "pairs_per_second", "texts_per_second"))  # fmt: skip
+                      "pairs_per_second", "texts_per_second",
+                      "seconds_by_phase", "embeddings_reused", "query_embeddings_reused"))  # fmt: skip
 """Fields of results that tell of this run rather than of what it found."""
 
 

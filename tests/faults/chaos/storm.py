@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import shutil
 import signal
 import time
 from collections import Counter
@@ -212,6 +213,7 @@ class Storm:
 
     def _discard(self, job_id: str) -> None:
         jobs.delete(self.workspace, job_id)
+        shutil.rmtree(self.workspace.embeddings, ignore_errors=True)  # the next one has to compute its own
 
     def _violated(self, job_id: str, what: str) -> None:
         self.report.violations.append(f"{self.kind} {job_id}: {what}")

@@ -1,0 +1,1 @@
+"""Workspaces and catalogues that earlier versions wrote, opened by this one."""
