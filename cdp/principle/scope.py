@@ -30,7 +30,7 @@ class Scope:
     def text(self) -> str:
         """In a sentence; empty for a task inside the evidence."""
         if self.outside:
-            return f"There is no published evidence for such a task: {'; '.join(self.outside)}."
+            return f"The published rule has no evidence for such a task: {'; '.join(self.outside)}."
         return " ".join(self.unknown)
 
 

@@ -22,7 +22,7 @@ STOPWORDS = {
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
 DOMAINS = {"ood": "Unlike the training queries", "in-domain": "Like the training queries"}
-OUTSIDE = ("No published evidence for such a task", "help", "orange")
+OUTSIDE = ("The rule has no evidence for such a task", "help", "orange")
 
 LEVELS = {
     "avoid": ("Avoid diversity", "do_not_disturb_on", "orange"),

@@ -82,9 +82,9 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LONG, "No published evidence for such a task"),
+        (LONG, "The rule has no evidence for such a task"),
         ("ما سبب المد والجزر في البحار؟\nلماذا يرتفع مستوى البحر كل يوم؟", "Arabic"),
-        ("rust\nrust\nrust", "No published evidence for such a task"),
+        ("rust\nrust\nrust", "The rule has no evidence for such a task"),
         ("什么是潮汐\n为什么海水会上升\n长城是什么时候建造的", "What question words change"),
     ],
 )

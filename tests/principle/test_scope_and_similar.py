@@ -27,7 +27,7 @@ def test_outside_the_evidence_the_headline_says_so_and_the_line_is_silent(
     cw: float, given: dict[str, Any], reason: str
 ) -> None:
     found = recommend([cw] * 100, **given)
-    assert found.headline.startswith("There is no published evidence for such a task")
+    assert found.headline.startswith("The published rule has no evidence for such a task")
     assert reason in found.headline
     assert found.expected == ()
     assert "the published line" not in found.suggestion.text
