@@ -3,7 +3,29 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cdp.errors import WorkspaceError
+
+T = TypeVar("T")
+
+
+def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:
+    """A dataclass made of what was read from ``path``; WorkspaceError where a field is missing or of another type."""
+    from pydantic import TypeAdapter, ValidationError
+
+    try:
+        return TypeAdapter(kind).validate_python(values)
+    except ValidationError as error:
+        problem = error.errors(include_input=False, include_url=False)[0]
+        where = ".".join(map(str, problem["loc"]))
+        raise WorkspaceError(
+            f"{path} does not hold what it should ({where}: {problem['msg']}).",
+            hint="The file is damaged; make it anew.",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -211,8 +211,23 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except FileNotFoundError as error:
         raise WorkspaceError(f"{path} does not exist.") from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise WorkspaceError(f"{path} cannot be read: {error}.", hint="The file is damaged; make it anew.") from error
+
+
+@contextmanager
+def fitting(path: Path) -> Iterator[None]:
+    """Raise WorkspaceError in place of what a record raises that is JSON but does not hold what it should.
+
+    Around the lines that take a record apart, and nothing else: a fault of ours in there would pass for damage.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise WorkspaceError(
+            f"{path} does not hold what it should ({type(error).__name__}: {error}).",
+            hint="The file is damaged; make it anew.",
+        ) from error
 
 
 def read_json_or_none(path: Path) -> Any | None:
@@ -222,7 +237,7 @@ def read_json_or_none(path: Path) -> Any | None:
     """
     try:
         return json.loads(path.read_bytes())
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     except OSError as error:
         if error.errno in (errno.EMFILE, errno.ENFILE):
@@ -261,7 +276,7 @@ def read_jsonl(path: Path) -> Iterator[Any]:
                 return
             try:
                 yield json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 continue
 
 

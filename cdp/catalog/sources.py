@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from cdp.settings import storable
 from cdp.workspace import Workspace
 
 Row = dict[str, Any]
@@ -93,11 +94,13 @@ def read(workspace: Workspace, path: str, stamp: str) -> Content:
         if not isinstance(value, dict):
             raise UnusableError("it does not hold a JSON object")
         _reader(path)(value, content)
+        if b"\\u" in data and not storable(json.dumps(value, ensure_ascii=False)):
+            raise UnusableError("it holds half of a surrogate pair")
     except UnusableError as error:
         content.problem = str(error)
     except OSError as error:
         content.problem = f"it cannot be read: {error.strerror or error}"
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         content.problem = f"it is not valid JSON: {error}"
     except (KeyError, TypeError, AttributeError) as error:
         content.problem = f"its fields are not as expected ({type(error).__name__}: {error})"

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from pathlib import Path
 
 import pyarrow as pa
@@ -21,7 +22,7 @@ from cdp.errors import NotFoundError, WorkspaceError
 from cdp.failures import FILE
 from cdp.locks import locked
 from cdp.names import pick
-from cdp.records import Document
+from cdp.records import Document, checked
 from cdp.workspace import Workspace, now, read_json, slug, write_json
 
 HASH_DIGITS = 8
@@ -115,7 +116,8 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
         known = [manifest.id for manifest in list_corpora(workspace)]
         raise NotFoundError("corpus", corpus_id, known=known, hint="" if known else NONE_YET)
     try:
-        return CorpusManifest.from_dict(read_json(path))
+        manifest = CorpusManifest.from_dict(read_json(path))
+        return checked(CorpusManifest, {f.name: getattr(manifest, f.name) for f in fields(manifest)}, path)
     except (TypeError, KeyError, ValueError, AttributeError) as error:
         raise WorkspaceError(f"{path} is damaged ({error!r}).", hint="Delete the corpus and add it anew.") from error
 

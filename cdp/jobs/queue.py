@@ -16,6 +16,7 @@ from pathlib import Path
 from cdp.errors import WorkspaceError
 from cdp.jobs.alive import is_alive
 from cdp.jobs.devices import LIGHT_SLOTS, DeviceRequest
+from cdp.jobs.records import read_record
 from cdp.locks import locked
 from cdp.workspace import Workspace, read_json_or_none, write_bytes, write_json
 
@@ -127,7 +128,7 @@ class Queue:
                 if name.job_id != job_id and not self._alive(name.job_id):
                     name.path.unlink(missing_ok=True)
                     continue
-                content = read_json_or_none(name.path) or {}
+                content = read_record(name.path) or {}
                 request = DeviceRequest.from_dict(content.get("request", {}))
                 granted = tuple(content.get("granted", ())) if name.state == "running" else ()
                 ready = not any(self.pending(other) for other in content.get("after", ()))

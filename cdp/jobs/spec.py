@@ -83,7 +83,7 @@ def read_spec(folder: Path) -> JobSpec:
     values = read_json(folder / "spec.json")
     try:
         return JobSpec.from_dict(values)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise WorkspaceError(
             f"{folder / 'spec.json'} is not a job's specification ({type(error).__name__}: {error}).",
             hint="Delete the job and submit it anew.",

@@ -17,8 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from cdp.jobs.records import read_record
 from cdp.locks import is_held
-from cdp.workspace import read_json_or_none
 
 START_WITHIN_S = 300.0
 """How long a worker may take from its launch to its first heartbeat (importing torch on a busy machine)."""
@@ -59,14 +59,14 @@ class JobFiles:
 
         ``worker_alive`` is what the worker's lock says; see ``alive.processes_of`` for what it cannot say.
         """
-        status = _dict(folder / "status.json")
+        status = read_record(folder / "status.json")
         if status is not None and status.get("phase") == "ended":
-            return cls(status=status, heartbeat=_dict(folder / "heartbeat.json"))
+            return cls(status=status, heartbeat=read_record(folder / "heartbeat.json"))
         return cls(
             status=status,
-            heartbeat=_dict(folder / "heartbeat.json"),
-            failure=_dict(folder / "failure.json"),
-            outcome=_dict(folder / "outcome.json"),
+            heartbeat=read_record(folder / "heartbeat.json"),
+            failure=read_record(folder / "failure.json"),
+            outcome=read_record(folder / "outcome.json"),
             stop_requested=(folder / "stop.request").exists(),
             worker_alive=is_held(folder / "worker.lock"),
         )
@@ -87,11 +87,6 @@ class JobState:
     state: State
     message: str = ""
     failure: dict[str, Any] | None = None
-
-
-def _dict(path: Path) -> dict[str, Any] | None:
-    value = read_json_or_none(path)
-    return value if isinstance(value, dict) else None
 
 
 def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:

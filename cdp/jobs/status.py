@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import WorkspaceError
+from cdp.jobs.records import read_record
 from cdp.worker import release_reserve
-from cdp.workspace import now, read_json_or_none, write_bytes, write_json
+from cdp.workspace import now, write_bytes, write_json
 
 RESERVE_BYTES = 64 * 1024
 """Set aside while a worker runs, so that its end can be recorded on a disk that it has filled."""
@@ -25,7 +26,7 @@ class Status:
     @classmethod
     def queued(cls, folder: Path) -> Status:
         """The status of a new attempt: the first, or one more after what is recorded already."""
-        earlier = read_json_or_none(folder / "status.json")
+        earlier = read_record(folder / "status.json")
         history: list[dict[str, Any]] = []
         attempt = 1
         if isinstance(earlier, dict):
@@ -42,8 +43,8 @@ class Status:
     @classmethod
     def load(cls, folder: Path) -> Status:
         """The status as written; that of a first attempt if it is damaged."""
-        values = read_json_or_none(folder / "status.json")
-        return cls(folder, values) if isinstance(values, dict) else cls.queued(folder)
+        values = read_record(folder / "status.json")
+        return cls(folder, values) if values is not None and "attempt" in values else cls.queued(folder)
 
     @property
     def attempt(self) -> int:

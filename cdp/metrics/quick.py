@@ -21,11 +21,13 @@ from typing import Any
 import numpy as np
 
 from cdp import worker
-from cdp.complexity import STANDARD, profile, stopwords_of
+from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
 from cdp.errors import InputError, WorkspaceError
 from cdp.failures import Failures
+from cdp.metrics.measures import MEASURES
 from cdp.metrics.query_set import DocumentQueries, measure_query_set, query_set_manifest, read_queries
+from cdp.records import checked
 from cdp.worker import Job
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
 
@@ -54,7 +56,22 @@ class QuickPlan:
     def kept(self) -> dict[str, Any] | None:
         """The values as they were measured before, None where they were not."""
         values = read_json_or_none(self.path)
-        return values if isinstance(values, dict) and self.columns.exists() else None
+        return values if _whole(values, self.path) and self.columns.exists() else None
+
+
+def _whole(values: Any, path: Path) -> bool:
+    """Whether what is kept is what was measured: a damaged file counts as none, and is measured anew."""
+    try:
+        checked(CwProfile, values["cw"], path)
+        numbers = (values["n_empty"], *(v["per_doc"] for v in values["values"]))
+        texts = [(v["name"], v["scope"]) for v in values["values"]]
+        return (
+            all(isinstance(number, int | float) for number in numbers)
+            and all(name in MEASURES and isinstance(scope, str) for name, scope in texts)
+            and all(isinstance(v["value"], int | float | None) for v in values["values"])
+        )
+    except (TypeError, KeyError, AttributeError, WorkspaceError):
+        return False
 
 
 def plan(

@@ -17,7 +17,7 @@ from cdp.synthesis import query_sets
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
 from cdp.tuning import LINE, candidates_of
-from cdp.workspace import Workspace, now, read_json_or_none, slug, write_json
+from cdp.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
 
 WORKER = "cdp.tuning.worker"
 KIND = "prompts"
@@ -121,10 +121,15 @@ def result(workspace: Workspace, job: str) -> Tuning | None:
     if not isinstance(found, dict):
         return None
     override = read_json_or_none(folder / "choice.json")
+    with fitting(folder / "results" / "prompts.json"):
+        return _tuning(folder.name, found, override if isinstance(override, dict) else {})
+
+
+def _tuning(job_id: str, found: dict[str, Any], override: dict[str, Any]) -> Tuning:
     names = [candidate["name"] for candidate in found["candidates"]]
-    chosen = str(override.get("candidate")) if isinstance(override, dict) else ""
+    chosen = str(override.get("candidate", ""))
     return Tuning(
-        job_id=folder.name,
+        job_id=job_id,
         corpus=found["corpus"],
         target=found["target"],
         created=found["created"],

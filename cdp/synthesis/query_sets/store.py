@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import logging
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -14,13 +15,14 @@ from typing import Any
 from cdp.corpus import CorpusManifest
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.names import pick
-from cdp.records import Query
+from cdp.records import Query, checked
 from cdp.staging import staging
-from cdp.workspace import Workspace, now, read_json, read_json_or_none, read_jsonl, write_json
+from cdp.workspace import Workspace, now, read_json, read_jsonl, write_json
 
 MANIFEST = "manifest.json"
 QUERIES = "queries.jsonl"
 FAILURES = "failures.jsonl"
+_log = logging.getLogger(__name__)
 NONE_YET = "There is none yet: write some (queries generate) or import some (queries import)."
 
 
@@ -80,12 +82,13 @@ def load(workspace: Workspace, query_set_id: str) -> QuerySet:
 
 
 def list_query_sets(workspace: Workspace) -> list[QuerySet]:
-    """Every query set, newest first. A folder without a readable manifest is no query set."""
+    """Every query set, newest first. One whose manifest is damaged is left out, with a warning in the log."""
     found: list[QuerySet] = []
     for path in workspace.queries.glob(f"[!.]*/{MANIFEST}"):
-        value = read_json_or_none(path)
-        if isinstance(value, dict):
-            found.append(_from_dict(value, path))
+        try:
+            found.append(_from_dict(read_json(path), path))
+        except WorkspaceError as error:
+            _log.warning("%s", error)
     return sorted(found, key=lambda item: (item.created, item.id), reverse=True)
 
 
@@ -150,9 +153,9 @@ def known_language(corpus: CorpusManifest) -> str:
     return "" if language == "unknown" else language
 
 
-def _from_dict(value: Mapping[str, Any], path: Path) -> QuerySet:
+def _from_dict(value: Any, path: Path) -> QuerySet:
+    """A manifest as it was written; fields that a later version added are passed over."""
+    if not isinstance(value, dict):
+        raise WorkspaceError(f"{path} is not the manifest of a query set.", hint="The file is damaged.")
     known = {item.name for item in dataclasses.fields(QuerySet)}
-    try:
-        return QuerySet(**{name: item for name, item in value.items() if name in known})
-    except TypeError as error:
-        raise WorkspaceError(f"{path} is not the manifest of a query set.", hint="The file is damaged.") from error
+    return checked(QuerySet, {name: item for name, item in value.items() if name in known}, path)
