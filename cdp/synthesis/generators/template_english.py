@@ -132,9 +132,16 @@ def _main_clause(material: Material) -> Clause | None:
 
 
 def _main_worth(clause: Clause, material: Material) -> float:
-    """How well a clause serves as what the document is about: it speaks of the topic, names things, and comes early."""
+    """How well a clause serves as what the document is about: it speaks of the topic, says what the title says, names
+    things, and comes early."""
     topical = bool(content(clause.subject) & (content(material.topic) - FUNCTION_WORDS))
-    return 1.5 * topical + questions.specificity(clause.declarative, material) - 0.15 * min(clause.index, 10)
+    shared = content(clause.declarative) & (content(material.title) - FUNCTION_WORDS)
+    return (
+        1.5 * topical
+        + 0.6 * min(len(shared), 4)
+        + questions.specificity(clause.declarative, material)
+        - 0.15 * min(clause.index, 10)
+    )
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
