@@ -14,7 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,9 +93,24 @@ def wait_s() -> float:
 
 
 @contextmanager
+def _locked(workspace: Workspace, *, shared: bool = False) -> Iterator[None]:
+    """The catalogue's lock, behind a turnstile: readers who come while a writer waits go after it.
+
+    Without it, readers that overlap without end would keep a writer out for ever.
+    """
+    turnstile = workspace.catalog_lock.with_name("catalog.turn")
+    with ExitStack() as held:
+        held.enter_context(locked(turnstile, "The catalogue", wait_s=wait_s(), shared=shared))
+        if shared:
+            held.close()
+        held.enter_context(locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s(), shared=shared))
+        yield
+
+
+@contextmanager
 def reading(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
     """A read-only connection for one task. OutdatedError or DamagedError where it has to be prepared first."""
-    with locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s(), shared=True):
+    with _locked(workspace, shared=True):
         if not workspace.catalog.exists():
             raise OutdatedError
         connection = _open(workspace.catalog, read_only=True)
@@ -111,7 +126,7 @@ def reading(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
 @contextmanager
 def writing(workspace: Workspace) -> Iterator[duckdb.DuckDBPyConnection]:
     """A connection in one transaction, committed at the end. Missing or damaged files are replaced by an empty one."""
-    with locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s()):
+    with _locked(workspace):
         connection = _prepared(workspace)
         try:
             connection.execute("BEGIN")
@@ -127,7 +142,7 @@ def reset(workspace: Workspace, reason: str, *, only: int | None = None) -> None
     With ``only``, the identity of the file that was found damaged, nothing happens if another process has replaced
     that file already.
     """
-    with locked(workspace.catalog_lock, "The catalogue", wait_s=wait_s()):
+    with _locked(workspace):
         if only is None or only == identity(workspace):
             _replace(workspace, reason).close()
 

@@ -52,6 +52,7 @@ async def _session(url: str, pages: Sequence[tuple[str, str]], until: float, loa
 async def _until_finished(socket: object) -> str:
     """Read what a run sends until it is over; the first exception that it shows, or empty."""
     problem = ""
+    begun = False
     while True:
         data = await asyncio.wait_for(socket.recv(), 120)  # type: ignore[attr-defined]
         message = ForwardMsg()
@@ -63,7 +64,9 @@ async def _until_finished(socket: object) -> str:
                 problem = element.exception.message
         elif kind == "page_not_found":
             problem = "page not found"
-        elif kind == "script_finished":
+        elif kind == "new_session":
+            begun = True
+        elif kind == "script_finished" and begun and message.script_finished == ForwardMsg.FINISHED_SUCCESSFULLY:
             return problem
 
 

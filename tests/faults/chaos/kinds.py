@@ -164,6 +164,8 @@ def outputs(workspace: Workspace, job_id: str) -> dict[str, Any]:
         found["measures"] = {path.name: _lasting(read_json(path)) for path in sorted((own / "measures").glob("*.json"))}
     brought = (read_json_or_none(folder / "results" / "download.json") or {}).get("stored")
     if brought:
+        named = json.dumps(found["results/download.json"]).replace(brought, "this download")
+        found["results/download.json"] = json.loads(named)
         own = workspace.benchmark(brought)
         kept = [path for path in sorted(own.rglob("*")) if path.is_file() and path.name != "manifest.json"]
         found["files"] = {str(path.relative_to(own)): path.read_bytes() for path in kept}
