@@ -235,7 +235,16 @@ class TrainingConfig(Config):
     clip_norm: float = option(1.0, "Gradients are clipped to this norm.", minimum=0.0, maximum=1e6, advanced=True)
     kappa: float = option(100.0, "CW is capped at κ before it becomes a weight (Eq. 2).", minimum=1.0, advanced=True)
     reasoning: str = option(
-        "", "For ri and ri-cw: the query set with the reasoned form of each query (its id).", advanced=True
+        "",
+        "The query set with the reasoned form q′ of each query (its id): for ri and ri-cw, and to train on.",
+        advanced=True,
+    )
+    query_source: str = option(
+        "query-only",
+        "What is trained on, with reasoned forms at hand: query-only, the queries q; reasoning-only, their reasoned "
+        "forms q′ in their stead; multi-query, both. RI is L(q, D) / L(q′, D) for either.",
+        choices=("query-only", "reasoning-only", "multi-query"),
+        advanced=True,
     )
     ri_mode: str = option(
         "online",

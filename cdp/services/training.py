@@ -24,7 +24,7 @@ from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
 from cdp.training.plan import INCOMPLETE, Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
-from cdp.training.reasoning import check_corpus
+from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
 from cdp.training.retrievers import PRESETS, Default, resolve
 from cdp.training.retrievers.preset import PAPER_EPOCHS
 from cdp.training.settings import complete, defaults_for, order_of
@@ -130,6 +130,18 @@ def in_order(known: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
     )
 
 
+def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
+    """The query sets of the same corpus that may hold the reasoned forms of this one's queries: those of the method
+    reasoning first, then imported ones."""
+    known = query_sets.list_query_sets(workspace)
+    corpus = next((q.corpus_id for q in known if q.id == query_set), "")
+    others = [q for q in known if q.id != query_set and q.corpus_id == corpus]
+    fitting = [q for q in others if q.method == "reasoning" or q.generator == "import"]
+    return sorted(
+        fitting, key=lambda q: (q.method != "reasoning", q.parameters.get("source") not in ("", None, query_set))
+    )
+
+
 def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
     """How many queries each document of a set has, in the set's order, shape (n_documents,), none of them zero.
 
@@ -174,13 +186,15 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     query_set = completeness.counted(workspace, query_sets.resolve_query_set(workspace, config.query_set))
     needs = weighting_named(config.weighting).needs
     reasoning = config.reasoning
-    if needs == "reasoning" and reasoning:
+    if uses_reasoned(config) and reasoning:
         reasoned = query_sets.resolve_query_set(workspace, reasoning)
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
         kept.of_file(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
-    return dataclasses.replace(config, query_set=query_set.id, reasoning=reasoning), query_set
+    with_ids = dataclasses.replace(config, query_set=query_set.id, reasoning=reasoning)
+    check_reasoned(with_ids, query_set.method)
+    return with_ids, query_set
 
 
 @access.reads
@@ -195,6 +209,11 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
         counts = query_counts(workspace, query_set.id)
         pairs = pairs_of(counts, config.per_doc, config.max_documents)
         documents = len(counts[: config.max_documents])
+    unreasoned = 0
+    if uses_reasoned(settings):
+        lines = query_sets.iter_lines(workspace, query_set.id)
+        forms = Reasoned(workspace, settings.reasoning)
+        pairs, documents, unreasoned = pairs_with(forms, lines, settings)
     if not pairs:
         raise InputError(f"The query set {query_set.name} has no queries to train on.", hint="Generate or import some.")
     if documents < 2:
@@ -204,6 +223,8 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
         )
     order = order_of(settings, pairs)
     notes = order_notes(order)
+    if unreasoned:
+        notes.append(unreasoned_note(unreasoned, settings))
     if config.max_documents is not None and documents < config.max_documents:
         notes.append(
             f"The set has {documents:,} documents with queries, fewer than the {config.max_documents:,} asked."
@@ -219,8 +240,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
 @access.runs
 def trained_on(config: TrainingConfig) -> list[str]:
     """The query sets that a training reads."""
-    needs = weighting_named(config.weighting).needs
-    return [config.query_set, *([config.reasoning] if needs == "reasoning" and config.reasoning else [])]
+    return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
 
 
 def preview(workspace: Workspace, config: TrainingConfig) -> Preview:

@@ -12,10 +12,17 @@ from cdp.errors import CdpError
 from cdp.paths import typed_path
 from cdp.training.card_results import section
 from cdp.training.pairs import PairSet
+from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY, REASONING_ONLY, WITHOUT_REASONED, uses_reasoned
 from cdp.training.retrievers import ResolvedRetriever
 from cdp.training.sweep import rate
 from cdp.training.weights import WEIGHTINGS
 from cdp.workspace import Workspace, read_json_or_none, sha256_file
+
+SOURCES = {
+    QUERY_ONLY: "the queries q; RI compares each with its reasoned form q′",
+    REASONING_ONLY: "the reasoned forms q′ in the queries' stead (reasoning-only)",
+    MULTI_QUERY: "the queries q and their reasoned forms q′ (multi-query)",
+}
 
 TEMPLATE = """---
 {front}
@@ -175,8 +182,10 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
         "language": pairs.language,
         "content words per query": _content_words(pairs),
     }
-    if config.reasoning and pairs.reasoned is not None:
-        rows["reasoned queries"] = f"{config.reasoning} ({pairs.unreasoned} queries have none)"
+    if config.reasoning and uses_reasoned(config):
+        rows["trained on"] = SOURCES[config.query_source]
+        missing = pairs.unreasoned + pairs.dropped.get(WITHOUT_REASONED, 0)
+        rows["reasoned queries"] = f"{config.reasoning} ({missing} queries have none)"
     values = measured(workspace, config.query_set, config.per_doc)
     for value in values:
         rows[MEASURES[value["name"]]] = (

@@ -11,7 +11,7 @@ from cdp.config import TrainingConfig
 from cdp.failures import Failures
 from cdp.training.hard_negatives import with_negatives
 from cdp.training.pairs import UNTOKENISED, PairSet, load_pairs
-from cdp.training.reasoning import with_reasoned
+from cdp.training.reasoning import check_reasoned, uses_reasoned, with_reasoned
 from cdp.training.retrievers import ResolvedRetriever, resolve
 from cdp.training.settings import complete
 from cdp.training.weights import pair_weights, weighting_named
@@ -47,9 +47,11 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         max_documents=settings.max_documents,
         failures=failures,
     )
-    if weighting_named(settings.weighting).needs == "reasoning":
-        pairs = with_reasoned(pairs, workspace, settings.reasoning)
     pairs = with_negatives(pairs, workspace, settings.hard_negatives)
+    if uses_reasoned(settings):
+        check_reasoned(settings, pairs.method)
+        ri = weighting_named(settings.weighting).needs == "reasoning"
+        pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
     weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights, failures=failures)
     usable = ~np.isnan(weights)
     return TrainingData(settings, retriever, pairs.without(usable, UNTOKENISED), weights[usable])

@@ -36,8 +36,9 @@ Autocast = Callable[[], AbstractContextManager[Any]]
 @dataclass(frozen=True)
 class Batches:
     """What the rows of a pair set are made of: token stores, the document of each query, the raw weights; with
-    ``reasoned``, the reasoned form of each query, for RI; with ``negatives`` (n, h), the hard negatives of each query
-    as documents, -1 where there is none."""
+    ``reasoned``, the reasoned form of each query, for RI (where ``swapped`` is True, the query is the reasoned form,
+    and ``reasoned`` what it was made from); with ``negatives`` (n, h), the hard negatives of each query as documents,
+    -1 where there is none."""
 
     queries: Store
     documents: Store
@@ -45,6 +46,7 @@ class Batches:
     weights: NDArray[np.float64]
     reasoned: Store | None = None
     negatives: NDArray[np.int64] | None = None
+    swapped: NDArray[np.bool_] | None = None
 
     @cached_property
     def content_hash(self) -> str:
@@ -53,15 +55,18 @@ class Batches:
         for store in (self.queries, self.documents, self.reasoned):
             for part in () if store is None else store.content():
                 digest.update(part)
-        for array in (self.document_of, self.weights, self.negatives):
+        for array in (self.document_of, self.weights, self.negatives, self.swapped):
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
     def labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor:
-        """float64, shape (B, 2 + h): weight, document index, the indices of the hard negatives."""
+        """float64, shape (B, 2 + h): weight, document index, the indices of the hard negatives; with RI of swapped
+        pairs, 1 in a last column where the query is q′."""
         columns = [self.weights[rows], self.document_of[rows]]
         if self.negatives is not None:
             columns += list(self.negatives[rows].T)
+        if self.reasoned is not None and self.swapped is not None:
+            columns.append(self.swapped[rows].astype(np.int64))
         return torch.from_numpy(np.stack(columns, 1, dtype=np.float64)).to(device)
 
     def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:

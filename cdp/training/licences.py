@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from cdp.config import TrainingConfig
+from cdp.training.reasoning import uses_reasoned
 from cdp.training.retrievers import ResolvedRetriever
-from cdp.training.weights import weighting_named
 from cdp.workspace import Workspace, read_json_or_none
 
 UNKNOWN = "not recorded here; ask whoever published it."
@@ -14,7 +14,7 @@ UNKNOWN = "not recorded here; ask whoever published it."
 
 def licence_notes(config: TrainingConfig, retriever: ResolvedRetriever, workspace: Workspace) -> dict[str, str]:
     """What is known of each, by what it is of: ``model``, ``documents``, ``queries``, ``reasoned queries`` where
-    they weight, ``benchmark`` if one is set.
+    they weight or are trained on, ``benchmark`` if one is set.
 
     Reads manifests only. Where nothing is recorded that is what is said.
     """
@@ -25,7 +25,7 @@ def licence_notes(config: TrainingConfig, retriever: ResolvedRetriever, workspac
         "documents": str(corpus.get("licence") or UNKNOWN),
         "queries": _queries(made),
     }
-    if config.reasoning and weighting_named(config.weighting).needs == "reasoning":
+    if config.reasoning and uses_reasoned(config):
         notes["reasoned queries"] = _queries(_manifest(workspace.query_set(config.reasoning) / "manifest.json"))
     if config.benchmark:
         notes["benchmark"] = _benchmark(config, workspace)

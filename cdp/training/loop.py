@@ -77,7 +77,7 @@ class Training:
         self.data_hash = batches.content_hash
         if batches.reasoned is not None and config.ri_mode == "static":
             weights = batches.weights * self._static_ri(batches)
-            batches = replace(batches, weights=weights, reasoned=None)
+            batches = replace(batches, weights=weights, reasoned=None, swapped=None)
         self.loss = self._make_loss(gather=True)
         self.engine = self._make_engine(batches, self.loss)
         self.parameters = [p for p in model.parameters() if p.requires_grad]

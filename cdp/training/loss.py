@@ -159,7 +159,9 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         """The loss of [queries, documents, hard negatives …], each (B, dim); labels as for ``forward``.
 
         Labels may also be None (equal weights, nothing masked) or (B,) (weights only). ``reasoned`` (B, dim) holds the
-        embeddings of q′ for RI. Returns a scalar in at least float32, whatever precision the embeddings have.
+        embeddings of q′ for RI; where a further column of the labels, after the hard negatives', is 1, the query is q′
+        itself and ``reasoned`` holds q, so that RI is L(q, D) / L(q′, D) for either. Returns a scalar in at least
+        float32, whatever precision the embeddings have.
         """
         weights, losses, intensity = self._rows(embeddings, labels, reasoned)
         weights = normalised(weights if intensity is None else weights * intensity)
@@ -196,8 +198,13 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
         if reasoned is None:
             return weights, losses, None
         with torch.no_grad():
-            easier = self._losses(reasoned.to(queries.dtype), documents, mask, offset)
-            return weights, losses, reasoning_intensity(losses, easier, self.ri_kappa)
+            others_loss = self._losses(reasoned.to(queries.dtype), documents, mask, offset)
+            of_query, of_reasoned = losses.detach(), others_loss
+            swapped = _swapped(labels, len(embeddings), losses.device)
+            if swapped is not None:
+                of_query = torch.where(swapped, others_loss, of_query)
+                of_reasoned = torch.where(swapped, losses.detach(), of_reasoned)
+            return weights, losses, reasoning_intensity(of_query, of_reasoned, self.ri_kappa)
 
     def _losses(self, queries: Tensor, documents: Tensor, mask: Tensor | None, offset: int) -> Tensor:
         """InfoNCE of each row, (B,): row i's document is column offset + i."""
@@ -257,6 +264,13 @@ def _read_labels(
         return _sound(labels.to(exact)), None, [None] * columns
     indices = [labels[:, c].round().long().contiguous() if c < labels.shape[1] else None for c in range(1, columns + 1)]
     return _sound(labels[:, 0].to(exact)), indices[0], indices
+
+
+def _swapped(labels: Tensor | None, columns: int, device: torch.device) -> Tensor | None:
+    """(B,): True where a row's query is q′ and its reasoned column holds q; None where no label says so."""
+    if labels is None or labels.ndim == 1 or labels.shape[1] <= columns:
+        return None
+    return (labels[:, columns] > 0.5).to(device)
 
 
 def _sound(weights: Tensor) -> Tensor:

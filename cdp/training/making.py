@@ -64,7 +64,7 @@ def make_retriever(
     queries, documents, reasoned = stores
     training = Training(
         model,
-        Batches(queries, documents, pairs.document_of, weights, reasoned, pairs.negatives),
+        Batches(queries, documents, pairs.document_of, weights, reasoned, pairs.negatives, pairs.swapped),
         order,
         config,
         hooks,

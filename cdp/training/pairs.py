@@ -27,7 +27,8 @@ class PairSet:
     ``document_of`` has shape (n_pairs,) and holds indices into ``documents``, which are distinct by content hash: two
     documents with equal content have one index, whatever their ids. ``query_ids`` are ``<document id>-<position from
     1>``. ``reasoned`` holds q′ of each query where RI needs it; the query itself where there is none, which
-    ``unreasoned`` counts. ``negatives`` has shape (n_pairs, h) and holds the hard negatives of each query as indices
+    ``unreasoned`` counts. Where the query that is trained on is q′ itself, which ``swapped`` (n_pairs,) marks, it
+    holds q. ``negatives`` has shape (n_pairs, h) and holds the hard negatives of each query as indices
     into ``documents``, where those that are no query's document stand last; -1 where a query has fewer. ``dropped``
     counts what could not be used, by reason.
     """
@@ -38,9 +39,12 @@ class PairSet:
     language: str = "en"
     corpus_id: str = ""
     query_set_id: str = ""
+    method: str = ""
+    """The method that wrote the queries, where one did."""
     dropped: dict[str, int] = field(default_factory=dict)
     query_ids: list[str] = field(default_factory=list)
     reasoned: list[str] | None = None
+    swapped: NDArray[np.bool_] | None = None
     unreasoned: int = 0
     negatives: NDArray[np.int64] | None = None
     complete: bool = True
@@ -87,6 +91,7 @@ class PairSet:
             document_of=place[self.document_of[rows]],
             query_ids=[self.query_ids[row] for row in rows],
             reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],
+            swapped=None if self.swapped is None else self.swapped[rows],
             negatives=None if self.negatives is None else place[self.negatives[rows]],
         )
 
@@ -190,6 +195,7 @@ def load_pairs(
         language=str(manifest.get("language") or "en"),
         corpus_id=corpus_id,
         query_set_id=query_set_id,
+        method=str(manifest.get("method") or ""),
         dropped={reason: count for reason, count in dropped.items() if count},
         query_ids=query_ids,
         complete=bool(manifest.get("complete", True)),

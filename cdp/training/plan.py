@@ -14,6 +14,7 @@ from cdp.config import TrainingConfig
 from cdp.training.data import TrainingData, prepare
 from cdp.training.licences import licence_notes
 from cdp.training.pairs import BatchOrder
+from cdp.training.reasoning import unreasoned_note
 from cdp.training.settings import order_of
 from cdp.workspace import Workspace
 
@@ -107,7 +108,7 @@ def _notes(data: TrainingData, order: BatchOrder, zero: int, width: int) -> list
         noun = "pair has" if zero == 1 else "pairs have"
         notes.append(f"{zero:,} {noun} weight zero: good as a negative only.")
     if pairs.unreasoned:
-        notes.append(f"{pairs.unreasoned:,} of the queries have no reasoned form and get RI 1.")
+        notes.append(unreasoned_note(pairs.unreasoned, data.settings))
     if width:
         missing = f"; {pairs.without_negatives:,} pairs have none" if pairs.without_negatives else ""
         notes.append(f"Hard negatives: {width} per pair from the query set{missing}.")

@@ -2,18 +2,25 @@
 
 RI(s) = min(L(q, D) / L(q′, D), κ) with L the InfoNCE loss under the model in training, κ = 5. ``online`` computes it in
 each step, inside the loss; ``static`` here, once, with the untrained model over the batches of the first epoch.
+
+A sample of ReasonEmbed is (q, q′, D). Its ablation trains on the queries (query-only), on their reasoned forms in
+their stead (reasoning-only) or on both (multi-query), each with no weights, CW, RI or RI × CW: twelve conditions.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from itertools import islice
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.config import TrainingConfig
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.training.pairs import PairSet
+from cdp.training.weights import weighting_named
 from cdp.workspace import Workspace, read_json, read_jsonl
 
 if TYPE_CHECKING:
@@ -21,44 +28,140 @@ if TYPE_CHECKING:
     from cdp.training.pairs import BatchOrder
 
 
-def with_reasoned(pairs: PairSet, workspace: Workspace, reasoning: str) -> PairSet:
-    """``pairs`` with the reasoned form of each query, from the query set ``reasoning`` of the same corpus.
+QUERY_ONLY, REASONING_ONLY, MULTI_QUERY = "query-only", "reasoning-only", "multi-query"
+"""What is trained on, as ReasonEmbed's ablation names it: the queries, their reasoned forms in their stead, or both."""
 
-    A line that says from which queries its own were made (``sources``) is matched by text, any other by position. A
-    query without a reasoned form keeps itself as q′, which makes its RI 1; those are counted. InputError if no query
-    has one.
+WITHOUT_REASONED = "queries without a reasoned form"
+"""The reason under which ``PairSet.dropped`` counts what ``reasoning-only`` cannot train on."""
+
+
+class Reasoned:
+    """The reasoned forms in a query set: which q′ belongs to which query.
+
+    A line that says from which queries its own were made (``sources``) is matched by text, any other by position.
+    """
+
+    def __init__(self, workspace: Workspace, query_set: str) -> None:
+        folder = workspace.query_set(query_set)
+        if not (folder / "manifest.json").is_file():
+            known = sorted(p.parent.name for p in workspace.queries.glob("[!.]*/manifest.json"))
+            raise NotFoundError("query set", query_set, known=known)
+        self.corpus_id = str(read_json(folder / "manifest.json").get("corpus_id", ""))
+        self._by_text: dict[tuple[str, str], str] = {}
+        self._by_place: dict[str, str] = {}
+        for line in read_jsonl(folder / "queries.jsonl"):
+            document_id, texts = str(line["document_id"]), line.get("queries", [])
+            if line.get("sources"):
+                self._by_text |= {(document_id, s.strip()): t for s, t in zip(line["sources"], texts, strict=False)}
+            else:
+                self._by_place |= {f"{document_id}-{place}": t for place, t in enumerate(texts, start=1)}
+
+    def of(self, query_id: str, query: str) -> str:
+        """q′ of the query with this id and text; empty where there is none, or where it is the query itself."""
+        document_id = query_id.rsplit("-", 1)[0]
+        found = (self._by_text.get((document_id, query)) or self._by_place.get(query_id) or "").strip()
+        return "" if found == query else found
+
+
+def uses_reasoned(config: TrainingConfig) -> bool:
+    """Whether a training reads the query set ``reasoning``: to weight by RI, or to train on it."""
+    return config.query_source != QUERY_ONLY or weighting_named(config.weighting).needs == "reasoning"
+
+
+def check_reasoned(config: TrainingConfig, method: str) -> None:
+    """ConfigError where reasoned queries are needed and none are named, or where q′ would be compared with itself.
+
+    ``method`` is the one that the query set to train on was made with.
+    """
+    if not uses_reasoned(config):
+        return
+    if not config.reasoning.strip():
+        by = f"The weighting {config.weighting!r}"
+        what = by if config.query_source == QUERY_ONLY else f"Training {config.query_source}"
+        raise ConfigError(
+            f"{what} needs 'reasoning', a query set with reasoned queries.",
+            hint="Set 'reasoning' to a query set with the reasoned form of each query: written with the method "
+            "reasoning, or imported.",
+        )
+    if config.reasoning == config.query_set or method == "reasoning":
+        raise ConfigError(
+            f"{config.query_set} holds reasoned queries q′, and RI compares q′ with the query q it was made from, not "
+            "with itself.",
+            hint="Set 'query_set' to the queries q, 'reasoning' to this set, and 'query_source' to reasoning-only (or "
+            "multi-query).",
+        )
+
+
+def with_reasoned(
+    pairs: PairSet, workspace: Workspace, reasoning: str, source: str = QUERY_ONLY, *, ri: bool = True
+) -> PairSet:
+    """``pairs`` as ``source`` has them, each with the text that RI compares its query with (``ri``).
+
+    ``reasoning`` is a query set of the same corpus, see ``Reasoned``. Every pair of a query, be it trained on as q or
+    as q′, has RI(s) = L(q, D) / L(q′, D). A query without a reasoned form keeps itself as q′, so that RI says nothing
+    of it; those are counted as ``unreasoned``. Trained reasoning-only they are left out and counted among what is
+    dropped. InputError if no query has a reasoned form.
     """
     if not reasoning.strip():
         raise ConfigError(
             "Weighting by RI needs reasoned queries.",
             hint="Set 'reasoning' to a query set made with the method reasoning from this query set.",
         )
-    folder = workspace.query_set(reasoning)
-    if not (folder / "manifest.json").is_file():
-        known = sorted(p.parent.name for p in workspace.queries.glob("[!.]*/manifest.json"))
-        raise NotFoundError("query set", reasoning, known=known)
-    check_corpus(reasoning, str(read_json(folder / "manifest.json").get("corpus_id", "")), pairs.corpus_id)
-    by_text: dict[tuple[str, str], str] = {}
-    by_place: dict[str, str] = {}
-    for line in read_jsonl(folder / "queries.jsonl"):
-        document_id, texts = str(line["document_id"]), line.get("queries", [])
-        if line.get("sources"):
-            by_text |= {(document_id, s.strip()): t for s, t in zip(line["sources"], texts, strict=False)}
-        else:
-            by_place |= {f"{document_id}-{place}": t for place, t in enumerate(texts, start=1)}
-    reasoned: list[str] = []
-    missing = 0
-    for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True):
-        document_id = query_id.rsplit("-", 1)[0]
-        found = (by_text.get((document_id, query)) or by_place.get(query_id) or "").strip()
-        missing += not found
-        reasoned.append(found or query)
+    known = Reasoned(workspace, reasoning)
+    check_corpus(reasoning, known.corpus_id, pairs.corpus_id)
+    forms = [known.of(query_id, query) for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True)]
+    missing = forms.count("")
     if missing == len(pairs):
         raise InputError(
-            f"None of the {len(pairs)} queries of {pairs.query_set_id} has a reasoned form in {reasoning}.",
-            hint="Make one with the method reasoning from this query set.",
+            f"None of the {len(pairs)} queries of {pairs.query_set_id} has a reasoned form in {reasoning} that differs "
+            "from it.",
+            hint="Make one with the method reasoning from this query set, or import one for it.",
         )
-    return replace(pairs, reasoned=reasoned, unreasoned=missing)
+    taken = [(row, as_reasoned) for row, form in enumerate(forms) for as_reasoned in _taken(source, bool(form))]
+    chosen = pairs.part(np.array([row for row, _ in taken], dtype=np.int64)) if source != QUERY_ONLY else pairs
+    queries = [forms[row] if as_reasoned else pairs.queries[row] for row, as_reasoned in taken]
+    dropped = dict(pairs.dropped)
+    if source == REASONING_ONLY and missing:
+        dropped[WITHOUT_REASONED] = missing
+    done = replace(chosen, queries=queries, dropped=dropped)
+    done.check()
+    if not ri:
+        return done
+    others = [pairs.queries[row] if as_reasoned else forms[row] or pairs.queries[row] for row, as_reasoned in taken]
+    swapped = np.array([as_reasoned for _, as_reasoned in taken], dtype=bool)
+    unreasoned = 0 if source == REASONING_ONLY else missing
+    return replace(done, reasoned=others, unreasoned=unreasoned, swapped=swapped if swapped.any() else None)
+
+
+def _taken(source: str, has_form: bool) -> tuple[bool, ...]:
+    """The pairs that a query becomes: True for one that is trained on as q′."""
+    if source == REASONING_ONLY:
+        return (True,) if has_form else ()
+    return (False, True) if source == MULTI_QUERY and has_form else (False,)
+
+
+def pairs_with(reasoned: Reasoned, lines: Iterable[Mapping[str, Any]], config: TrainingConfig) -> tuple[int, int, int]:
+    """(pairs, documents, queries without a reasoned form) of a query set's lines, without reading a document."""
+    pairs = documents = missing = 0
+    for line in islice(lines, config.max_documents):
+        document_id = str(line["document_id"])
+        texts = [text.strip() for text in line["queries"][: config.per_doc]]
+        asked = [(f"{document_id}-{place}", text) for place, text in enumerate(texts, start=1) if text]
+        forms = [bool(reasoned.of(*query)) for query in asked]
+        taken = sum(len(_taken(config.query_source, form)) for form in forms)
+        pairs, documents, missing = pairs + taken, documents + bool(taken), missing + forms.count(False)
+    return pairs, documents, missing
+
+
+def unreasoned_note(count: int, config: TrainingConfig) -> str:
+    """What becomes of so many queries without a reasoned form of their own."""
+    ri = weighting_named(config.weighting).needs == "reasoning"
+    what = {
+        QUERY_ONLY: "RI says nothing of them: they get 1",
+        REASONING_ONLY: "they are left out",
+        MULTI_QUERY: f"only the query itself is trained on{', with RI 1' if ri else ''}",
+    }[config.query_source]
+    return f"Without a reasoned form that differs from them: {count:,} queries; {what}."
 
 
 def check_corpus(reasoning: str, corpus_id: str, wanted: str) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.training.pairs import BatchOrder
+from cdp.training.reasoning import check_reasoned
 from cdp.training.retrievers import Default, ResolvedRetriever
-from cdp.training.weights import weighting_named
 
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
@@ -37,11 +37,7 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
     if complete.weighting == "column" and not complete.weights:
         raise ConfigError("The weighting 'column' needs 'weights', a file with query_id and weight.")
-    if weighting_named(complete.weighting).needs == "reasoning" and not complete.reasoning:
-        raise ConfigError(
-            f"The weighting {complete.weighting!r} needs 'reasoning', a query set with reasoned queries.",
-            hint="Make one with the method reasoning from the query set to train on.",
-        )
+    check_reasoned(complete, "")
     if complete.learning_rate == 0:
         raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
     if complete.patience is not None and not complete.benchmark:

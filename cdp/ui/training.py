@@ -84,7 +84,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     )
     if weighting != "none":
         paper_notes.beside("weighting")
-    needed = _needed(workspace, known, weighting or "none", first, key)
+    needed = _needed(workspace, query_set or ordered[0].id, weighting or "none", first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
         lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
@@ -132,43 +132,47 @@ def _idle(weighting: str) -> list[str]:
     """Settings that have no effect with this weighting."""
     effects = {
         "kappa": ("cw", "ri-cw"),
-        "reasoning": ("ri", "ri-cw"),
         "ri_mode": ("ri", "ri-cw"),
         "ri_kappa": ("ri", "ri-cw"),
         "weights": ("column",),
     }
-    return [name for name, weightings in effects.items() if weighting not in weightings]
+    return ["reasoning", "query_source", *(name for name, needs in effects.items() if weighting not in needs)]
 
 
-def _needed(
-    workspace: Workspace, known: Sequence[QuerySet], weighting: str, first: dict[str, Any], key: str
-) -> dict[str, str]:
-    """What a weighting needs besides the queries: the reasoned forms, or a file of weights."""
+def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
+    """What a weighting needs besides the queries: the reasoned forms, or a file of weights. Where there are reasoned
+    forms, also what of both is trained on."""
     if weighting == "column":
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
-    if weighting not in ("ri", "ri-cw"):
-        return {}
-    names = {
-        q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})"
-        for q in known
-        if q.method == "reasoning"
-    }
+    candidates = training.reasoned_sets(workspace, query_set)
     asked = str(first.get("reasoning") or "")
+    names = {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates}
     if asked and asked not in names:
         names[asked] = asked
+    ri = weighting in ("ri", "ri-cw")
     if not names:
-        st.caption("There are no reasoned queries yet. The method reasoning writes them from a query set.")
-        frame.navigation.link("queries", "Write reasoned queries", icon=":material/edit_note:")
+        if ri:
+            st.caption(
+                "There are no reasoned queries for this corpus yet. The method reasoning writes them from a query set; "
+                "existing ones can be imported."
+            )
+            frame.navigation.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
+    source = str(first.get("query_source") or "query-only")
+    if any(q.method == "reasoning" for q in candidates) or ri or asked:
+        source = str(forms.widget(TrainingConfig, "query_source", key=key, value=source) or source)
+    if not ri and source == "query-only":
+        return {"query_source": source}
     chosen = st.selectbox(
         "Reasoned queries",
         list(names),
         index=list(names).index(asked) if asked else 0,
         format_func=lambda query_set: names[query_set],
         key=f"{key}_reasoned",
-        help="The query set that holds the reasoned form of each query.",
+        help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
+        "imported. It is matched by the queries it was made from, or by position.",
     )
-    return {"reasoning": chosen or ""}
+    return {"reasoning": chosen or "", "query_source": source}
 
 
 def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
