@@ -54,7 +54,7 @@ def _figures(report: StudyReport, title: str) -> list[str]:
         ]
     for comparison, name in TITLES.items():
         if title == name and report.of(comparison):
-            caption = f"{name}: 95% intervals over the queries; full symbols are significant."
+            caption = f"{name}: 95% intervals over queries and seeds; full symbols are significant."
             found.append((study.gains(report.of(comparison)), caption))
     if title == "Relation to content words" and report.differences:
         chart = difference_against_cw(report.differences, report.threshold, band=True)

@@ -56,6 +56,7 @@ def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
             "95% interval": f"{row.low:+.2f} to {row.high:+.2f}",
             "p (t)": _p(row.p_t),
             "p (random.)": _p(row.p_random),
+            "p (seeds)": _p(row.p_seeds),
             "p (Holm)": _p(row.p_holm),
             "effect": row.effect,
             "queries": row.n_queries,

@@ -8,10 +8,13 @@ from typing import Any
 
 from cdp import jobs
 from cdp.errors import CdpError
-from cdp.statistics.paired import seed_spread
+from cdp.statistics import has_spread, seed_spread
 from cdp.workspace import Workspace
 
 Families = Mapping[str, tuple[str, ...]]
+
+NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps")
+"""Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
 
 
 def families(workspace: Workspace, retrievers: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -24,6 +27,8 @@ def families(workspace: Workspace, retrievers: Iterable[str]) -> dict[str, tuple
         config = settings_of(workspace, retriever)
         if config is not None:
             seed = config.pop("seed", 0)
+            for name in NO_PART_OF_THE_RECIPE:
+                config.pop(name, None)
             found[repr(sorted(config.items(), key=lambda item: item[0]))][int(seed or 0)] = retriever
     related = [tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in found.values() if len(by_seed) > 1]
     return {member: members for members in related for member in members}
@@ -45,7 +50,8 @@ def averaged(
     """One row per family and place instead of one per run, and the scores of all rows.
 
     A family goes by the id of its lowest seed. Its score on a query is the mean over its runs; ``seeds`` counts these,
-    ``seed_sd`` is the standard deviation of their means in percent, ``id`` joins their ids by ``+``.
+    ``seed_sd`` is the standard deviation of their means in percent (None where all are the same), ``id`` joins
+    their ids by ``+``.
     """
     places: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -64,7 +70,8 @@ def averaged(
             if all(query in one for one in of_runs)
         }
         by_run = [row[measure] for row in runs]
-        spread = seed_spread([100 * value for value in by_run])[1] if len(runs) > 1 else None
+        by_seed = [100 * value for value in by_run]
+        spread = seed_spread(by_seed)[1] if has_spread(by_seed) else None
         name = str(runs[0]["retriever_name"])
         found.append(
             {

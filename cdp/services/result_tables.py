@@ -48,8 +48,29 @@ def notes(found: Comparison) -> list[str]:
     if averaged:
         spreads = "; ".join(f"{row.retriever} on {row.place} {spread(row)}" for row in averaged)
         said.append(
-            "Runs that differ in the seed alone are averaged, query by query; the tests are of the averages. "
+            "Runs that differ in the seed alone are averaged, query by query. "
             f"Mean ± standard deviation over seeds: {spreads}."
+        )
+    return [*said, *noise_notes(found)]
+
+
+def noise_notes(found: Comparison) -> list[str]:
+    """What the tests know of training noise: variance over seeds where there is some, else that it is not known."""
+    said = []
+    if any(row.noise == "seeds" for row in found.rows):
+        said.append(
+            "Where both sides were trained with several seeds (or one was not trained here), p and interval are those "
+            "of the two-level test: variance over the queries plus variance of the means over the seeds, "
+            "Satterthwaite's degrees of freedom."
+        )
+    alone = [row.retriever for row in found.rows if row.noise == "unknown"]
+    if alone:
+        names = ", ".join(dict.fromkeys(alone))
+        said.append(
+            f"Training noise is not in the test of {names} against {found.baseline}: a training stands for its recipe "
+            "with one seed (or seeds without any spread), and a test over queries takes the trained model as given. "
+            "Ten runs of one recipe that differed by seed alone were called different in 22% of their pairs. Train "
+            "with three seeds or more, on both sides, and average them (Test and seeds on the page, --over-seeds)."
         )
     return said
 
@@ -73,7 +94,7 @@ def remarks(workspace: Workspace, found: Comparison) -> list[str]:
 def spread(row: Row) -> str:
     """``41.20 ± 0.35 (3 seeds)``; the score alone for a single run."""
     if row.seed_sd is None:
-        return f"{row.ndcg:.2f}"
+        return f"{row.ndcg:.2f} ({row.seeds} seeds, no spread)" if row.seeds > 1 else f"{row.ndcg:.2f}"
     return f"{row.ndcg:.2f} ± {row.seed_sd:.2f} ({row.seeds} seeds)"
 
 

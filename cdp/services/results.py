@@ -13,6 +13,7 @@ import numpy as np
 from cdp import catalog
 from cdp.errors import ConfigError, NotFoundError
 from cdp.services import access, evaluated, result_seeds
+from cdp.statistics import has_spread, two_level_test
 from cdp.statistics.paired import PairedTest, holm, paired_test
 from cdp.workspace import Workspace
 
@@ -38,7 +39,9 @@ class Row:
     ``p_t`` is None for a single query, ``effect`` where every query differs by the same. Where ``seeds`` runs that
     differ in the seed alone were averaged, ``seed_sd`` is the standard deviation of their NDCG@10 (n - 1), and
     ``evaluation_id`` names them all, joined by ``+``. ``version`` is empty for the judgments that were evaluated on
-    last, and tells earlier ones of the same name from them.
+    last, and tells earlier ones of the same name from them. ``noise`` says what the difference knows of training noise:
+    ``seeds`` (then ``p_seeds`` is the p of the two-level test, the interval is its too, and it is what is corrected),
+    ``unknown`` where a retriever trained here has one seed, empty where neither was trained here.
     """
 
     benchmark: str
@@ -63,6 +66,8 @@ class Row:
     seeds: int = 1
     seed_sd: float | None = None
     version: str = ""
+    p_seeds: float | None = None
+    noise: str = ""
 
     @property
     def place(self) -> str:
@@ -171,12 +176,17 @@ def compare(
         chosen |= {member for one in chosen for member in families.get(one, ())}
     kept = [row for row in latest if chosen is None or row["retriever_id"] in chosen]
     scores: Scores = catalog.per_query(workspace, [row["id"] for row in kept], MEASURE) if kept else {}
+    runs: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in kept}
+    single = scores
     if over_seeds:
         kept, scores = result_seeds.averaged(kept, scores, families, MEASURE)
+        runs = {row["id"]: row["id"].split("+") for row in kept}
         baseline_id = families.get(baseline_id, (baseline_id,))[0]
     reference = {_place(row): row for row in kept if row["retriever_id"] == baseline_id}
     names, versions = _names(kept), _versions(kept)
     rows = [_row(row, names, versions[_place(row)], reference.get(_place(row)), scores) for row in kept]
+    trained = {key for key in names if result_seeds.settings_of(workspace, key) is not None}
+    rows = [_with_noise(row, baseline_id, trained, runs, single) for row in rows]
     rows = _corrected(rows, test)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
     known = Comparison(
@@ -310,9 +320,33 @@ def _row(
     return replace(base, baseline_evaluation_id=reference["id"], difference=found.mean, **known)
 
 
+def _with_noise(
+    row: Row, baseline_id: str, trained: set[str], runs: Mapping[str, Sequence[str]], scores: Scores
+) -> Row:
+    """The row with what its difference knows of training noise; scores of single runs in [0, 1]."""
+    sides = ((row.retriever_id, row.evaluation_id), (baseline_id, row.baseline_evaluation_id))
+    if row.difference is None or not trained & {retriever for retriever, _ in sides}:
+        return row
+    every = [run for _, evaluation in sides for run in runs[evaluation or ""]]
+    queries = [query for query in scores[every[0]] if all(query in scores[run] for run in every)]
+    values = [
+        [np.array([100 * scores[run][query] for query in queries]) for run in runs[evaluation or ""]]
+        for _, evaluation in sides
+    ]
+    known = all(
+        retriever not in trained or has_spread([float(run.mean()) for run in side])
+        for (retriever, _), side in zip(sides, values, strict=True)
+    )
+    if not known or len(queries) < 2:
+        return replace(row, noise="unknown")
+    found = two_level_test(*values)
+    return replace(row, noise="seeds", p_seeds=found.p, low=found.low, high=found.high)
+
+
 def _corrected(rows: list[Row], test: str) -> list[Row]:
     """The rows with p-values corrected for being several."""
-    found = [row.p_t if test == "t" else row.p_random for row in rows]
+    by_queries = [row.p_t if test == "t" else row.p_random for row in rows]
+    found = [p if row.p_seeds is None else row.p_seeds for row, p in zip(rows, by_queries, strict=True)]
     corrected = iter(holm([p for p in found if p is not None]))
     return [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, found, strict=True)]
 

@@ -21,6 +21,7 @@ from cdp.statistics.paired import (
     t_test,
 )
 from cdp.statistics.resampling import bootstrap_interval
+from cdp.statistics.seeds import SeedTest, has_spread, two_level_test
 from cdp.statistics.simulation import Coverage, coverage
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "LineFit",
     "PairedTest",
     "Pearson",
+    "SeedTest",
     "bootstrap_interval",
     "cluster_means",
     "coverage",
@@ -36,6 +38,7 @@ __all__ = [
     "effect_size",
     "fisher_interval",
     "fit_line",
+    "has_spread",
     "holm",
     "leave_one_out",
     "mean_interval",
@@ -46,4 +49,5 @@ __all__ = [
     "randomisation_test",
     "seed_spread",
     "t_test",
+    "two_level_test",
 ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cdp.principle import AVOID_BELOW, PARAPHRASE, RECOMMEND_ABOVE, SCALING, WEIGHTING, threshold
@@ -141,6 +141,18 @@ def limits(report: StudyReport) -> list[str]:
             "With one seed the spread between trainings is unknown: a significant difference over the queries may "
             "still be luck of one training."
         )
+    still = [row for row in report.rows if row.n_seeds > 1 and not row.spread]
+    if still:
+        one_batch = all(row.steps_per_epoch == 1 for row in still)
+        why = (
+            "each step saw all pairs in one batch, so the seed only changes their order"
+            if one_batch
+            else "nothing that the seed decides changed the result"
+        )
+        found.append(
+            f"No spread over the seeds of {_listed(row.name for row in still)}: {why}. These are repetitions of one "
+            "training, not a spread of 0; a smaller batch gives one."
+        )
     if report.of(SCALING) and report.config.budget is None:
         found.append(
             "More queries per document are also more training pairs and more steps. What is due to their number and "
@@ -162,6 +174,11 @@ def limits(report: StudyReport) -> list[str]:
     if not report.of(TRAINING) and report.rows:
         found.append("The untrained retriever was not evaluated, so gains from training are unknown.")
     return found
+
+
+def _listed(names: Iterable[str]) -> str:
+    known = list(names)
+    return f"{', '.join(known[:3])}{f' and {len(known) - 3} more' if len(known) > 3 else ''}"
 
 
 def signed(value: float) -> str:

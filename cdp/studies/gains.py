@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.statistics import bootstrap_interval
+from cdp.statistics import bootstrap_interval, has_spread, two_level_test
 from cdp.studies.plan import UNTRAINED
 
 TRAINING = "trained_minus_untrained"
@@ -35,9 +35,10 @@ Scores = Mapping[int, NDArray[np.float64]]
 class Gain:
     """The difference between a condition and its control on one benchmark, in NDCG@10 points, mean over the seeds.
 
-    ``low`` and ``high`` bound it (95% bootstrap over queries), ``p`` is the paired t-test's over the queries, of the
-    difference averaged over seeds; ``p_holm`` the same after Holm's correction over the benchmarks of the comparison.
-    ``seed_sd`` is the standard deviation over seeds (None for one seed) and ``seeds_agree`` whether all have its sign.
+    ``low`` and ``high`` bound it (95%) and ``p`` tests it by the variance over queries and over seeds together
+    (``cdp.statistics.two_level_test``); with one seed, or seeds without any spread, by the queries alone, which know
+    nothing of training noise. ``p_holm`` is corrected over the benchmarks of the comparison. ``seed_sd`` is the
+    standard deviation over seeds (None without a spread) and ``seeds_agree`` whether all have its sign.
     """
 
     comparison: str
@@ -59,7 +60,7 @@ class Gain:
 
     @property
     def significant(self) -> bool:
-        """More than chance over the queries, on all seeds in the same direction."""
+        """More than chance over the queries and the seeds, on all seeds in the same direction."""
         return self.p_holm < SIGNIFICANT and self.seeds_agree
 
     @property
@@ -120,8 +121,12 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
     per_query = np.mean(differences, axis=0)
     by_seed = [float(values.mean()) for values in differences]
     points = float(per_query.mean())
-    low, high = bootstrap_interval(per_query)
-    p = paired_p(per_query)
+    spread = has_spread(by_seed)
+    if spread and len(per_query) > 1:
+        tested = two_level_test(differences)
+        low, high, p = tested.low, tested.high, tested.p
+    else:
+        (low, high), p = bootstrap_interval(per_query), paired_p(per_query)
     return Gain(
         comparison=comparison,
         retriever=retriever,
@@ -137,7 +142,7 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
         p_holm=p,
         n_queries=len(per_query),
         n_seeds=len(by_seed),
-        seed_sd=float(np.std(by_seed, ddof=1)) if len(by_seed) > 1 else None,
+        seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
         seeds_agree=all(value * points > 0 for value in by_seed),
     )
 

@@ -26,6 +26,7 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
+from cdp.statistics import has_spread
 from cdp.studies.config import StudyConfig
 from cdp.studies.findings import findings, limits
 from cdp.studies.gains import Cell, Gain, gains, read_scores
@@ -52,8 +53,9 @@ class BenchmarkFacts:
 class Row:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
-    ``spread`` is the standard deviation over the seeds, without an entry where there is only one. ``average`` is None
-    unless every benchmark has a score. ``pairs``, ``documents`` and ``seconds`` are of one training.
+    ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
+    ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``, ``steps`` and ``seconds`` are of
+    one training; 0 steps where an early version did not write them down.
     """
 
     retriever: str
@@ -67,6 +69,8 @@ class Row:
     pairs: int
     documents: int
     seconds: float
+    steps: int = 0
+    steps_per_epoch: int = 0
 
     @property
     def name(self) -> str:
@@ -220,9 +224,20 @@ def _row(
         weighting=cell[3],
         n_seeds=max(len(values) for values in means.values()),
         scores={name: float(np.mean(values)) for name, values in means.items()},
-        spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if len(values) > 1},
+        spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
         average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
         pairs=training[0]["pairs"] if training else 0,
         documents=training[0]["documents"] if training else 0,
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
+        steps=int(training[0].get("steps", 0)) if training else 0,
+        steps_per_epoch=_steps_per_epoch(records),
     )
+
+
+def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:
+    """Of the first training; 0 where it was not written down."""
+    for record in records:
+        steps, epochs = (record.get("training") or {}).get("steps"), (record.get("settings") or {}).get("epochs")
+        if steps and epochs:
+            return int(steps) // int(epochs)
+    return 0

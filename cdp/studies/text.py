@@ -87,8 +87,10 @@ def to_markdown(report: StudyReport) -> str:
 
 
 SIGNIFICANCE = (
-    "Difference in NDCG@10 points, mean over the seeds ± standard deviation over them. \\* p below 0.05 (paired t-test "
-    "over the queries, Holm-corrected over the benchmarks of a line) and all seeds of one sign."
+    "Difference in NDCG@10 points, mean over the seeds ± standard deviation over them. \\* p below 0.05 (variance over "
+    "queries and seeds together, Holm-corrected over the benchmarks of a line) and all seeds of one sign. (\\*) the "
+    "same without ±: one seed, or seeds without any spread, so the test is over the queries alone and knows nothing of "
+    "training noise."
 )
 
 
@@ -104,12 +106,22 @@ def progress_text(report: StudyReport) -> str:
 def main_table(report: StudyReport) -> str:
     """Every way of training against every benchmark."""
     names = [b.name for b in report.benchmarks]
-    head = ["Training", "Pairs", *(f"{shown(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks), "Mean", "Seeds"]
+    head = [
+        "Training",
+        "Documents",
+        "Pairs",
+        "Steps",
+        *(f"{shown(b.name)} (CW {b.cw:.2f})" for b in report.benchmarks),
+        "Mean",
+        "Seeds",
+    ]
     best = {name: max((row.scores.get(name, -1.0) for row in report.rows), default=0.0) for name in names}
     rows = [
         [
             shown(row.name),
+            f"{row.documents:,}" if row.pairs else "–",
             f"{row.pairs:,}" if row.pairs else "–",
+            f"{row.steps:,}" if row.steps else "–",
             *(score(row, name, best[name]) for name in names),
             f"{len(row.scores)}/{len(names)}" if row.average is None else f"{row.average:.2f}",
             str(row.n_seeds) if row.pairs else "–",
@@ -123,7 +135,7 @@ def score(row: Row, name: str, best: float) -> str:
     """A score with its spread over the seeds; the best of its column in bold."""
     if name not in row.scores:
         return "–"
-    spread = f" ± {row.spread[name]:.2f}" if name in row.spread else ""
+    spread = f" ± {row.spread[name]:.2f}" if name in row.spread else " (no spread)" if row.n_seeds > 1 else ""
     text = f"{row.scores[name]:.2f}{spread}"
     return f"**{text}**" if row.scores[name] == best else text
 
@@ -150,7 +162,7 @@ def gain_text(gain: Gain | None) -> str:
     if gain is None:
         return "–"
     spread = "" if gain.seed_sd is None else f" ± {gain.seed_sd:.2f}"
-    mark = " \\*" if gain.significant else ""
+    mark = "" if not gain.significant else " (\\*)" if gain.seed_sd is None else " \\*"
     return f"{signed(gain.points)}{spread}{mark}"
 
 
@@ -216,13 +228,14 @@ def cost_table(report: StudyReport) -> str:
                     shown(row.name),
                     f"{row.documents:,}",
                     f"{row.pairs:,}",
+                    f"{row.steps:,}" if row.steps else "–",
                     f"{row.seconds:.0f} s",
                     "–" if row.average is None else f"{row.average:.2f}",
                     "–" if gain is None else signed(gain),
                     "–" if gain is None else signed(1000 * gain / row.pairs),
                 ]
             )
-    head = ["Training", "Documents", "Queries", "Time", "Mean NDCG@10", "Gain", "Gain per 1,000 queries"]
+    head = ["Training", "Documents", "Queries", "Steps", "Time", "Mean NDCG@10", "Gain", "Gain per 1,000 queries"]
     return table(head, rows)
 
 

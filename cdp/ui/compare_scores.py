@@ -58,6 +58,8 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
             f"{len(found.families)} of these differ from another run in the seed alone: Test and seeds averages them."
         )
     st.caption(" ".join(said))
+    for note in result_tables.noise_notes(found):
+        st.caption(f":material/casino: {md(note)}")
     for remark in result_tables.remarks(workspace, found):
         st.caption(f":material/info: {md(remark)}")
     charts.show(

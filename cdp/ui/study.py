@@ -66,11 +66,14 @@ def scores(report: StudyReport) -> None:
     tables.show(
         {
             "Training": [row.name for row in report.rows],
+            "Documents": [f"{row.documents:,}" if row.pairs else "–" for row in report.rows],
             "Pairs": [f"{row.pairs:,}" if row.pairs else "–" for row in report.rows],
+            "Steps": [f"{row.steps:,}" if row.steps else "–" for row in report.rows],
             **{f"{b.name} (CW {b.cw:.1f})": [row.scores.get(b.name) for row in report.rows] for b in report.benchmarks},
             "Mean": [row.average for row in report.rows],
             "Spread over seeds": [
-                f"± {max(row.spread.values()):.2f} at most" if row.spread else "–" for row in report.rows
+                f"± {max(row.spread.values()):.2f} at most" if row.spread else "none" if row.n_seeds > 1 else "–"
+                for row in report.rows
             ],
             "Seeds": [str(row.n_seeds) if row.pairs else "–" for row in report.rows],
         },
@@ -113,7 +116,7 @@ def comparisons(report: StudyReport) -> None:
             "Q/Doc": [g.per_doc for g in found],
             "Benchmark": [g.benchmark for g in found],
             "CW": [g.cw for g in found],
-            "Points": [points(g.points) + (" *" if g.significant else "") for g in found],
+            "Points": [points(g.points) + _mark(g) for g in found],
             "95% interval": [f"{points(g.low)} to {points(g.high)}" for g in found],
             "p, corrected": [p_value(g.p_holm) for g in found],
             "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in found],
@@ -127,11 +130,17 @@ def comparisons(report: StudyReport) -> None:
         },
     )
     st.caption(
-        "\\* p below 0.05 (paired t-test over the queries, Holm-corrected over the benchmarks of a condition), and all "
-        "seeds of one sign."
+        "\\* p below 0.05 (variance over queries and seeds together, Holm-corrected over the benchmarks of a "
+        "condition), and all seeds of one sign. (\\*) the same with one seed, or seeds without any spread: a "
+        "test over the queries alone, which knows nothing of training noise."
     )
     with st.expander("As a chart", icon=":material/show_chart:"):
         charts.show(figures.gains(found), key="study_gains", alt=_listed(found))
+
+
+def _mark(gain: Gain) -> str:
+    """A star, in brackets where the test knows nothing of training noise."""
+    return "" if not gain.significant else " (*)" if gain.seed_sd is None else " *"
 
 
 def _listed(found: Sequence[Gain]) -> str:

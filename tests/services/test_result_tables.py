@@ -12,6 +12,7 @@ import pytest
 from cdp.cli import text as show
 from cdp.errors import ConfigError
 from cdp.services import result_means, result_tables, results
+from cdp.statistics import two_level_test
 from cdp.statistics.paired import holm, paired_test
 from cdp.workspace import Workspace, write_json
 from tests.services.support import evaluation
@@ -114,6 +115,51 @@ def test_runs_that_differ_in_the_seed_alone_are_averaged(workspace: Workspace) -
     assert rows["longer"].seed_sd is None
     assert "± " in result_tables.notes(found)[1]
     assert "seed" not in found.settings
+
+
+def test_seeds_are_recognised_whatever_the_runs_are_called(workspace: Workspace) -> None:
+    """``name`` was in the key, so that runs with names of their own were never averaged."""
+    evaluation(workspace, "base", "bench", BASE)
+    for i in range(3):
+        job = seeded(workspace, f"training-{i}", i, name=f"my run {i}", save_steps=100 * (i + 1))
+        evaluation(workspace, job, "bench", shifted(0.1), kind="job", name=f"my run {i}")
+    (row,) = [row for row in results.compare(workspace, "base", over_seeds=True).rows if row.difference is not None]
+    assert row.seeds == 3
+
+
+def test_training_noise_is_in_the_test_or_said_not_to_be(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BASE)
+    runs = [shifted(0.1), shifted(0.12), shifted(0.02)]
+    for i, scores in enumerate(runs):
+        evaluation(workspace, seeded(workspace, f"training-{i}", i), "bench", scores, kind="job", name="mine")
+    alone = results.compare(workspace, "base")
+    assert {row.noise for row in alone.rows if row.difference is not None} == {"unknown"}
+    assert any("Training noise is not in the test" in note for note in result_tables.notes(alone))
+    together = results.compare(workspace, "base", over_seeds=True)
+    (row,) = [row for row in together.rows if row.difference is not None]
+    expected = two_level_test(
+        [np.array([100 * scores[q] for q in BASE]) for scores in runs], [np.array([100 * v for v in BASE.values()])]
+    )
+    assert (row.noise, row.p_seeds, row.p_holm) == ("seeds", *[pytest.approx(expected.p)] * 2)
+    assert row.low == pytest.approx(expected.low)
+    assert row.p_t is not None
+    assert row.p_t < expected.p
+    assert any("two-level test" in note for note in result_tables.notes(together))
+    fixed = evaluation(workspace, "another", "bench", shifted(0.1))
+    assert fixed
+    (row,) = [row for row in results.compare(workspace, "base", ["another"]).rows if row.difference is not None]
+    assert row.noise == ""
+
+
+def test_equal_seeds_are_no_spread(workspace: Workspace) -> None:
+    evaluation(workspace, "base", "bench", BASE)
+    same = shifted(0.1)
+    for i in range(3):
+        evaluation(workspace, seeded(workspace, f"training-{i}", i), "bench", same, kind="job", name="mine")
+    found = results.compare(workspace, "base", over_seeds=True)
+    (row,) = [row for row in found.rows if row.difference is not None]
+    assert (row.seed_sd, row.noise) == (None, "unknown")
+    assert result_tables.spread(row).endswith("(3 seeds, no spread)")
 
 
 def test_one_named_run_brings_its_seeds(workspace: Workspace) -> None:

@@ -93,6 +93,23 @@ def test_one_seed() -> None:
     assert "±" not in to_markdown(report).split("## Relation")[0].split("## NDCG@10")[1].split("\nDifference in")[0]
 
 
+def test_seeds_that_change_nothing_are_no_spread() -> None:
+    """ "± 0.00" over three seeds of one batch looked like certainty."""
+    report = study(grows_with_cw, noise=0.0)
+    assert all(gain.seed_sd is None for gain in report.gains)
+    assert any("No spread over the seeds" in text for text in report.limits)
+    text = to_markdown(report)
+    assert "(no spread)" in text
+    assert "± 0.00" not in text
+
+
+def test_the_gains_are_tested_by_seeds_and_queries_together() -> None:
+    gain = study(grows_with_cw).of(SCALING)[-1]
+    assert gain.seed_sd is not None
+    by_seed = gain.seed_sd / gain.n_seeds**0.5
+    assert (gain.high - gain.low) / 2 > 2 * by_seed
+
+
 def test_a_failed_condition_is_named_and_left_out() -> None:
     report = study(
         grows_with_cw,
