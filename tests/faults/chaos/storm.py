@@ -128,8 +128,8 @@ class Storm:
         child = _spawn.Process(target=submit, args=(self.kind, self.ground, self.number))
         child.start()
         time.sleep(self.rng.uniform(0.0, 2 * self.submit_s))
-        if child.is_alive() and child.pid is not None:
-            os.kill(child.pid, signal.SIGKILL)
+        if child.is_alive():
+            child.kill()
             self.report.kills["submitter"] += 1
         child.join()
         new = [job for job in jobs.list_jobs(self.workspace) if job.id not in before]
@@ -233,8 +233,8 @@ def rebuild_under_fire(workspace: Workspace, kills: int, rng: random.Random, rep
         child = _spawn.Process(target=_rebuild, args=(workspace,))
         child.start()
         time.sleep(rng.uniform(0.0, 1.5 * takes_s))
-        if child.is_alive() and child.pid is not None:
-            os.kill(child.pid, signal.SIGKILL)
+        if child.is_alive():
+            child.kill()
             report.kills["rebuild"] += 1
         child.join()
         if rows_of(workspace) != expected:
