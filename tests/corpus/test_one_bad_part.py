@@ -146,3 +146,12 @@ def test_a_pack_that_is_cut_off_in_its_first_bytes_does_not_end_the_folder(tmp_p
     with read_documents(folder) as result:
         assert triples(result) == TRIPLES
         assert result.rejected_counts == {"unreadable file": 4}
+
+
+def test_a_link_that_cannot_be_followed_costs_itself(tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    jsonl(folder / "a.jsonl", ROWS)
+    (folder / "b.jsonl").symlink_to("n" * 300)  # to look at it is an OSError, as at a link nobody may follow
+    with read_documents(folder) as result:
+        assert triples(result) == TRIPLES
+        assert [(r.file, r.kind) for r in result.rejected] == [("b.jsonl", "unreadable file")]

@@ -21,12 +21,19 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
     names: list[str] = []
     for folder, _, files in os.walk(path, onerror=closed.append):
         base = Path(folder)
-        names.extend((base / file).relative_to(path).as_posix() for file in files if (base / file).is_file())
+        for file in files:
+            try:
+                if (base / file).is_file():
+                    names.append((base / file).relative_to(path).as_posix())
+            except OSError as error:  # a link that nobody may follow, or that leads to no possible name
+                closed.append(error)
     chosen, notes = choose(names, options, suffixes)
     yield Contents(
         [Source.of_file(path / name, name, budget) for name in chosen],
         [
-            Rejected(shown_name(error.filename or path), None, "unreadable file", f"{error.strerror}")
+            Rejected(
+                shown_name(os.path.relpath(error.filename or path, path)), None, "unreadable file", f"{error.strerror}"
+            )
             for error in closed
         ],
         notes,
