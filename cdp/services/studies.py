@@ -14,12 +14,12 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.jobs import JobView
-from cdp.services import access, completeness, devices, queries, synthesis
+from cdp.services import access, completeness, devices, queries, study_reuse, synthesis
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
-from cdp.studies.plan import benchmark_names, dev_name
+from cdp.studies.plan import benchmark_names, dev_name, problems_of_budget
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
 from cdp.synthesis import query_sets
@@ -69,37 +69,51 @@ class Started:
 def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
     sources, missing = _sources(workspace, config)
-    benchmarks = [_benchmark(workspace, name, split, config.language) for name, split in benchmark_names(config)]
+    benchmarks = [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
     places = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(places)) < len(places):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
-    if config.dev:
-        _check_dev(workspace, config, places)
+    dev = _dev_place(workspace, config, places) if config.dev else ""
     for weighting in config.items("weightings"):
         if weighting not in weightings():
             raise NotFoundError("weighting", weighting, known=list(weightings()))
     retrievers = {name: resolve(access.model(workspace, name), workspace) for name in config.items("retrievers")}
-    epochs = {
-        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found).epochs or 1
+    for source in sources:
+        problem = problems_of_budget(config, source)
+        if problem:
+            raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
+    whole = {
+        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found)
         for name, found in retrievers.items()
     }
-    found = estimate(config, sources, benchmarks, epochs=epochs, speeds=_speeds(workspace), generations=missing)
+    found = estimate(
+        config,
+        sources,
+        benchmarks,
+        epochs={name: settings.epochs or 1 for name, settings in whole.items()},
+        batch_sizes={name: settings.batch_size or 1 for name, settings in whole.items()},
+        speeds=_speeds(workspace),
+        generations=missing,
+        reused=study_reuse.reused(workspace, config, sources, retrievers, [b["place"] for b in benchmarks], dev),
+    )
     lacking = completeness.lacking(workspace, config.items("query_sets"))
     notes = tuple(item.note for item in lacking)
     return dataclasses.replace(found, notes=(*notes, *found.notes))
 
 
-def _check_dev(workspace: Workspace, config: StudyConfig, places: Sequence[tuple[str, str]]) -> None:
-    """ConfigError for a dev benchmark that is also reported on: its scores would be those that were selected."""
+def _dev_place(workspace: Workspace, config: StudyConfig, places: Sequence[tuple[str, str]]) -> str:
+    """The place of the dev benchmark; ConfigError for one that is also reported on: its scores would be selected."""
     name, split = dev_name(config)
     info = evaluation_room.describe(
         evaluation_room.resolve_benchmark(access.benchmark(workspace, name), workspace), workspace
     )
-    if (info.name, evaluation_room.choose_split(info, split)) in places:
+    chosen = evaluation_room.choose_split(info, split)
+    if (info.name, chosen) in places:
         raise ConfigError(
             f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
             hint="Name another split or benchmark as 'dev'.",
         )
+    return records.place_key(info.content_hash, chosen, "paper")
 
 
 def _given(config: StudyConfig) -> dict[str, Any]:
@@ -250,15 +264,16 @@ def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
     )
 
 
-def _benchmark(workspace: Workspace, name: str, split: str, language: str) -> dict[str, Any]:
+def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:
     folder = evaluation_room.resolve_benchmark(access.benchmark(workspace, name), workspace)
     info = evaluation_room.describe(folder, workspace)
     chosen = evaluation_room.choose_split(info, split)
     loaded = evaluation_room.load_benchmark(folder, chosen)
-    cw = count_content_words(loaded.queries, language)
+    cw = count_content_words(loaded.queries, config.language)
     return {
         "name": info.name,
         "split": chosen,
+        "place": records.place_key(loaded.hash, chosen, config.protocol),
         "n_queries": loaded.n_queries,
         "n_documents": loaded.n_documents,
         "cw": float(cw.mean()),

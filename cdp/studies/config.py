@@ -28,6 +28,9 @@ DEEPEST_PLAN = 8
 """Lists and mappings within each other; a plan needs two."""
 
 
+DESIGNS = ("equal documents", "equal pairs", "equal steps")
+
+
 @dataclass(frozen=True)
 class StudyConfig(Config):
     """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
@@ -46,13 +49,22 @@ class StudyConfig(Config):
     per_doc: str = option(
         "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken."
     )
+    design: str = option(
+        "",
+        "What is held equal between Q/Doc. equal documents: the same documents, so pairs and steps grow with Q/Doc; "
+        "equal pairs: the budget, so fewer documents at more queries each; equal steps: the same documents, "
+        "trained for as many steps as the highest Q/Doc takes. Empty: equal pairs with a budget, else equal documents.",
+        choices=("", *DESIGNS),
+    )
     budget: int | None = option(
         None,
-        "The same number of queries at every Q/Doc: so many of the first documents are taken. Empty: all documents.",
+        "Exactly so many queries at every Q/Doc, of documents drawn at random by seed (equal pairs).",
         unit="queries",
-        minimum=1,
+        minimum=2,
     )
-    max_documents: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    max_documents: int | None = option(
+        None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1
+    )
     weightings: str = option("none", "Weightings of the loss to compare: none, cw …")
     retrievers: str = option(
         "static-minilm", "Retrievers to train: presets, or models by name or folder.", holds="models"
@@ -100,6 +112,11 @@ class StudyConfig(Config):
             found.append(int(part))
         return list(dict.fromkeys(found))
 
+    @property
+    def held_equal(self) -> str:
+        """The design, one of ``DESIGNS``, where none is named too."""
+        return self.design or ("equal documents" if self.budget is None else "equal pairs")
+
     def check(self) -> None:
         problems = [f"{name!r} is empty" for name in ("benchmarks", "per_doc", "weightings", "retrievers", "seeds")
                     if not self.items(name)]  # fmt: skip
@@ -107,6 +124,10 @@ class StudyConfig(Config):
             problems.append("neither 'query_sets' nor 'methods' names anything to train on")
         if self.items("methods") and not self.corpus:
             problems.append("'methods' need a 'corpus' to write queries for")
+        if self.design == "equal pairs" and self.budget is None:
+            problems.append("equal pairs need a 'budget'")
+        if self.design in ("equal documents", "equal steps") and self.budget is not None:
+            problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if problems:
             raise ConfigError.from_problems(problems)
         trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))

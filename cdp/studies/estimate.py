@@ -6,7 +6,7 @@ where there is neither, none is given.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
@@ -25,6 +25,16 @@ class Speed:
     texts_per_second: float
     measured: bool = True
 
+
+CONFOUNDS = {
+    "equal documents": "Equal documents: more queries per document are also more pairs and more steps, so a gain may "
+    "come from these. equal pairs and equal steps hold them fixed.",
+    "equal pairs": "Equal pairs (and steps): more queries per document come from fewer documents, so a loss may come "
+    "from these. equal documents and equal steps hold them fixed.",
+    "equal steps": "Equal steps, equal documents: at fewer queries per document each pair is seen more often, and "
+    "there are fewer different ones. equal pairs holds the number of different pairs fixed.",
+}
+"""What a design leaves mixed with Q/Doc."""
 
 DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0, measured=False)}
 """On two CPU cores; used until there is a run of this machine's own."""
@@ -46,7 +56,8 @@ class Generation:
 @dataclass(frozen=True)
 class StudyPlan:
     """What a study would run. ``seconds`` is None where a retriever's speed is not known here.
-    ``notes`` say what is worth knowing before the start."""
+    ``notes`` say what is worth knowing before the start. ``pairs`` and ``steps`` are by condition, steps empty where no
+    batch size was given; ``reused`` counts the conditions that are there already and take no time."""
 
     config: StudyConfig
     sources: tuple[Source, ...]
@@ -57,6 +68,8 @@ class StudyPlan:
     seconds: float | None
     measured: bool
     notes: tuple[str, ...] = field(default_factory=tuple)
+    steps: Mapping[str, int] = field(default_factory=dict)
+    reused: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,7 +78,9 @@ class StudyPlan:
             "evaluations": (len(self.conditions) + len(self.config.items("retrievers"))) * len(self.benchmarks),
             "seconds": self.seconds,
             "measured": self.measured,
+            "reused": self.reused,
             "pairs": dict(self.pairs),
+            "steps": dict(self.steps),
             "benchmarks": [dict(b) for b in self.benchmarks],
             "sources": [asdict(s) for s in self.sources],
             "generations": [asdict(g) for g in self.generations],
@@ -82,21 +97,29 @@ def estimate(
     epochs: Mapping[str, int],
     speeds: Mapping[str, Speed],
     generations: Sequence[Generation] = (),
+    batch_sizes: Mapping[str, int] | None = None,
+    reused: Collection[str] = (),
 ) -> StudyPlan:
     """The plan with its cost. ``benchmarks`` have ``name``, ``split``, ``n_queries``, ``n_documents`` and ``cw``;
-    ``epochs`` are those of each retriever's training."""
+    ``epochs`` and ``batch_sizes`` are those of each retriever's training. ``reused`` names the conditions that this or
+    another study has run, and the retrievers whose untrained scores are there: these take no time."""
     planned = conditions(config, sources)
     by_label = {source.label: source for source in sources}
-    pairs = {str(c): by_label[c.source].pairs(c.per_doc, c.max_documents) for c in planned}
+    pairs = {str(c): c.budget or by_label[c.source].pairs(c.per_doc, c.max_documents) for c in planned}
+    steps = _steps(config, planned, pairs, epochs, batch_sizes or {})
     texts = sum(int(b["n_queries"]) + int(b["n_documents"]) for b in benchmarks)
     known = {**DEFAULT_SPEEDS, **speeds}
     names = config.items("retrievers")
     seconds: float | None = None
     if all(name in known for name in names):
-        seconds = 10.0 + sum(texts / known[name].texts_per_second for name in names)
+        seconds = 10.0 + sum(texts / known[name].texts_per_second for name in names if name not in reused)
         for condition in planned:
-            speed = known[condition.retriever]
-            work = pairs[str(condition)] * epochs[condition.retriever] / speed.pairs_per_second
+            if str(condition) in reused:
+                continue
+            speed, seen = known[condition.retriever], pairs[str(condition)] * epochs[condition.retriever]
+            if config.held_equal == "equal steps" and steps:
+                seen = steps[str(condition)] * (batch_sizes or {})[condition.retriever]
+            work = seen / speed.pairs_per_second
             seconds += work + texts / speed.texts_per_second + MODEL_LOAD_S
     return StudyPlan(
         config=config,
@@ -104,11 +127,35 @@ def estimate(
         conditions=tuple(planned),
         benchmarks=tuple(benchmarks),
         pairs=pairs,
+        steps=steps,
+        reused=sum(str(condition) in reused for condition in planned),
         generations=tuple(generations),
         seconds=seconds,
         measured=all(name in speeds for name in names),
         notes=tuple(_notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in known])),
     )
+
+
+def _steps(
+    config: StudyConfig,
+    planned: Sequence[Condition],
+    pairs: Mapping[str, int],
+    epochs: Mapping[str, int],
+    batch_sizes: Mapping[str, int],
+) -> dict[str, int]:
+    """How many steps each condition trains for."""
+    found = {}
+    for c in planned:
+        size = min(batch_sizes.get(c.retriever, 0), pairs[str(c)])
+        if size < 1:
+            return {}
+        found[str(c)] = pairs[str(c)] // size * epochs[c.retriever]
+    if config.held_equal == "equal steps":
+        most: dict[tuple[str, str], int] = {}
+        for c in planned:
+            most[c.retriever, c.source] = max(found[str(c)], most.get((c.retriever, c.source), 0))
+        found = {str(c): most[c.retriever, c.source] for c in planned}
+    return found
 
 
 def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
@@ -119,7 +166,7 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         if record.get("failure") or not record.get("training"):
             continue
         name, training = str(record["retriever"]), record["training"]
-        seen = training["pairs"] * (record["settings"]["epochs"] or 1)
+        seen = training.get("pairs_seen") or training["pairs"] * (record["settings"]["epochs"] or 1)
         took = [sum(e["seconds"].values()) for e in record["evaluations"].values()]
         n = sum(e["n_texts"] for e in record["evaluations"].values())
         if training["seconds"] > 0 and sum(took) > 0:
@@ -141,7 +188,7 @@ def _notes(
         most = max(config.numbers("per_doc", minimum=1))
         if source.counts and source.counts[0]:
             with_most = source.counts[most - 1] if most <= len(source.counts) else 0
-            if with_most < source.n_documents:
+            if with_most < source.n_documents and config.budget is None:
                 notes.append(
                     f"{source.label}: {with_most:,} of {source.n_documents:,} documents have {most} queries; the "
                     "others take part with what they have, so Q/Doc is an upper limit."
@@ -154,6 +201,9 @@ def _notes(
         )
     elif len(different) < 2:
         notes.append("All benchmarks have the same CW, so no correlation with CW can be computed.")
+    notes.append(CONFOUNDS[config.held_equal])
+    if config.budget is not None and config.items("methods"):
+        notes.append("Queries that are missing are written for the corpus's first documents, from which the draw is.")
     if len(config.numbers("seeds", minimum=0)) == 1:
         notes.append("One seed shows no spread between trainings: a difference may be luck of the order of pairs.")
     if 1 not in config.numbers("per_doc", minimum=1):

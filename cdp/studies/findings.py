@@ -7,11 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from cdp.principle import AVOID_BELOW, PARAPHRASE, RECOMMEND_ABOVE, SCALING, WEIGHTING, threshold
+from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain
 from cdp.studies.plan import UNTRAINED
 
 if TYPE_CHECKING:
-    from cdp.studies.report import StudyReport
+    from cdp.studies.report import Row, StudyReport
 
 FEW_DATASETS = 6
 """With fewer datasets a correlation over them rests on very little, whatever its p."""
@@ -153,11 +154,8 @@ def limits(report: StudyReport) -> list[str]:
             f"No spread over the seeds of {_listed(row.name for row in still)}: {why}. These are repetitions of one "
             "training, not a spread of 0; a smaller batch gives one."
         )
-    if report.of(SCALING) and report.config.budget is None:
-        found.append(
-            "More queries per document are also more training pairs and more steps. What is due to their number and "
-            "what to their difference, a study with a fixed budget tells (plan document-quantity)."
-        )
+    if report.of(SCALING):
+        found += _confounds(report)
     for source in report.sources:
         most = max(report.config.numbers("per_doc", minimum=1))
         reached = source.counts[most - 1] if most <= len(source.counts) else 0
@@ -174,6 +172,30 @@ def limits(report: StudyReport) -> list[str]:
     if not report.of(TRAINING) and report.rows:
         found.append("The untrained retriever was not evaluated, so gains from training are unknown.")
     return found
+
+
+def _confounds(report: StudyReport) -> list[str]:
+    """What differs between Q/Doc besides the queries per document, with its figures."""
+    by_source: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    for row in report.rows:
+        if row.pairs:
+            by_source[row.retriever, row.source, row.weighting].append(row)
+    found = []
+    for rows in by_source.values():
+        low, high = (chosen(rows, key=lambda row: row.per_doc) for chosen in (min, max))
+        figures = [
+            f"{noun} {a:,} and {b:,}"
+            for noun, a, b in (
+                ("documents", low.documents, high.documents),
+                ("pairs", low.pairs, high.pairs),
+                ("steps", low.steps, high.steps),
+            )
+            if a != b and a and b
+        ]
+        if figures:
+            found.append(f"{low.source} at Q/Doc {low.per_doc} and {high.per_doc}: {', '.join(figures)}")
+    differing = f" Different here: {'; '.join(dict.fromkeys(found))}." if found else ""
+    return [CONFOUNDS[report.config.held_equal] + differing]
 
 
 def _listed(names: Iterable[str]) -> str:

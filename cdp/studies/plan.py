@@ -38,7 +38,8 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One training of the study. ``max_documents`` is None for all documents."""
+    """One training of the study. ``max_documents`` are drawn by the seed, None for all; ``budget`` is the exact number
+    of pairs where there is one, the last document giving what is left of it."""
 
     retriever: str
     source: str
@@ -46,6 +47,7 @@ class Condition:
     weighting: str
     seed: int
     max_documents: int | None = None
+    budget: int | None = None
 
     @property
     def cell(self) -> tuple[str, str, int, str]:
@@ -62,7 +64,7 @@ def conditions(config: StudyConfig, sources: Sequence[Source]) -> list[Condition
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
-        Condition(retriever, source.label, per_doc, weighting, seed, documents_at(config, per_doc))
+        Condition(retriever, source.label, per_doc, weighting, seed, documents_at(config, per_doc), config.budget)
         for retriever in config.items("retrievers")
         for source in sources
         for per_doc in config.numbers("per_doc", minimum=1)
@@ -72,10 +74,25 @@ def conditions(config: StudyConfig, sources: Sequence[Source]) -> list[Condition
 
 
 def documents_at(config: StudyConfig, per_doc: int) -> int | None:
-    """How many of the first documents a Q/Doc takes: what the budget allows, at most ``max_documents``. None: all."""
-    limits = [config.max_documents, None if config.budget is None else max(2, config.budget // per_doc)]
-    given = [limit for limit in limits if limit is not None]
-    return min(given) if given else None
+    """How many documents a Q/Doc takes: those that the budget needs, else at most ``max_documents``. None: all."""
+    return config.max_documents if config.budget is None else max(2, -(-config.budget // per_doc))
+
+
+def problems_of_budget(config: StudyConfig, source: Source) -> str:
+    """Why a set cannot meet the budget at every Q/Doc, in a sentence; empty where it can, or is not there yet."""
+    if config.budget is None or not source.counts:
+        return ""
+    for per_doc in config.numbers("per_doc", minimum=1):
+        needed = documents_at(config, per_doc) or 0
+        there = source.counts[per_doc - 1] if per_doc <= len(source.counts) else 0
+        if config.max_documents is not None:
+            there = min(there, config.max_documents)
+        if there < needed:
+            return (
+                f"{source.label}: {config.budget:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} "
+                f"queries each, and there are {there:,}."
+            )
+    return ""
 
 
 def training_config(config: StudyConfig, condition: Condition, query_set: str) -> TrainingConfig:
@@ -85,7 +102,6 @@ def training_config(config: StudyConfig, condition: Condition, query_set: str) -
         "retriever": condition.retriever,
         "weighting": condition.weighting,
         "per_doc": condition.per_doc,
-        "max_documents": condition.max_documents,
         "seed": condition.seed,
         "epochs": config.epochs,
         "batch_size": config.batch_size,

@@ -12,7 +12,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from cdp.config import TrainingConfig
 from cdp.studies.plan import Condition
+from cdp.training.retrievers import TRAINED_SIMILARITY
 from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
 
 SCHEMA = 1
@@ -22,6 +24,43 @@ FOLDER = Path("results") / "conditions"
 def key_of(facts: dict[str, Any]) -> str:
     """24 hex digits over everything that determines a condition's scores."""
     return sha256_text(json.dumps({"schema": SCHEMA, **facts}, sort_keys=True, ensure_ascii=False, default=str))[:24]
+
+
+NOT_DETERMINING = ("query_set", "name", "gpus", "gpu_ids", "save_steps", "benchmark", "split")
+"""Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them: their
+content is in a condition's key."""
+
+
+def untrained_key(base_hash: str, max_length: int | None) -> str:
+    """The key of a retriever as it was before training."""
+    return key_of({"base": base_hash, "max_length": max_length})
+
+
+def condition_key(
+    base_hash: str,
+    pairs_hash: str,
+    settings: TrainingConfig,
+    *,
+    similarity: str,
+    dev: str = "",
+    steps: int | None = None,
+) -> str:
+    """The key of a training. ``similarity`` is by what the untrained model is scored, ``dev`` the place of the dev
+    benchmark, ``steps`` their number where the design fixes it.
+
+    The scores of early studies were those of the untrained model's similarity. They are taken where that is the trained
+    model's as well, and told apart elsewhere.
+    """
+    return key_of(
+        {
+            "base": base_hash,
+            "pairs": pairs_hash,
+            "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
+            **({} if similarity == TRAINED_SIMILARITY else {"similarity": TRAINED_SIMILARITY}),
+            **({"dev": dev} if dev else {}),
+            **({} if steps is None else {"steps": steps}),
+        }
+    )
 
 
 def place_key(benchmark_hash: str, split: str, protocol: str) -> str:

@@ -237,7 +237,10 @@ def _row(
 def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:
     """Of the first training; 0 where it was not written down."""
     for record in records:
-        steps, epochs = (record.get("training") or {}).get("steps"), (record.get("settings") or {}).get("epochs")
+        training = record.get("training") or {}
+        steps, epochs = training.get("steps"), (record.get("settings") or {}).get("epochs")
+        if training.get("steps_per_epoch"):
+            return int(training["steps_per_epoch"])
         if steps and epochs:
             return int(steps) // int(epochs)
     return 0

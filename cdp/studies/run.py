@@ -25,9 +25,10 @@ from cdp.failures import failure_of
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, training_config
+from cdp.studies.sources import condition_pairs, equal_steps
 from cdp.training.dev import judge_on
-from cdp.training.pairs import BatchOrder, PairSet, load_pairs
-from cdp.training.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load, model_hash, resolve
+from cdp.training.pairs import BatchOrder, PairSet
+from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.training.settings import complete
 from cdp.training.weights import raw_weights
 from cdp.worker import Job
@@ -42,10 +43,6 @@ if TYPE_CHECKING:
 LOADING_S = 300.0
 STEP_S = 300.0
 """A model may take this long to load, and a batch or a search this long, without a heartbeat."""
-
-NOT_DETERMINING = ("query_set", "name", "gpus", "gpu_ids", "save_steps", "benchmark", "split")
-"""Settings that do not tell two results apart. The names of a query set and of a dev benchmark are among them: their
-content is in a condition's key."""
 
 FATAL = ("disk", "host_out_of_memory")
 """Kinds of failure that the next condition would meet as well: the study ends at once."""
@@ -136,7 +133,7 @@ class Study:
 
     def _untrained(self, name: str) -> None:
         retriever, base_hash = self.base(name)
-        key = records.key_of({"base": base_hash, "max_length": self.config.max_length})
+        key = records.untrained_key(base_hash, self.config.max_length)
         known = records.find(self.job.workspace, self.job.folder, key)
         if known is not None and all(place in known["evaluations"] for place in self.places):
             records.save(self.job.folder, key, None, known)
@@ -150,20 +147,20 @@ class Study:
         data = self._pairs(condition)
         query_set = self.sources[condition.source].query_set
         settings = complete(training_config(self.config, condition, query_set), retriever)
-        key = records.key_of(
-            {
-                "base": base_hash,
-                "pairs": data.pairs.content_hash,
-                "settings": {k: v for k, v in settings.to_dict().items() if k not in NOT_DETERMINING},
-                **self._scored_by(retriever),
-                **({} if self.dev is None else {"dev": records.place_key(self.dev.hash, self.dev.split, "paper")}),
-            }
+        steps = equal_steps(self.job.workspace, self.config, self.sources[condition.source], condition, settings)
+        key = records.condition_key(
+            base_hash,
+            data.pairs.content_hash,
+            settings,
+            similarity=retriever.similarity[self.config.protocol],
+            dev="" if self.dev is None else records.place_key(self.dev.hash, self.dev.split, "paper"),
+            steps=steps,
         )
         known = records.find(self.job.workspace, self.job.folder, key)
         if known is None or not all(place in known["evaluations"] for place in self.places):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
-            model, training = self._train(condition, retriever, settings, data, checkpoints)
+            model, training = self._train(condition, retriever, settings, data, checkpoints, steps)
             scores = self._evaluate(model, str(condition), known, "")
             known = {
                 "retriever": condition.retriever,
@@ -183,28 +180,23 @@ class Study:
         values = [known["evaluations"][place]["measures"]["ndcg@10"] for place in self.places]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
 
-    def _scored_by(self, retriever: ResolvedRetriever) -> dict[str, str]:
-        """What tells a trained model's scores from those of early studies, which took the untrained model's
-        similarity; nothing where the two are the same, so that those scores are still taken."""
-        same = self.config.protocol == "paper" or retriever.similarity[self.config.protocol] == TRAINED_SIMILARITY
-        return {} if same else {"similarity": TRAINED_SIMILARITY}
-
     def _pairs(self, condition: Condition) -> _Data:
-        wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents)
+        drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
+        wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents, drawn)
         if self._data is None or self._data.key != wanted:
+            failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]
-            pairs = load_pairs(
-                self.job.workspace,
-                source.query_set,
-                per_doc=condition.per_doc,
-                max_documents=condition.max_documents,
-                failures=self.job.failures(f"reading pairs of {condition.source}"),
-            )
-            self._data = _Data(wanted, pairs)
+            self._data = _Data(wanted, condition_pairs(self.job.workspace, self.config, source, condition, failures))
         return self._data
 
     def _train(
-        self, condition: Condition, retriever: ResolvedRetriever, config: TrainingConfig, data: _Data, checkpoints: Path
+        self,
+        condition: Condition,
+        retriever: ResolvedRetriever,
+        config: TrainingConfig,
+        data: _Data,
+        checkpoints: Path,
+        steps: int | None,
     ) -> tuple[SentenceTransformer, dict[str, Any]]:
         from cdp.training.making import base_model, make_retriever
         from cdp.training.stores import stores_of
@@ -218,8 +210,9 @@ class Study:
         pairs, stores = data.stores
         weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
         made = make_retriever(
-            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints, evaluate=self._judge(condition)
-        )
+            model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints,
+            evaluate=self._judge(condition), steps=steps,
+        )  # fmt: skip
         if made.outcome.stopped:
             raise Stopped
         return model, _facts(pairs, made.order, made.outcome)
@@ -290,8 +283,10 @@ def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any
         "documents": len(pairs.documents),
         "dropped": pairs.dropped,
         "steps": outcome.steps,
+        "steps_per_epoch": order.steps_per_epoch,
         "left_out_per_epoch": order.left_out_per_epoch,
         "seconds": round(outcome.seconds, 3),
+        "pairs_seen": outcome.pairs_seen,
         "steps_taken": outcome.step,
         "best_step": outcome.best_step,
         "loss_last": sum(last) / len(last) if last else None,

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
-from cdp.studies.plan import Source
+from cdp.failures import Failures
+from cdp.studies.config import StudyConfig
+from cdp.studies.plan import Condition, Source
 from cdp.synthesis import query_sets
+from cdp.training.draws import drawn_rows
+from cdp.training.pairs import PairSet, load_pairs
+from cdp.training.settings import order_of
 from cdp.workspace import Workspace
 
 
@@ -29,3 +35,36 @@ def counted(workspace: Workspace, source: Source) -> Source:
         for i in range(n):
             counts[i] += 1
     return replace(source, n_documents=counts[0] if counts else 0, counts=tuple(counts))
+
+
+def condition_pairs(
+    workspace: Workspace, config: StudyConfig, source: Source, condition: Condition, failures: Failures | None = None
+) -> PairSet:
+    """The pairs that a condition trains on: those that ``train`` takes where all documents take part, else a draw.
+
+    Raises as ``load_pairs`` does, and InputError where the set cannot meet the budget.
+    """
+    if condition.budget is None and condition.max_documents is None:
+        return load_pairs(workspace, source.query_set, per_doc=condition.per_doc, failures=failures)
+    whole = load_pairs(workspace, source.query_set, failures=failures)
+    rows = drawn_rows(
+        whole.document_of,
+        condition.seed,
+        per_doc=condition.per_doc,
+        documents=config.max_documents,
+        budget=condition.budget,
+        widest=max(config.numbers("per_doc", minimum=1)),
+    )
+    drawn = whole.part(rows)
+    drawn.check()
+    return drawn
+
+
+def equal_steps(
+    workspace: Workspace, config: StudyConfig, source: Source, condition: Condition, settings: TrainingConfig
+) -> int | None:
+    """The steps of the highest Q/Doc, for which every condition of the design ``equal steps`` trains; else None."""
+    if config.held_equal != "equal steps":
+        return None
+    widest = replace(condition, per_doc=max(config.numbers("per_doc", minimum=1)))
+    return order_of(settings, len(condition_pairs(workspace, config, source, widest))).steps

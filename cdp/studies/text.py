@@ -24,9 +24,15 @@ def plan_text(plan: StudyPlan) -> str:
         f"{len(plan.benchmarks)} {'benchmark' if len(plan.benchmarks) == 1 else 'benchmarks'}",
         "",
         table(
-            ["Queries", "Q/Doc", "Documents", "Pairs"],
+            ["Queries", "Q/Doc", "Documents", "Pairs", "Steps"],
             [
-                [c.source, str(c.per_doc), _documents(plan, c.source, c.max_documents), f"{plan.pairs[str(c)]:,}"]
+                [
+                    c.source,
+                    str(c.per_doc),
+                    _documents(plan, c.source, c.max_documents),
+                    f"{plan.pairs[str(c)]:,}",
+                    _steps(plan, c.source, c.per_doc),
+                ]
                 for c in {(c.source, c.per_doc): c for c in plan.conditions}.values()
             ],
         ),
@@ -53,8 +59,18 @@ def plan_text(plan: StudyPlan) -> str:
     else:
         source = "from earlier runs here" if plan.measured else "a rough guess: nothing was run here yet"
         lines.append(f"Time: about {minutes(plan.seconds)} ({source}).")
+    if plan.reused:
+        lines.append(f"{plan.reused} of these trainings are there already, from earlier studies: they take no time.")
     lines += [f"Note: {note}" for note in plan.notes]
     return "\n".join(lines)
+
+
+def _steps(plan: StudyPlan, label: str, per_doc: int) -> str:
+    """The steps of a training, a range where retrievers train for different numbers."""
+    steps = [plan.steps[str(c)] for c in plan.conditions if (c.source, c.per_doc) == (label, per_doc) and plan.steps]
+    if not steps:
+        return "–"
+    return f"{min(steps):,}" if min(steps) == max(steps) else f"{min(steps):,} to {max(steps):,}"
 
 
 def _documents(plan: StudyPlan, label: str, limit: int | None) -> str:

@@ -147,7 +147,7 @@ class Training:
                 now = time.perf_counter()
                 self._log(pending, rate, (now - mark) / len(pending))
                 pending, mark = [], now
-            self.hooks.progress(outcome.step, outcome.steps, f"epoch {self._epoch()} of {self.config.epochs}")
+            self.hooks.progress(outcome.step, outcome.steps, self._told())
             if judging:
                 self._evaluate()
                 mark = time.perf_counter()
@@ -237,6 +237,9 @@ class Training:
             memory_mib=host_memory_mib(),
             gpu_memory_mib=memory,
         )
+
+    def _told(self) -> str:
+        return f"epoch {self._epoch()}" + (f" of {self.config.epochs}" if self.order.total is None else "")
 
     def _epoch(self) -> int:
         """The epoch under way, from 1."""
@@ -340,7 +343,8 @@ class Training:
         if found is None:
             return
         state = checkpoint.load(found)
-        if (state["order"], state.get("data")) != (self.order.__dict__, self.data_hash):
+        before = {"total": None, **state["order"]}  # checkpoints of earlier versions have no total
+        if (before, state.get("data")) != (self.order.__dict__, self.data_hash):
             raise ConfigError(
                 "The checkpoint was made with other data or weights, another batch size, seed or number of processes.",
                 hint="Start a new training instead of resuming this one.",

@@ -7,7 +7,7 @@ here and nowhere else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -53,14 +53,16 @@ def make_retriever(
     process: int = 0,
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
+    steps: int | None = None,
 ) -> Made:
     """Train ``model`` in place on tokenised pairs; ``weights`` (n_pairs,) raw. It ends as it is to be scored and saved.
 
-    ``config`` must be complete (``settings.complete``). ConfigError where a batch has no negatives.
+    ``config`` must be complete (``settings.complete``); ``steps`` takes the place of its epochs. ConfigError where a
+    batch has no negatives.
     """
     if config.lora_rank is not None:
         add_lora(model, config.lora_rank)
-    order = order_of(config, len(pairs), processes)
+    order = replace(order_of(config, len(pairs), processes), total=steps)
     queries, documents, reasoned = stores
     training = Training(
         model,

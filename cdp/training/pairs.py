@@ -221,6 +221,7 @@ class BatchOrder:
 
     Equal batches are what gathering across processes needs. A batch larger than the data becomes one batch of all
     pairs. ``batch_size`` counts the pairs of all processes together and is rounded down to a multiple of ``processes``.
+    ``total`` is the number of steps where that is fixed, whatever number of epochs it makes.
     """
 
     pairs: int
@@ -228,6 +229,7 @@ class BatchOrder:
     epochs: int
     seed: int = 0
     processes: int = 1
+    total: int | None = None
 
     @property
     def rows(self) -> int:
@@ -245,7 +247,7 @@ class BatchOrder:
 
     @property
     def steps(self) -> int:
-        return self.steps_per_epoch * self.epochs
+        return self.steps_per_epoch * self.epochs if self.total is None else self.total
 
     @property
     def left_out_per_epoch(self) -> int:

@@ -10,7 +10,7 @@ import pytest
 from cdp.errors import ConfigError, InputError
 from cdp.studies import Source, StudyConfig, conditions, read_plan, ready_made
 from cdp.studies.estimate import Speed, estimate
-from cdp.studies.plan import benchmark_names, documents_at, training_config
+from cdp.studies.plan import benchmark_names, documents_at, problems_of_budget, training_config
 
 HUMAN = Source("human", "human", "set", "", 100, (100, 60, 20))
 
@@ -89,7 +89,7 @@ def test_a_budget_takes_fewer_documents_at_more_queries_each() -> None:
     config = plan(budget=100, per_doc="1, 2, 5")
     assert [documents_at(config, m) for m in (1, 2, 5)] == [100, 50, 20]
     assert [c.max_documents for c in conditions(config, [HUMAN])][::3] == [100, 50, 20]
-    assert documents_at(plan(budget=100, max_documents=30), 1) == 30
+    assert "there are 30" in problems_of_budget(plan(budget=100, max_documents=30, per_doc="1"), HUMAN)
     assert documents_at(plan(), 5) is None
 
 
@@ -145,3 +145,37 @@ def test_what_the_plan_warns_of() -> None:
     same = [{**b, "cw": 8.0, "name": n} for n, b in zip("abc", [*BENCHMARKS, BENCHMARKS[0]], strict=True)]
     found = estimate(plan(), [HUMAN], same, epochs={"static-minilm": 3}, speeds={})
     assert any("same CW" in note for note in found.notes)
+
+
+def test_designs_and_what_they_leave_mixed() -> None:
+    assert plan().held_equal == "equal documents"
+    assert plan(budget=100).held_equal == "equal pairs"
+    for wrong in ({"design": "equal pairs"}, {"design": "equal steps", "budget": 10}):
+        with pytest.raises(ConfigError, match="budget"):
+            plan(**wrong)
+    sizes = {"static-minilm": 20}
+    for design, steps in (("", {1: 15, 2: 24}), ("equal steps", {1: 24, 2: 24})):
+        config = plan(design=design)
+        found = estimate(config, [HUMAN], BENCHMARKS, epochs={"static-minilm": 3}, speeds={}, batch_sizes=sizes)
+        assert {c.per_doc: found.steps[str(c)] for c in found.conditions} == steps
+        assert any(note.startswith("Equal steps" if design else "Equal documents") for note in found.notes)
+
+
+def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
+    told = problems_of_budget(plan(budget=90, per_doc="1, 3"), HUMAN)
+    assert "90 pairs at Q/Doc 3 take 30 documents with 3 queries each, and there are 20" in told
+    assert problems_of_budget(plan(budget=60, per_doc="1, 2, 3"), HUMAN) == ""
+
+
+def test_trainings_that_are_there_take_no_time() -> None:
+    """A plan of reused trainings was estimated at 34 minutes."""
+    config = plan(retrievers="r", seeds="0")
+    reused = {"r", *map(str, conditions(config, [HUMAN]))}
+    whole, there = (
+        estimate(config, [HUMAN], BENCHMARKS, epochs={"r": 3}, speeds={"r": Speed(1.0, 10.0)}, reused=names)
+        for names in (set[str](), reused)
+    )
+    assert (whole.reused, there.reused) == (0, len(there.conditions))
+    assert whole.seconds is not None
+    assert whole.seconds > 900
+    assert there.seconds == 10.0

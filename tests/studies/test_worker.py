@@ -136,3 +136,48 @@ def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
     assert studies.report(workspace, "study-2").finished < 4
     run(stopped)
     assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
+
+
+def trained(folder: Path) -> dict[tuple[int, int], dict[str, int]]:
+    """(Q/Doc, seed) → what is written down of the training."""
+    return {
+        (r["condition"]["per_doc"], r["condition"]["seed"]): r["training"]
+        for r in records.every(folder)
+        if r["condition"] is not None
+    }
+
+
+def test_equal_pairs_are_equal_where_documents_have_fewer_queries(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    """Half of the documents have only two of three queries: the first documents gave fewer pairs at Q/Doc 3."""
+    folder = study_job(workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, budget=20, per_doc="1, 2, 3")
+    run(folder)
+    found = trained(folder)
+    assert {training["pairs"] for training in found.values()} == {20}
+    assert {training["steps"] for training in found.values()} == {4}
+    assert {key: training["documents"] for key, training in found.items() if key[1] == 0} == {
+        (1, 0): 20,
+        (2, 0): 10,
+        (3, 0): 7,
+    }
+    # Twenty documents have three queries, which Q/Doc 1 needs all; at 2 and 3 each seed draws its own.
+    assert len({r["pairs_hash"] for r in records.every(folder) if r["condition"] is not None}) == 5
+
+
+def test_equal_steps_train_the_same_documents_for_the_steps_of_the_highest_q_doc(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(
+        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, design="equal steps", seeds="0"
+    )
+    run(folder)
+    found = trained(folder)
+    assert {key[0]: (t["documents"], t["pairs"], t["steps"]) for key, t in found.items()} == {
+        1: (40, 40, 24),
+        3: (40, 100, 24),
+    }
+    report = studies.report(workspace, "study-1")
+    assert any(text.startswith("Equal steps") for text in report.limits)
+    again = studies.plan(workspace, report.config)
+    assert (again.reused, again.seconds) == (2, 10.0)
