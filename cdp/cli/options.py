@@ -10,6 +10,12 @@ from cdp.cli.training_options import ALLOW_INCOMPLETE, training_commands
 from cdp.cli.workspace_options import workspace_commands
 from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
+ORIGINS = ("human", "llm", "unknown")
+ORIGIN_DETAILS = (
+    ("--model", {"default": None, "help": "for llm: the model that wrote them"}),
+    ("--prompt", {"default": None, "help": "for llm: the prompt, its name, or where it is described"}),
+    ("--licence", {"default": None, "help": "the licence of the queries"}),
+)
 SET = (
     "--set",
     {"action": "append", "default": [], "metavar": "FIELD=VALUE", "help": "any further setting; repeatable"},
@@ -175,8 +181,16 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--document-field", {"default": None, "help": "the field or column with the document's id"}),
                 ("--encoding", {"default": None, "help": "the text encoding, if it is not UTF-8"}),
                 ("--split", {"default": None, "help": "of a BEIR folder only this split's judgments"}),
+                ("--reasoning-field", {"default": None, "help": "the field or column with the reasoned form q′"}),
+                ("--origin", {"default": None, "choices": ORIGINS, "help": "who wrote the queries; unknown if unsaid"}),
+                *ORIGIN_DETAILS,
                 SET,
             ],
+        ),
+        "queries origin": (
+            "queries.origin",
+            "say who wrote an imported query set, and under which licence",
+            [one_id, ("origin", {"choices": ORIGINS, "help": "who wrote the queries"}), *ORIGIN_DETAILS],
         ),
         "queries show": (
             "queries.shown",

@@ -13,6 +13,9 @@ from cdp.errors import ConfigError
 from cdp.workspace import Workspace
 
 SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
+DETAILS = ("model", "prompt", "licence")
+"""What may be said of imported queries besides who wrote them."""
+
 EXAMPLES = 3
 """Documents whose queries ``queries show`` prints."""
 
@@ -73,12 +76,25 @@ def bring(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries import``: queries that exist."""
     from cdp.services import queries
 
-    named = {field: getattr(a, field) for field in ("query_field", "document_field", "encoding", "split")}
+    fields = ("query_field", "document_field", "encoding", "split", "reasoning_field", "origin", *DETAILS)
+    named = {field: getattr(a, field) for field in fields}
     given = {field: value for field, value in named.items() if value is not None}
     options = queries.ImportOptions.from_dict({**given, **settings(a)})
     found = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
     value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
+    if found.reasoned is not None:
+        value["reasoned"] = show.plain(found.reasoned)
     return say(a, value, show.imported(found))
+
+
+def origin(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries origin``: who wrote an imported set."""
+    from cdp.services import queries
+
+    details = {field: getattr(a, field) or "" for field in DETAILS}
+    found = queries.describe(workspace, a.id, a.origin, **details)
+    licence = f"; licence: {found.licence}" if found.licence else ""
+    return say(a, found, f"{found.id}: written by {found.written_by}{licence}")
 
 
 def every(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -110,11 +110,24 @@ def imported(found: Any) -> str:
     """An imported query set and the rows that were rejected."""
     q = found.query_set
     lines = [f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')}"]
+    lines.append(_origin(q))
+    if found.reasoned is not None:
+        r = found.reasoned
+        without = f"; {many(r.n_failures, 'query has', 'queries have')} none" if r.n_failures else ""
+        lines.append(f"reasoned forms: {r.id}, {many(r.n_queries, 'query', 'queries')}{without}")
     if found.n_rejected:
         lines.append(f"rejected rows: {found.n_rejected:,}")
         lines += [f"  {reason}" for reason in found.rejected]
         lines += _rest(found.n_rejected - len(found.rejected))
     return "\n".join(lines)
+
+
+def _origin(q: Any) -> str:
+    """Who wrote the queries, their licence, and for an import of unknown origin how to say it."""
+    said = f"written by: {q.written_by}"
+    if q.licence:
+        said += f"; licence: {q.licence}"
+    return said + (f" (queries origin {q.id} human|llm)" if q.kind == "unknown" else "")
 
 
 def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]], state: Any) -> str:
@@ -124,6 +137,7 @@ def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]]
     lines = [
         f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')} of {q.corpus_id}",
         f"{q.kind}, {how}; Q/Doc {q.per_doc}; {state.label}",
+        _origin(q),
         *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
     ]
     lines += [text for text in (state.sentence, state.next_step) if text]

@@ -55,7 +55,7 @@ class Completeness:
         """What is wrong in a sentence, with the job and how much is there; of a whole set what failed, or nothing."""
         q = self.query_set
         if self.complete:
-            if not q.n_failures or q.kind == "human":
+            if not q.n_failures or q.imported:
                 return ""
             noun = "document has" if q.n_failures == 1 else "documents have"
             return f"{q.name} is finished; {q.n_failures:,} {noun} no query."

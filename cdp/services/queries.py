@@ -13,6 +13,7 @@ from cdp import corpus as corpus_room
 from cdp import jobs
 from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig
+from cdp.corpus.origin import KIND_OF, described
 from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
 from cdp.failures import Failures
 from cdp.metrics import self_bleu
@@ -213,6 +214,35 @@ def import_file(
         if metrics.quick_at_once(workspace, done.query_set.id) is None:
             metrics.start_quick(workspace, done.query_set.id)
     return done
+
+
+@access.writes
+def describe(
+    workspace: Workspace, query_set: str, origin: str, *, model: str = "", prompt: str = "", licence: str = ""
+) -> QuerySet:
+    """Say who wrote an imported set: human, llm (with its model and prompt) or unknown, and under which licence.
+
+    ConfigError for a set that was written here: what wrote it is known.
+    """
+    found = query_sets.resolve_query_set(workspace, query_set)
+    if not found.imported:
+        raise ConfigError(
+            f"{found.name} was not imported: it was written by {found.written_by}.",
+            hint="Only of imported queries is it not known here who wrote them.",
+        )
+    return query_sets.update(workspace, found.id, **described(origin, model, prompt, licence, found.parameters))
+
+
+def origin_of(query_set: QuerySet) -> str:
+    """What ``describe`` would be told to leave an imported set as it is: human, llm or unknown."""
+    return {kind: origin for origin, kind in KIND_OF.items()}[query_set.kind]
+
+
+def references(sets: Sequence[QuerySet]) -> dict[str, str]:
+    """What may serve as the human queries of a comparison, by id, with a name that says what is not known: sets by
+    people first, then those of unknown origin."""
+    human = {q.id: q.name for q in sets if q.kind == "human"}
+    return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
 
 
 def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:

@@ -15,6 +15,7 @@ from cdp.errors import ConfigError, NotFoundError
 from cdp.services import access, evaluated, result_seeds
 from cdp.statistics import has_spread, two_level_test
 from cdp.statistics.paired import PairedTest, holm, paired_test
+from cdp.synthesis.query_sets import list_query_sets
 from cdp.workspace import Workspace
 
 MEASURE = "ndcg@10"
@@ -26,6 +27,9 @@ TESTS = {"t": "paired t-test", "randomisation": "paired randomisation test"}
 """The tests of a difference by which a comparison marks it significant."""
 
 SIGNIFICANT = 0.05
+
+WRITTEN_BY = "queries_written_by"
+"""Beside the training settings that differ: who wrote the queries, and under which licence."""
 
 
 @dataclass(frozen=True)
@@ -366,4 +370,7 @@ def _differing(workspace: Workspace, names: dict[str, str], without: set[str]) -
         values = {name: config.get(setting) for name, config in trained.items()}
         if len({str(value) for value in values.values()}) > 1:
             settings[setting] = values
+    if "query_set" in settings:
+        by = {q.id: q.written_by + (f", {q.licence}" if q.licence else "") for q in list_query_sets(workspace)}
+        settings[WRITTEN_BY] = {name: by.get(str(set_id), "–") for name, set_id in settings["query_set"].items()}
     return settings

@@ -218,7 +218,8 @@ def _generation(workspace: Workspace, config: StudyConfig, method: str) -> Gener
 
 
 def _label(query_set: QuerySet, taken: Sequence[Source]) -> str:
-    label = "human" if query_set.kind == "human" else query_set.method or query_set.name
+    unnamed = query_set.imported and query_set.kind != "human"  # "imported" would tell two of them from nothing
+    label = "human" if query_set.kind == "human" else (not unnamed and query_set.method) or query_set.name
     used = {source.label for source in taken}
     if label not in used:
         return label

@@ -237,12 +237,12 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
     return Plan(pairs, documents, order.steps, query_set, settings, licences, notes)
 
 
-@access.runs
 def trained_on(config: TrainingConfig) -> list[str]:
     """The query sets that a training reads."""
     return [config.query_set, *([config.reasoning] if config.reasoning and uses_reasoned(config) else [])]
 
 
+@access.runs
 def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     """Read everything and take a few real steps in a process of their own, which is gone afterwards.
 

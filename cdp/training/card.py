@@ -176,6 +176,8 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
         "corpus": pairs.corpus_id,
         "query set": config.query_set,
         "made by": ", ".join(str(made[key]) for key in ("method", "generator", "model") if made.get(key)),
+        "written by": _written_by(made),
+        "licence of the queries": str(made.get("licence") or ""),
         "pairs": f"{len(pairs):,}",
         "documents": f"{pairs.n_documents:,}",
         "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
@@ -202,6 +204,15 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
     if config.weighting == "column":
         rows["hash of the weights"] = f"`{sha256_file(typed_path(config.weights))[:16]}`"
     return {name: value for name, value in rows.items() if value != ""}
+
+
+def _written_by(made: dict[str, Any]) -> str:
+    if not made:
+        return ""
+    from cdp.corpus.origin import of_manifest, written_by
+
+    made = of_manifest(made)
+    return written_by(*(str(made.get(key) or "") for key in ("kind", "generator", "model")))
 
 
 def _content_words(pairs: PairSet) -> str:

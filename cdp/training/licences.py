@@ -34,6 +34,11 @@ def licence_notes(config: TrainingConfig, retriever: ResolvedRetriever, workspac
 
 def _queries(made: dict[str, Any]) -> str:
     generator, model = str(made.get("generator", "")), str(made.get("model", ""))
+    if made.get("licence"):
+        by = f", written by {model}" if model else ""
+        return f"{made['licence']}, as was said at their import{by}."
+    if generator == "import" and made.get("kind") == "synthetic":
+        generator = "openai"  # an LLM's, wherever it ran
     if generator in ("template", "ranking"):
         return "made of the documents' own words: as the documents."
     if generator == "recorded":

@@ -26,7 +26,7 @@ MOST_DOWNLOADED = 200 * 2**20
 def export(workspace: Workspace, query_set: QuerySet) -> None:
     """Write the set in a format of another program, on the server and to download."""
     with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
-        forms = [f for f in synthesis.FORMATS if f != synthesis.BATCH_FORMAT or query_set.kind != "human"]
+        forms = [f for f in synthesis.FORMATS if f != synthesis.BATCH_FORMAT or not query_set.imported]
         form = st.segmented_control("Format", forms, default=forms[0], required=True, key="export_format") or forms[0]
         st.caption(HELP[form])
         target = st.text_input(

@@ -12,7 +12,7 @@ from cdp.charts.distributions import cw_histogram
 from cdp.charts.quality_diversity import by_queries_per_document
 from cdp.charts.style import by_method
 from cdp.errors import CdpError
-from cdp.services import metrics
+from cdp.services import metrics, queries
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.ui import charts, frame, incomplete, measuring, state, tables
@@ -24,7 +24,7 @@ Value = dict[str, Any]
 
 def first_choice(known: Sequence[QuerySet]) -> list[str]:
     """What is compared at first: the newest diverse and the newest paraphrase set of one corpus, else the newest."""
-    made = [q for q in known if q.kind != "human"]
+    made = [q for q in known if q.kind == "synthetic"]
     for first in made:
         pair = {
             method: next((q.id for q in made if q.corpus_id == first.corpus_id and q.method == method), None)
@@ -37,8 +37,8 @@ def first_choice(known: Sequence[QuerySet]) -> list[str]:
 
 def choose_human(known: Sequence[QuerySet]) -> str:
     """The human query set that Len-Sim and Dist-Sim compare with; empty for none."""
-    human = {q.id: q.name for q in known if q.kind == "human"}
-    return (
+    human = queries.references(known)
+    chosen = (
         state.choose(
             "Human queries",
             human,
@@ -50,6 +50,9 @@ def choose_human(known: Sequence[QuerySet]) -> str:
         )
         or ""
     )
+    if any(q.id == chosen and q.kind == "unknown" for q in known):
+        st.caption("Who wrote these queries was not recorded: Len-Sim and Dist-Sim say how close to them others come.")
+    return chosen
 
 
 def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[str, QuickMetrics]:

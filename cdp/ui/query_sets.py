@@ -39,6 +39,8 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             if done.n_rejected > len(notes):
                 notes.append(f"and {done.n_rejected - len(notes)} more rows that could not be taken")
             made = done.query_set
+            if done.reasoned is not None:
+                notes.insert(0, f"{count(done.reasoned.n_queries, 'reasoned form')} as {done.reasoned.name}.")
             imports.remember(
                 f"{made.name}: {count(made.n_queries, 'query', 'queries')} for {count(made.n_documents, 'document')}.",
                 notes,
@@ -58,8 +60,9 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
         {
             "Name": [q.name for q in sets],
             "State": [item.label for item in states],
-            "Kind": [q.kind if q.kind == "human" else q.method or q.kind for q in sets],
+            "Kind": [q.method or q.kind if q.kind == "synthetic" else q.kind for q in sets],
             "Generator": [" ".join(part for part in (q.generator, q.model) if part) for q in sets],
+            "Licence": [q.licence or "–" for q in sets],
             "Q/Doc": [q.per_doc for q in sets],
             "Documents": [q.n_documents for q in sets],
             "Queries": [q.n_queries for q in sets],
@@ -74,6 +77,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     with st.container(horizontal=True):
         frame.navigation.link("quality_diversity", "Measure it", sets=[query_set.id])
         frame.navigation.link("launch", "Train on it", query_set=query_set.id)
+    _origin(workspace, query_set)
     costs.after(workspace, query_set)
     _lacks(workspace, query_set)
     read(workspace, manifest, query_set)
@@ -81,11 +85,32 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     _remove(workspace, query_set)
 
 
+def _origin(workspace: Workspace, query_set: QuerySet) -> None:
+    """Who wrote the queries and under which licence; of an imported set this can be said here."""
+    licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
+    st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
+    if not query_set.imported:
+        return
+    with st.popover("Say who wrote these queries", icon=":material/person_edit:", type="tertiary"):
+        values = {
+            "origin": queries.origin_of(query_set),
+            "model": query_set.model,
+            "prompt": query_set.parameters.get("prompt", ""),
+            "licence": query_set.licence,
+        }
+        key = f"origin_{query_set.id}"
+        said = {name: forms.widget(ImportOptions, name, key=key, value=value) for name, value in values.items()}
+        if access.button("Save", key=f"{key}_save", icon=":material/save:"):
+            with frame.guarded():
+                queries.describe(workspace, query_set.id, said.pop("origin"), **said)
+                st.rerun()
+
+
 def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
     """The documents without queries or with too few, and the rows that an import rejected; read when it is opened."""
     if not query_set.n_failures:
         return
-    what = "row" if query_set.kind == "human" else "document"
+    what = "row" if query_set.imported else "document"
     title = f"{count(query_set.n_failures, what)} {'rejected' if what == 'row' else 'without queries'}"
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"lacks_{query_set.id}")
     if folded.open:

@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.config import PromptTuningConfig
-from cdp.services import commands, corpora, jobs, tuning
+from cdp.services import commands, corpora, jobs, queries, tuning
 from cdp.services.queries import QuerySet
 from cdp.services.tuning import Tuning
 from cdp.ui import access, command, forms, frame, generators, state, tables
@@ -78,7 +78,7 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
         target = forms.widget(PromptTuningConfig, "target", key="tuning")
         documents = forms.widget(PromptTuningConfig, "documents", key="tuning")
         per_doc = forms.widget(PromptTuningConfig, "per_doc", key="tuning")
-    human = {q.id: q.name for q in sets if q.kind == "human"}
+    human = queries.references(sets)
     reference = st.selectbox(
         "Human queries",
         list(human),

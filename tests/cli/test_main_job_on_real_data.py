@@ -32,7 +32,7 @@ def test_from_documents_to_a_better_retriever(workspace: Workspace) -> None:
     assert (corpus["n_documents"], corpus["existed"]) == (2756, False)
     assert corpus["query_set"]
     query_sets = answer("queries", "list")
-    assert [(q["n_documents"], q["n_queries"], q["kind"]) for q in query_sets] == [(2756, 7767, "human")]
+    assert [(q["n_documents"], q["n_queries"], q["kind"]) for q in query_sets] == [(2756, 7767, "unknown")]
 
     for name in BENCHMARKS:
         assert answer("benchmarks", "add", str(shared(f"data/{name}")))["id"] == name

@@ -25,6 +25,7 @@ READING = {
     "clone": {"settings"},
     "commands": {"settings"},
     "complexity": {"profile_benchmark", "profile_query_set"},
+    "completeness": {"counted", "lacking", "of", "require"},
     "corpora": {"document", "every", "page", "show"},
     "decisions": {"decide"},
     "doctor": {"check"},
@@ -49,11 +50,13 @@ READING = {
     "result_seeds": {"families", "settings_of"},
     "result_tables": {"remarks"},
     "results": {"compare", "every", "per_query", "query", "read"},
+    "self_bleu_spread": {"spread"},
     "studies": {"every", "report", "to_yaml"},
     "sweeps": {"every", "find", "grid_for", "report"},
     "synthesis": {"bill", "prices"},
     "training": {
-        "command", "defaults", "pairs_to_split", "possible_splits", "query_counts", "results", "retrievers",
+        "command", "defaults", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets", "results",
+        "retrievers", "trained_on",
     },
     "tuning": {"every", "finished", "result"},
 }  # fmt: skip

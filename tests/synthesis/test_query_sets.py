@@ -103,7 +103,7 @@ def test_jsonl_is_imported_in_corpus_order(workspace: Workspace, make_corpus: Co
     assert any(reason.startswith("Line 7: this is not JSON") for reason in imported.rejected)
     assert any("repeated" in reason for reason in imported.rejected)
     stored = query_sets.load(workspace, imported.query_set.id)
-    assert (stored.kind, stored.complete, stored.n_documents, stored.n_queries) == ("human", True, 2, 4)
+    assert (stored.kind, stored.complete, stored.n_documents, stored.n_queries) == ("unknown", True, 2, 4)
     assert (stored.n_failures, stored.per_doc, stored.corpus_hash) == (6, 3, corpus.content_hash)
     assert len(list(query_sets.iter_failures(workspace, stored.id))) == 6
 

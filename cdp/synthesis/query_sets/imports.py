@@ -17,12 +17,13 @@ from typing import Any
 
 from cdp.corpus import CorpusManifest, load_documents, load_manifest
 from cdp.corpus.checks import storable
+from cdp.corpus.origin import HUMAN, KIND_OF, UNKNOWN, described
 from cdp.corpus.sources import shown_name
 from cdp.errors import SHOWN_PROBLEMS, InputError, WorkspaceError
 from cdp.failures import Failures, describe
 from cdp.staging import staging
 from cdp.synthesis.ordered import put_in_order
-from cdp.synthesis.query_sets import store
+from cdp.synthesis.query_sets import reasoned, store
 from cdp.synthesis.query_sets.options import ImportOptions
 from cdp.synthesis.query_sets.reading import read_pairs, read_path
 from cdp.synthesis.query_sets.rows import Row
@@ -30,16 +31,23 @@ from cdp.synthesis.query_sets.store import QuerySet, known_language
 from cdp.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
 
 BLOCK = 1000
+REASONING = "reasoning"
+"""The method of a set of reasoned forms, imported or written."""
+
 UNSTORABLE = "the query holds NUL or half of a surrogate pair, which cannot be stored"
 
 
 @dataclass(frozen=True)
 class ImportedQueries:
-    """The new set, and what was rejected: the number of rows (or queries) and the first 20 with line and reason."""
+    """The new set, and what was rejected: the number of rows (or queries) and the first 20 with line and reason.
+
+    ``reasoned`` is the set of reasoned forms where a field with them was named.
+    """
 
     query_set: QuerySet
     n_rejected: int
     rejected: tuple[str, ...]
+    reasoned: QuerySet | None = None
 
 
 def import_queries(
@@ -48,20 +56,24 @@ def import_queries(
     corpus_id: str,
     name: str = "",
     *,
-    kind: str = "human",
+    kind: str = "",
     method: str = "imported",
     language: str = "",
     options: ImportOptions | None = None,
 ) -> ImportedQueries:
     """Store the queries of ``source`` (a file, a BEIR folder, or (document id, query or queries) pairs) as a set.
 
-    ``options`` say how a file is read. InputError where nothing could be used.
+    ``options`` say how a file is read and who wrote the queries; ``kind``, where it is given, is what the set is. The
+    same queries under the same name are stored once; whoever says where they are from changes what was said before.
+    InputError where nothing could be used.
     """
+    options = options or ImportOptions()
+    stated = described(options.origin, options.model, options.prompt, options.licence, {})
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     positions = {document_id: at for at, document_id in enumerate(ids)}
     if isinstance(source, Path):
-        rows, label = read_path(source, options or ImportOptions()), name or shown_name(source.name.split(".")[0])
+        rows, label = read_path(source, options), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
     try:
@@ -70,11 +82,21 @@ def import_queries(
             made.mkdir()
             rejected = _Rejections(made / store.FAILURES)
             negatives = _write(rows, positions, made, rejected, corpus.id, source)
-            query_set = _described(made, corpus, label, negatives, rejected.n)
-            query_set = dataclasses.replace(
-                query_set, kind=kind, method=method, language=language or query_set.language
-            )
-            return ImportedQueries(_install(workspace, query_set, made), rejected.n, tuple(rejected.first))
+            own = folder / "reasoned"
+            field = options.reasoning_field
+            missing = reasoned.split(made / store.QUERIES, own / store.QUERIES, field) if field else 0
+            query_set = _described(made, corpus, label, negatives, rejected.n, language)
+            stated["parameters"] |= query_set.parameters
+            query_set = dataclasses.replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
+            stored = _install(workspace, query_set, made)
+            forms = None
+            if field:
+                if options.origin == HUMAN:  # of the queries; it says nothing of their reasoned forms
+                    stated |= {"kind": KIND_OF[UNKNOWN]}
+                forms = _described(own, corpus, f"{label} reasoned", 0, missing, language)
+                stated["parameters"] = {**stated["parameters"], "source": stored.id}
+                forms = _install(workspace, dataclasses.replace(forms, method=REASONING, **stated), own)
+            return ImportedQueries(stored, rejected.n, tuple(rejected.first), forms)
     except OSError as error:
         raise WorkspaceError(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",
@@ -108,7 +130,9 @@ def _write(
     return negatives
 
 
-def _described(folder: Path, corpus: CorpusManifest, label: str, negatives: int, n_rejected: int) -> QuerySet:
+def _described(
+    folder: Path, corpus: CorpusManifest, label: str, negatives: int, n_rejected: int, language: str
+) -> QuerySet:
     """The manifest of what was written."""
     totals = store.count(folder / store.QUERIES)
     # The hash of a set is over ids and queries; with negatives, over the whole lines.
@@ -120,7 +144,7 @@ def _described(folder: Path, corpus: CorpusManifest, label: str, negatives: int,
         corpus_hash=corpus.content_hash,
         generator="import",
         per_doc=totals.most_per_document,
-        language=known_language(corpus),
+        language=language or known_language(corpus),
         complete=True,
         n_documents=totals.n_documents,
         n_queries=totals.n_queries,
@@ -138,7 +162,7 @@ def _install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
         if (folder / store.MANIFEST).exists():
             present = store.load(workspace, query_set.id)
             if present.corpus_id == query_set.corpus_id:
-                return present
+                return _with_origin(workspace, present, query_set)
             raise InputError(
                 f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Name it anew."
             )
@@ -151,6 +175,15 @@ def _install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
         if not (folder / store.MANIFEST).exists():  # no set: a process was killed while it made or removed one
             with suppress(FileNotFoundError):
                 folder.rename(made.with_name(f"unfinished-{secrets.token_hex(4)}"))
+
+
+def _with_origin(workspace: Workspace, present: QuerySet, stated: QuerySet) -> QuerySet:
+    """The set that was there, with what its second import says of its origin and licence, if it says anything."""
+    if stated.kind == KIND_OF[UNKNOWN] and not stated.licence:
+        return present
+    fields = ("kind", "model", "prompt_hash", "licence", "parameters")
+    changes = {name: getattr(stated, name) for name in fields if getattr(stated, name) != getattr(present, name)}
+    return store.update(workspace, present.id, **changes) if changes and present.imported else present
 
 
 class _Rejections:
@@ -228,6 +261,8 @@ def _line_of(row: Row, positions: Mapping[str, int], rejected: _Rejections) -> d
     }
     if row.negatives:
         line["negatives"] = [_known(row.negatives[place], positions, row, rejected) for place in places]
+    if row.reasoned:
+        line["reasoned"] = reasoned.kept(row.reasoned[place] for place in places)
     return line
 
 
@@ -260,4 +295,6 @@ class _Merge:
                 for query, names in zip(line["queries"], line.get("negatives", ()), strict=False):
                     named[query].update(dict.fromkeys(names))
             merged["negatives"] = [list(names) for names in named.values()]
+        if any("reasoned" in line for line in lines):
+            merged["reasoned"] = reasoned.merged(lines, distinct)
         return merged

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdp.corpus.options import check_encoding
+from cdp.corpus.origin import ORIGINS, UNKNOWN, check_origin
 from cdp.settings import Config, option
 
 
@@ -24,6 +25,16 @@ class ImportOptions(Config):
     )
     encoding: str = option("utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …")
     split: str = option("", "Of a BEIR folder only the qrels of this split; all of them if empty.")
+    reasoning_field: str = option(
+        "",
+        "The field or column with the reasoned form q′ of each query (in JSON also a list, one per query). They become "
+        "a query set of their own, which RI compares with.",
+    )
+    origin: str = option(UNKNOWN, "Who wrote the queries: human, llm (a language model), or unknown.", choices=ORIGINS)
+    model: str = option("", "For llm: the model that wrote them, as far as known. Nothing is loaded.")
+    prompt: str = option("", "For llm: the prompt, its name, or where it is described.")
+    licence: str = option("", "The licence of the queries, such as CC BY-NC-SA 4.0.")
 
     def check(self) -> None:
         check_encoding(self.encoding)
+        check_origin(self.origin, self.model, self.prompt)

@@ -24,6 +24,12 @@ def read_path(path: Path, options: ImportOptions) -> Iterator[Row]:
     """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
     budget = Budget.of(existing(path), MAX_UNPACKED_BYTES)
     source = Source.of_file(path, path.name, budget)
+    if options.reasoning_field and (path.is_dir() or source.suffix == ".zip"):
+        raise InputError(
+            "A BEIR folder has no field for reasoned forms.",
+            hint="Import q and q′ from a JSONL or CSV file, or q′ as a query set of its own with the same documents.",
+            file=path,
+        )
     if path.is_dir() or source.suffix == ".zip":
         return beir_rows(path, options, budget)
     if source.suffix in (".jsonl", ".ndjson", ".json"):

@@ -28,6 +28,7 @@ class Row:
     """The queries that one line of a source has for one document, or the reason why it has none.
 
     ``negatives`` holds, for each query, the ids of its hard negatives; it is empty where the line names none.
+    ``reasoned`` holds the reasoned form of each query where such a field was named; empty texts where there is none.
     """
 
     line: int
@@ -35,6 +36,7 @@ class Row:
     queries: tuple[str, ...] = ()
     reason: str = ""
     negatives: tuple[tuple[str, ...], ...] = ()
+    reasoned: tuple[str, ...] = ()
 
 
 def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
@@ -54,10 +56,12 @@ def json_rows(source: Source, options: ImportOptions) -> Iterator[Row]:
         if problem:
             yield Row(number, reason=f"this is not JSON ({problem})" if text else problem)
         else:
-            yield _row(number, record, *fields)
+            yield _row(number, record, *fields, options.reasoning_field)
 
 
-def _row(number: int, record: Any, document_fields: Sequence[str], query_fields: Sequence[str]) -> Row:
+def _row(
+    number: int, record: Any, document_fields: Sequence[str], query_fields: Sequence[str], reasoning_field: str
+) -> Row:
     if not isinstance(record, Mapping):
         return Row(number, reason="this is not a JSON object")
     document_id = next((record[name] for name in document_fields if record.get(name) not in (None, "")), None)
@@ -72,9 +76,21 @@ def _row(number: int, record: Any, document_fields: Sequence[str], query_fields:
         return Row(number, str(document_id), reason=f"there is no query, a text or a list of texts ({looked})")
     try:
         negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
+        reasoned = _reasoned(record, reasoning_field, len(queries))
     except ValueError as error:
         return Row(number, str(document_id), reason=str(error))
-    return Row(number, str(document_id), tuple(queries), negatives=negatives)
+    return Row(number, str(document_id), tuple(queries), negatives=negatives, reasoned=reasoned)
+
+
+def _reasoned(record: Mapping[str, Any], field: str, n_queries: int) -> tuple[str, ...]:
+    """The reasoned form of each query, empty where the row has none."""
+    if not field:
+        return ()
+    value = record.get(field)
+    texts = [value] if isinstance(value, str) else [""] * n_queries if value is None else value
+    if not isinstance(texts, list) or len(texts) != n_queries or not all(isinstance(t, str | None) for t in texts):
+        raise ValueError(f"field {field} is no text or list of texts, one for each of {n_queries} queries")
+    return tuple(text or "" for text in texts)
 
 
 def _looked_for(fields: Sequence[str], record: Mapping[str, Any]) -> str:
@@ -114,6 +130,7 @@ def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterat
         reader = csv.reader(itertools.chain([first], lines), delimiter=delimiter)
         header: list[str] | None = None
         id_at = query_at = 0
+        reasoned_at: int | None = None
         while True:
             begins = reader.line_num + 1
             try:
@@ -126,10 +143,13 @@ def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterat
             if header is None:
                 header = [name.strip() for name in cells]
                 id_at, query_at = (_column(header, names, source.name) for names in _names(options))
-            elif cells and len(cells) <= max(id_at, query_at):
+                if options.reasoning_field:
+                    reasoned_at = _column(header, [options.reasoning_field], source.name)
+            elif cells and len(cells) <= max(id_at, query_at, reasoned_at or 0):
                 yield Row(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
             elif cells:
-                yield Row(reader.line_num, cells[id_at].strip(), (cells[query_at],))
+                reasoned = () if reasoned_at is None else (cells[reasoned_at],)
+                yield Row(reader.line_num, cells[id_at].strip(), (cells[query_at],), reasoned=reasoned)
 
 
 def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.corpus import CorpusManifest
+from cdp.corpus.origin import of_manifest, written_by
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.names import pick
 from cdp.records import Query, checked
@@ -30,10 +31,10 @@ NONE_YET = "There is none yet: write some (queries generate) or import some (que
 class QuerySet:
     """The manifest of a query set.
 
-    ``kind`` is "synthetic" or "human". ``per_doc`` is what was asked for per document; of an imported set, the most
-    that a document has. ``n_documents`` counts those that have queries; ``n_failures`` those that were asked about
-    and have none, and of an imported set the rejected rows. ``content_hash`` (16 hex digits over ids and queries) is
-    empty until the set is complete.
+    ``kind`` is "synthetic", "human", or "unknown" where nobody said who wrote imported queries. ``per_doc`` is what was
+    asked for per document; of an imported set, the most that a document has. ``n_documents`` counts those that have
+    queries; ``n_failures`` those that were asked about and have none, and of an imported set the rejected rows.
+    ``content_hash`` (16 hex digits over ids and queries) is empty until the set is complete.
     """
 
     id: str
@@ -55,6 +56,17 @@ class QuerySet:
     n_failures: int = 0
     job_id: str = ""
     content_hash: str = ""
+    licence: str = ""
+
+    @property
+    def imported(self) -> bool:
+        """Whether the queries were there already."""
+        return self.generator == "import"
+
+    @property
+    def written_by(self) -> str:
+        """Who wrote the queries, in words."""
+        return written_by(self.kind, self.generator, self.model)
 
 
 def create(workspace: Workspace, query_set: QuerySet) -> QuerySet:
@@ -158,4 +170,4 @@ def _from_dict(value: Any, path: Path) -> QuerySet:
     if not isinstance(value, dict):
         raise WorkspaceError(f"{path} is not the manifest of a query set.", hint="The file is damaged.")
     known = {item.name for item in dataclasses.fields(QuerySet)}
-    return checked(QuerySet, {name: item for name, item in value.items() if name in known}, path)
+    return checked(QuerySet, {name: item for name, item in of_manifest(value).items() if name in known}, path)
