@@ -63,7 +63,11 @@ def clone(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs clone``: the same job once more, with changed settings."""
     from cdp.services import clone
 
-    return started(workspace, a, clone.start(workspace, a.id, settings(a), allow_incomplete=a.allow_incomplete))
+    return started(
+        workspace,
+        a,
+        clone.start(workspace, a.id, settings(a), allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage),
+    )
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:

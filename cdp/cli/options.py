@@ -6,7 +6,7 @@ from typing import Any
 
 from cdp.cli import benchmark_options
 from cdp.cli.results_options import results_commands
-from cdp.cli.training_options import ALLOW_INCOMPLETE, training_commands
+from cdp.cli.training_options import ALLOW_INCOMPLETE, ALLOW_LEAKAGE, training_commands
 from cdp.cli.workspace_options import workspace_commands
 from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
@@ -316,7 +316,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "study run": (
             "principle.study_run",
             "run a study as a job; jobs resume goes on with it",
-            [plan, ALLOW_INCOMPLETE, SET, WAIT],
+            [plan, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, SET, WAIT],
         ),
         "study report": (
             "principle.study_report",
@@ -335,7 +335,7 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
         "jobs clone": (
             "jobs.clone",
             "start a job once more, with changed settings",
-            [one_id, ALLOW_INCOMPLETE, SET, WAIT],
+            [one_id, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, SET, WAIT],
         ),
         "jobs delete": (
             "jobs.delete",

@@ -125,7 +125,7 @@ def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
     config = studies.read_plan(a.file, settings(a))
     if not a.json:
         print(studies.plan_text(studies.plan(workspace, config)), file=sys.stderr)
-    begun = studies.run(workspace, config, allow_incomplete=a.allow_incomplete)
+    begun = studies.run(workspace, config, allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage)
     warn_incomplete(workspace, *config.items("query_sets"))
     for job_id in begun.generations:
         print(f"also queued: {job_id}", file=sys.stderr)

@@ -81,7 +81,12 @@ def bring(workspace: Workspace, a: argparse.Namespace) -> int:
     given = {field: value for field, value in named.items() if value is not None}
     options = queries.ImportOptions.from_dict({**given, **settings(a)})
     found = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
-    value = {**show.plain(found.query_set), "n_rejected": found.n_rejected, "rejected": found.rejected}
+    value = {
+        **show.plain(found.query_set),
+        "n_rejected": found.n_rejected,
+        "rejected": found.rejected,
+        "notes": found.notes,
+    }
     if found.reasoned is not None:
         value["reasoned"] = show.plain(found.reasoned)
     return say(a, value, show.imported(found))

@@ -115,6 +115,7 @@ def imported(found: Any) -> str:
         r = found.reasoned
         without = f"; {many(r.n_failures, 'query has', 'queries have')} none" if r.n_failures else ""
         lines.append(f"reasoned forms: {r.id}, {many(r.n_queries, 'query', 'queries')}{without}")
+    lines += found.notes
     if found.n_rejected:
         lines.append(f"rejected rows: {found.n_rejected:,}")
         lines += [f"  {reason}" for reason in found.rejected]

@@ -57,6 +57,7 @@ def train(workspace: Workspace, a: argparse.Namespace) -> int:
         before=a.when != "after",
         after=a.when != "before",
         allow_incomplete=a.allow_incomplete,
+        allow_leakage=a.allow_leakage,
     )
     warn_incomplete(workspace, *training.trained_on(config))
     code = started(workspace, a, begun.job_id)
@@ -103,7 +104,7 @@ def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
         if a.learning_rates
         else sweeps.grid_for(workspace, config.retriever, lora=config.lora_rank is not None)
     )
-    begun = sweeps.start(workspace, config, rates, allow_incomplete=a.allow_incomplete)
+    begun = sweeps.start(workspace, config, rates, allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage)
     warn_incomplete(workspace, config.query_set)
     ids = [job.id for job in begun.jobs]
     if not a.wait:

@@ -14,6 +14,14 @@ ALLOW_INCOMPLETE: Option = (
     {"action": "store_true", "help": "train although a query set is incomplete: its job failed, was stopped or runs"},
 )
 
+ALLOW_LEAKAGE: Option = (
+    "--allow-leakage",
+    {
+        "action": "store_true",
+        "help": "train on queries that a benchmark judges; the training and its results are marked as leaked for ever",
+    },
+)
+
 
 def training_commands(
     choice: Callable[[type, str], dict[str, Any]], one_id: Option, settings: Option, wait: Option, name: Option
@@ -32,6 +40,7 @@ def training_commands(
             {"type": int, "default": None, "help": "exactly so many pairs: as many first documents as --per-doc needs"},
         ),
         ALLOW_INCOMPLETE,
+        ALLOW_LEAKAGE,
     ]
     return {
         "train": (

@@ -13,7 +13,7 @@ from typing import Any
 
 from cdp.config import EvaluationConfig
 from cdp.errors import ConfigError
-from cdp.evaluation import bm25
+from cdp.evaluation import bm25, leakage
 from cdp.evaluation.benchmarks import Benchmark, load_benchmark
 from cdp.evaluation.encode import HALF_PRECISION, EmbeddingStore, Encoded, Share, Stopped, cast, precision_for
 from cdp.evaluation.evaluate import Evaluation, evaluate_model
@@ -55,6 +55,7 @@ def main(job: Job) -> None:
         return
     except Encoded:
         return
+    result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark.queries))
     if job.is_main:
         write_run(job.results / "run.parquet", benchmark, result.ranking)
     job.result("evaluation", record(job.id, config, who, benchmark, result, time.perf_counter() - began))

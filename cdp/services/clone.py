@@ -42,10 +42,12 @@ def start(
     *,
     api_key: str = "",
     allow_incomplete: bool = False,
+    allow_leakage: bool = False,
 ) -> str:
     """Submit a job like ``job`` with some settings changed; the new job's id.
 
-    ``allow_incomplete`` says yes to training on query sets that are not whole.
+    ``allow_incomplete`` says yes to training on query sets that are not whole, ``allow_leakage`` to training on what
+    a benchmark judges.
     """
     config = settings(workspace, job, changes)
     if isinstance(config, SynthesisConfig):
@@ -53,10 +55,12 @@ def start(
     if isinstance(config, MetricsConfig):
         return metrics.start(workspace, config)
     if isinstance(config, TrainingConfig):
-        return training.start(workspace, config, allow_incomplete=allow_incomplete).job_id
+        return training.start(workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage).job_id
     if isinstance(config, EvaluationConfig):
         return evaluation.start(workspace, config)
     if isinstance(config, DownloadConfig):
         return benchmarks.start_download(workspace, config)
     assert isinstance(config, StudyConfig)
-    return studies.run(workspace, config, api_key=api_key, allow_incomplete=allow_incomplete).job_id
+    return studies.run(
+        workspace, config, api_key=api_key, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage
+    ).job_id

@@ -48,7 +48,12 @@ def generate(config: Any) -> str:
 
 
 def train(
-    config: Any, benchmarks: Sequence[tuple[str, str]] = (), when: str = "both", *, allow_incomplete: bool = False
+    config: Any,
+    benchmarks: Sequence[tuple[str, str]] = (),
+    when: str = "both",
+    *,
+    allow_incomplete: bool = False,
+    allow_leakage: bool = False,
 ) -> str:
     """``train`` for a TrainingConfig, with its evaluations on each (benchmark, split)."""
     judged = [word for name, split in benchmarks for word in ("--evaluate", f"{name}:{split}")]
@@ -57,11 +62,15 @@ def train(
     return line(
         "train", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
         *settings(config, ("query_set", "retriever", "weighting")), *judged,
-        *(["--allow-incomplete"] if allow_incomplete else []), "--wait",
+        *_allowed(allow_incomplete, allow_leakage), "--wait",
     )  # fmt: skip
 
 
-def sweep(config: Any, rates: Sequence[str], *, allow_incomplete: bool = False) -> str:
+def _allowed(incomplete: bool, leakage: bool) -> list[str]:
+    return [*(["--allow-incomplete"] if incomplete else []), *(["--allow-leakage"] if leakage else [])]
+
+
+def sweep(config: Any, rates: Sequence[str], *, allow_incomplete: bool = False, allow_leakage: bool = False) -> str:
     """``sweep run`` for a TrainingConfig and learning rates as text."""
     benchmark = f"{config.benchmark}:{config.split}" if config.split else config.benchmark
     named = ("query_set", "retriever", "weighting", "benchmark", "split", "learning_rate", "name")
@@ -69,7 +78,7 @@ def sweep(config: Any, rates: Sequence[str], *, allow_incomplete: bool = False) 
         "sweep", "run", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
         "--learning-rates", ",".join(rates), "--benchmark", benchmark,
         *(("--name", config.name) if config.name else ()), *settings(config, named),
-        *(["--allow-incomplete"] if allow_incomplete else []), "--wait",
+        *_allowed(allow_incomplete, allow_leakage), "--wait",
     )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from cdp import catalog, evaluation
 from cdp.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.evaluation import beir_files, manifests
+from cdp.evaluation import beir_files, leakage, manifests
 from cdp.evaluation.benchmarks import part, qrels_files
 from cdp.evaluation.encode import HALF_PRECISION
 from cdp.evaluation.runs import read_run
@@ -59,12 +59,17 @@ def without_results(counts: Mapping[str, Any]) -> list[str]:
     return [f"Nothing was retrieved for {absent:,} of {queries:,} judged queries; they count 0."] if absent else []
 
 
+def of_counts(counts: Mapping[str, Any]) -> list[str]:
+    """What an evaluation counted that has to be said: leaked queries, a stopped training, queries without results."""
+    return [*leakage.remarks(counts, int(counts.get("judged_queries", 0))), *without_results(counts)]
+
+
 def remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
     """What has to be said beside a score: queries without results, half precision, and what is odd of its benchmark.
 
     The benchmark's own remarks are left out if it was changed since, or is no longer there.
     """
-    found = without_results(row["counts"])
+    found = of_counts(row["counts"])
     found += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
     try:
         info = evaluation.describe(folder(workspace, row), workspace)

@@ -86,7 +86,7 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "split": result["benchmark"]["split"],
             "n_queries": result["benchmark"]["n_queries"],
             "seconds": result["seconds"],
-            "notes": [*result.get("warnings", []), *evaluated.without_results(result.get("counts", {}))],
+            "notes": [*result.get("warnings", []), *evaluated.of_counts(result.get("counts", {}))],
         }
     found = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
     if isinstance(found.get("measures"), list):

@@ -14,7 +14,7 @@ from cdp.complexity import count_content_words
 from cdp.config import SynthesisConfig, TrainingConfig
 from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.jobs import JobView
-from cdp.services import access, completeness, devices, queries, study_reuse, synthesis
+from cdp.services import access, completeness, devices, leakage, queries, study_reuse, synthesis
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
@@ -123,14 +123,24 @@ def _given(config: StudyConfig) -> dict[str, Any]:
 
 
 @access.runs
-def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "", allow_incomplete: bool = False) -> Started:
+def run(
+    workspace: Workspace,
+    config: StudyConfig,
+    *,
+    api_key: str = "",
+    allow_incomplete: bool = False,
+    allow_leakage: bool = False,
+) -> Started:
     """Submit a study as one job, after the jobs that write the queries it lacks.
 
-    ConfigError for a query set that is not whole, unless ``allow_incomplete``.
+    ConfigError for a query set that is not whole, unless ``allow_incomplete``, or with queries that a benchmark
+    judges, unless ``allow_leakage``.
     """
     plan(workspace, config)
     completeness.require(workspace, config.items("query_sets"), allow_incomplete)
     sources, _ = _sources(workspace, config)
+    leaks = leaks_of(workspace, config, [source.query_set for source in sources])
+    leakage.require(leaks, allow_leakage)
     generations = []
     ready = []
     for source in sources:
@@ -147,10 +157,18 @@ def run(workspace: Workspace, config: StudyConfig, *, api_key: str = "", allow_i
         module=WORKER,
         config=config.to_dict(),
         device=devices.request(config.gpus, at_most=1),
-        inputs={"sources": [dataclasses.asdict(source) for source in ready]},
+        inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,
     )
     return Started(job_id, generations)
+
+
+@access.reads
+def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
+    """The judged queries among those that a study trains on: of ``sets``, or of all that there is to train on now."""
+    names = [source.query_set for source in _sources(workspace, config)[0]] if sets is None else sets
+    places = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
+    return leakage.between(workspace, names, places)
 
 
 def every(workspace: Workspace) -> list[JobView]:
@@ -167,7 +185,9 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     if not isinstance(about, dict):
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
-    return build_report(view.id, view.name, str(view.state), about, list(records.every(view.folder)))
+    found = build_report(view.id, view.name, str(view.state), about, list(records.every(view.folder)))
+    leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
+    return dataclasses.replace(found, limits=(*(f"Leaked: {leak}" for leak in leaks), *found.limits))
 
 
 def weightings() -> dict[str, str]:

@@ -15,7 +15,7 @@ from cdp.evaluation import describe, resolve_benchmark
 from cdp.jobs import JobView
 from cdp.names import pick
 from cdp.principle.tables import table
-from cdp.services import access, completeness, evaluation, training
+from cdp.services import access, completeness, evaluation, leakage, training
 from cdp.training.retrievers import PRESETS
 from cdp.training.sweep import Run, SweepReport, grid, rate, read_rates, to_markdown
 from cdp.workspace import Workspace, new_id, read_json_or_none, read_jsonl
@@ -65,12 +65,18 @@ def grid_for(workspace: Workspace, retriever: str, lora: bool = False) -> tuple[
 
 @access.runs
 def start(
-    workspace: Workspace, config: TrainingConfig, rates: Sequence[float], *, allow_incomplete: bool = False
+    workspace: Workspace,
+    config: TrainingConfig,
+    rates: Sequence[float],
+    *,
+    allow_incomplete: bool = False,
+    allow_leakage: bool = False,
 ) -> Sweep:
     """Submit a training for each rate. ``config`` names the dev benchmark; its learning rate is not used.
 
-    ConfigError without a benchmark, or for a query set that is not whole unless ``allow_incomplete``; everything else
-    that can be wrong is found before the first job is submitted.
+    ConfigError without a benchmark, for a query set that is not whole unless ``allow_incomplete``, or for one with
+    queries that the benchmark judges unless ``allow_leakage``; everything else that can be wrong is found before the
+    first job is submitted.
     """
     if len(set(rates)) < 2:
         raise ConfigError("A sweep needs at least two learning rates.")
@@ -81,12 +87,14 @@ def start(
     whole = dataclasses.replace(config, benchmark=checked.benchmark, split=checked.split)
     plan = training.plan(workspace, whole)
     completeness.require(workspace, training.trained_on(whole), allow_incomplete)
+    leaks = leakage.of_training(workspace, whole, [])
+    leakage.require(leaks, allow_leakage)
     whole = dataclasses.replace(whole, eval_steps=steps_between(whole.eval_steps, plan.steps))
     name = config.name or f"{training.label(workspace, whole)}, learning rates"
     sweep = {"id": new_id("sweep", name), "name": name}
     for value in sorted(set(rates)):
         one = dataclasses.replace(whole, learning_rate=value, name=f"{name}, {rate(value)}")
-        training.submit(workspace, one, {LINK: sweep})
+        training.submit(workspace, one, {LINK: sweep, **leakage.links(leaks)})
     return find(workspace, sweep["id"])
 
 

@@ -18,7 +18,7 @@ from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError, ModelError
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.services import access, commands, completeness, devices, evaluation, kept, paths
+from cdp.services import access, commands, completeness, devices, evaluation, kept, leakage, paths
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
@@ -318,16 +318,20 @@ def start(
     before: bool = True,
     after: bool = True,
     allow_incomplete: bool = False,
+    allow_leakage: bool = False,
 ) -> Started:
     """Submit a training and, for each (benchmark, split), the evaluation of the retriever before and after it.
 
     An evaluation of the untrained retriever that is in the results already is not run again. ConfigError for a query
-    set that is not whole, unless ``allow_incomplete``.
+    set that is not whole, unless ``allow_incomplete``, and for one that holds what a benchmark judges, unless
+    ``allow_leakage``: that marks the training and its results.
     """
     plan(workspace, config)
     completeness.require(workspace, trained_on(config), allow_incomplete)
     base = resolve(config.retriever, workspace)
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
+    leaks = leakage.of_training(workspace, config, [(wish.benchmark, wish.split) for wish in wanted])
+    leakage.require(leaks, allow_leakage)
     known: list[str] = []
     evaluations: list[str] = []
     if before:
@@ -337,7 +341,7 @@ def start(
                 known.append(there)
             else:
                 evaluations.append(evaluation.start(workspace, wish))
-    job_id = submit(workspace, config)
+    job_id = submit(workspace, config, leakage.links(leaks))
     if after:
         evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
     return Started(job_id, evaluations, known)

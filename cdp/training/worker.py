@@ -14,6 +14,7 @@ from typing import Any
 
 from cdp import __version__
 from cdp.config import TrainingConfig
+from cdp.evaluation import leakage
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
@@ -143,8 +144,9 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "model_hash": model_hash(model),
         "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "settings": config.to_dict(),
-        "notes": [*plan.notes, *_untokenised(int((~usable).sum())), *cut_notes(filled, limit)],
+        "notes": [*leaked_notes(job), *plan.notes, *_untokenised(int((~usable).sum())), *cut_notes(filled, limit)],
     }
+    leakage.keep(job.results, pairs.queries)
     rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
     card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
 
@@ -155,6 +157,16 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     write_folder(job.folder / "model", write)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
+
+
+def leaked_notes(job: Job) -> list[str]:
+    """That judged queries are among the training queries, where that was allowed when the job was started."""
+    return [
+        f"**Leaked**: {leak['source']} holds {leak['queries']:,} of the {leak['judged']:,} queries that "
+        f"{leak['benchmark']} {leak['split']} judges, and {leak['documents']:,} documents by them. Scores of this "
+        "model do not say how it answers queries that it has never seen."
+        for leak in job.spec.get("inputs", {}).get(leakage.LEAKAGE, ())
+    ]
 
 
 def cut_notes(filled: int, limit: int | None) -> list[str]:

@@ -35,9 +35,9 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             options = ImportOptions.from_dict(chosen)
             with st.spinner("Reading the queries"), imports.opened(workspace, uploaded, path) as file:
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
-            notes = list(done.rejected)
-            if done.n_rejected > len(notes):
-                notes.append(f"and {done.n_rejected - len(notes)} more rows that could not be taken")
+            notes = [*done.notes, *done.rejected]
+            if done.n_rejected > len(done.rejected):
+                notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be taken")
             made = done.query_set
             if done.reasoned is not None:
                 notes.insert(0, f"{count(done.reasoned.n_queries, 'reasoned form')} as {done.reasoned.name}.")

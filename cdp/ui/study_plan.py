@@ -13,7 +13,7 @@ from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
 from cdp.services.studies import StudyConfig, StudyPlan
 from cdp.services.synthesis import dollars
-from cdp.ui import access, clone, command, forms, incomplete, navigation, state, tables
+from cdp.ui import access, clone, command, forms, incomplete, leaking, navigation, state, tables
 from cdp.ui.text import md
 from cdp.workspace import Workspace
 
@@ -153,6 +153,8 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
                 st.metric("They cost", dollars(sum(costs)), width="content")
     _pairs(plan)
     lacking, agreed = incomplete.consent(workspace, config.items("query_sets"), "study_incomplete")
+    leaks = studies.leaks_of(workspace, config)
+    leaking_agreed = leaking.consent(leaks, "study_leakage")
     said = {item.note for item in lacking}
     for note in (note for note in plan.notes if note not in said):
         st.caption(f":material/info: {md(note)}")
@@ -161,11 +163,13 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         type="primary",
         icon=":material/play_arrow:",
         key="study_start_button",
-        disabled=bool(lacking) and not agreed,
+        disabled=(bool(lacking) and not agreed) or not leaking_agreed,
     ):
-        begun = studies.run(workspace, config, allow_incomplete=agreed)
+        begun = studies.run(workspace, config, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed)
         navigation.go("study", study=begun.job_id)
-    command.show(commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), wait=True))
+    command.show(
+        commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True)
+    )
     st.download_button(
         "Download the plan (YAML)",
         studies.to_yaml(config),

@@ -9,9 +9,21 @@ import streamlit as st
 
 from cdp.config import TrainingConfig
 from cdp.errors import InputError
-from cdp.services import commands, sweeps, training
+from cdp.services import commands, leakage, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
-from cdp.ui import access, command, frame, incomplete, jobs, navigation, state, tables, training_dev, training_preview
+from cdp.ui import (
+    access,
+    command,
+    frame,
+    incomplete,
+    jobs,
+    leaking,
+    navigation,
+    state,
+    tables,
+    training_dev,
+    training_preview,
+)
 from cdp.ui.text import count, md, moment
 from cdp.workspace import Workspace
 
@@ -69,21 +81,32 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
             training_preview.measured(workspace, config, trainings=len(rates))
         training_preview.licences(plan)
         lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "sweep_incomplete")
+        leaks = leakage.of_training(workspace, config, [])
+        leaking_agreed = leaking.consent(leaks, "sweep_leakage")
         if access.button(
             "Start the sweep",
             type="primary",
             icon=":material/rocket_launch:",
             key="sweep_start",
             width="stretch",
-            disabled=bool(lacking) and not agreed,
+            disabled=(bool(lacking) and not agreed) or not leaking_agreed,
         ):
             with frame.guarded():
                 with st.spinner("Starting"):
-                    begun = sweeps.start(workspace, config, rates, allow_incomplete=agreed)
+                    begun = sweeps.start(
+                        workspace, config, rates, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed
+                    )
                 state.write("sweep", begun.id)
                 st.rerun()
         st.caption("One job per rate, one after the other, in the background.")
-    command.show(commands.sweep(config, [sweeps.rate(value) for value in rates], allow_incomplete=bool(lacking)))
+    command.show(
+        commands.sweep(
+            config,
+            [sweeps.rate(value) for value in rates],
+            allow_incomplete=bool(lacking),
+            allow_leakage=bool(leaks),
+        )
+    )
 
 
 def results(workspace: Workspace) -> None:

@@ -10,7 +10,7 @@ import streamlit as st
 
 from cdp.config import TrainingConfig
 from cdp.errors import CdpError
-from cdp.services import commands, devices, evaluation, training
+from cdp.services import commands, devices, evaluation, leakage, training
 from cdp.services.queries import QuerySet
 from cdp.ui import (
     access,
@@ -20,6 +20,7 @@ from cdp.ui import (
     frame,
     imports,
     incomplete,
+    leaking,
     paper_notes,
     state,
     training_dev,
@@ -224,15 +225,18 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     return picked
 
 
-def judges(workspace: Workspace) -> Judged:
-    """The benchmarks to evaluate on before and after."""
+def judges(workspace: Workspace, query_set: str = "") -> Judged:
+    """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
+    trained on: the others are named with what is in the way."""
     found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
     if not found:
         st.caption("There is no benchmark in the workspace, so the retriever is trained without being judged.")
         _add_benchmark(workspace)
         return Judged([], False, False)
     options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
-    first = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in found[:3]]
+    ready = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in found[:3]]
+    leaks = {key: leakage.between(workspace, [query_set], [options[key]]) for key in ready}
+    first = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
         "Evaluate on",
         {key: _split_label(key, found) for key in options},
@@ -241,6 +245,9 @@ def judges(workspace: Workspace) -> Judged:
         help=frame.definition("benchmark"),
         placeholder="no evaluation",
     )
+    for key in ready:
+        if leaks[key] and key not in chosen:
+            st.caption(f":material/gpp_maybe: Not chosen by itself: {md(leaks[key][0].sentence)}")
     with st.container(horizontal=True):
         before = st.checkbox("Before training", value=True, key="train_before", persist_state="session")
         after = st.checkbox("After training", value=True, key="train_after", persist_state="session")
@@ -291,13 +298,15 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
             else "Without evaluation. The retriever can be evaluated later."
         )
         lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "train_incomplete")
+        leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
+        leaking_agreed = leaking.consent(leaks, "train_leakage")
         if access.button(
             "Start training",
             type="primary",
             icon=":material/rocket_launch:",
             key="train_start",
             width="stretch",
-            disabled=bool(lacking) and not agreed,
+            disabled=(bool(lacking) and not agreed) or not leaking_agreed,
         ):
             with frame.guarded():
                 with st.spinner("Starting"):
@@ -308,12 +317,13 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
                         before=judged.before,
                         after=judged.after,
                         allow_incomplete=agreed,
+                        allow_leakage=bool(leaks) and leaking_agreed,
                     )
                 frame.navigation.go("jobs", job=started.job_id)
         st.caption("It runs in the background: this page, the browser and the app may be closed.")
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
     command.show(
-        commands.train(config, judges, when, allow_incomplete=bool(lacking)),
+        commands.train(config, judges, when, allow_incomplete=bool(lacking), allow_leakage=bool(leaks)),
         commands.train(config).replace(" --wait", " --plan"),
     )

@@ -28,7 +28,7 @@ with frame.guarded():
             if swept and config is not None:
                 rates, config = sweep.grid(workspace, config)
             elif not swept:
-                judged = training.judges(workspace)
+                judged = training.judges(workspace, config.query_set if config is not None else "")
         if config is not None:
             with right, frame.guarded():
                 if swept:

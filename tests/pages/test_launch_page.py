@@ -7,7 +7,7 @@ import dataclasses
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.services import queries, sweeps, training
+from cdp.services import demo, queries, sweeps, training
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.ui.text import JOINER
@@ -243,3 +243,20 @@ def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: 
 
 def plain(text: str) -> str:
     return text.replace("\\", "").replace(JOINER, "")
+
+
+def test_a_benchmark_that_judges_the_queries_is_not_chosen_by_itself(open_page: Open, filled: Workspace) -> None:
+    options = queries.ImportOptions(split="test")
+    tested = queries.import_file(filled, demo.FOLDER, "demo", name="asked", options=options).query_set
+    at = open_page("launch", query_set=tested.id, retriever="static-minilm")
+    assert not at.exception
+    assert at.multiselect(key="choose_benchmarks").value == []
+    told = [c.value.replace("\\", "") for c in at.caption]
+    assert any("Not chosen by itself: asked holds" in c and "demo test judges" in c for c in told)
+    assert not at.button(key="train_start").disabled
+    at.multiselect(key="choose_benchmarks").set_value(["demo/test"]).run()
+    assert any("Test leakage" in e.value for e in at.error)
+    assert at.button(key="train_start").disabled
+    box = next(c for c in at.checkbox if "marked as leaked" in c.label)
+    box.check().run()
+    assert not at.button(key="train_start").disabled

@@ -49,6 +49,7 @@ READING = {
     "result_files": {"available", "content"},
     "result_seeds": {"families", "settings_of"},
     "result_tables": {"remarks"},
+    "leakage": {"between"},
     "results": {"compare", "every", "per_query", "query", "read"},
     "self_bleu_spread": {"spread"},
     "studies": {"every", "report", "to_yaml"},

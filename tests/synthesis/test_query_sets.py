@@ -138,10 +138,13 @@ def test_a_beir_folder_gives_each_relevant_document_its_queries(
     (folder / "queries.jsonl").write_text("".join(json.dumps(query) + "\n" for query in queries))
     (folder / "qrels" / "train.tsv").write_text("query-id\tcorpus-id\tscore\nq0\td1\t1\nq1\td1\t2\nq2\td0\t0\n")
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq2\td2\t1\nq7\td2\t1\n")
+    tested = import_queries(folder, workspace, corpus.id, "tested", options=ImportOptions(split="test"))
+    assert tested.rejected == ("Line 3: test.tsv: there is no query 'q7'.",)
     imported = import_queries(folder, workspace, corpus.id, "judged")
     lines = {line["document_id"]: line["queries"] for line in query_sets.iter_lines(workspace, imported.query_set.id)}
-    assert lines == {"d1": ["query 0", "query 1"], "d2": ["query 2"]}
-    assert imported.rejected == ("Line 3: test.tsv: there is no query 'q7'.",)
+    assert lines == {"d1": ["query 0", "query 1"]}  # the test split is for measuring
+    assert imported.notes == ("Left out: the split test, which is for measuring.",)
+    assert imported.query_set.parameters == {"splits": ["train"], "left_out": ["test"]}
     only = import_queries(folder, workspace, corpus.id, "train only", options=ImportOptions(split="train")).query_set
     assert only.n_queries == 2
 
@@ -160,9 +163,14 @@ def test_a_zip_of_a_beir_folder_is_read_like_the_folder(
         for name, text in parts.items():
             archive.writestr(name, text)
     whole = import_queries(tmp_path / "set.zip", workspace, corpus.id, "whole").query_set
-    assert [q.text for q in query_sets.iter_queries(workspace, whole.id)] == ["zero", "zero"]
+    assert [(q.text, q.document_id) for q in query_sets.iter_queries(workspace, whole.id)] == [("zero", "d1")]
     one = import_queries(tmp_path / "set.zip", workspace, corpus.id, "one", options=ImportOptions(split="test"))
     assert [q.document_id for q in query_sets.iter_queries(workspace, one.query_set.id)] == ["d0"]
+    (tmp_path / "only" / "qrels").mkdir(parents=True)
+    for name in ("queries.jsonl", "qrels/test.tsv"):
+        (tmp_path / "only" / name).write_text(parts[f"set/{name}"])
+    with pytest.raises(InputError, match="no split but test, which is for measuring"):
+        import_queries(tmp_path / "only", workspace, corpus.id)
     with pytest.raises(InputError, match=r"no split 'tests'\. Did you mean test\? There is: test, train"):
         import_queries(tmp_path / "set.zip", workspace, corpus.id, options=ImportOptions(split="tests"))
 

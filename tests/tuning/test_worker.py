@@ -42,7 +42,9 @@ def corpus_id(workspace: Workspace) -> str:
 
 @pytest.mark.slow
 def test_the_demos_prompts_are_told_apart(filled: Workspace, tmp_path: Path) -> None:
-    human = queries.import_file(filled, demo.FOLDER, "demo", name="human").query_set.id
+    human = queries.import_file(
+        filled, demo.FOLDER, "demo", name="human", options=queries.ImportOptions(split="test")
+    ).query_set.id
     folder = job_of(
         filled, "p1", corpus=corpus_id(filled), methods="diverse,paraphrase,sap", generator="recorded", documents=20,
         per_doc=8, human=human, encoder="static-minilm", scorer="bi-encoder",

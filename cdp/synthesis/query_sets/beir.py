@@ -17,6 +17,8 @@ from cdp.synthesis.query_sets.options import ImportOptions
 from cdp.synthesis.query_sets.rows import Row, json_rows
 
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")
+QRELS = re.compile(r"qrels/[^/]+\.tsv")
+TEST = "test"
 WHOLE = re.compile(r"-?[0-9]{1,9}")
 """A grade. ``str.isdigit`` takes more for digits than ``int`` does."""
 
@@ -25,12 +27,11 @@ def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Ro
     """The rows of a BEIR folder or zip; their lines are those of the qrels. InputError where it is none."""
     with _files(path, budget) as files:
         queries = next((files[name] for name in QUERIES if name in files), None)
-        splits = {name[6:-4]: files[name] for name in sorted(files) if re.fullmatch(r"qrels/[^/]+\.tsv", name)}
+        splits = {name[6:-4]: files[name] for name in sorted(files) if QRELS.fullmatch(name)}
         if queries is None or not splits:
             missing = QUERIES[0] if queries is None else "qrels/*.tsv"
             raise InputError(f"There is no {missing} in it.", hint="Is it in BEIR layout?", file=path)
-        if options.split and options.split not in splits:
-            raise InputError(f"It has no split {options.split!r}.", hint=offer(options.split, list(splits)), file=path)
+        taken, _ = _chosen(path, list(splits), options.split)
         texts: dict[str, str] = {}
         own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
         for row in json_rows(queries, own):
@@ -38,9 +39,29 @@ def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Ro
                 yield Row(row.line, reason=f"{queries.name}: {row.reason}")
             else:
                 texts[row.document_id] = row.queries[0]
-        for split, source in splits.items():
-            if options.split in ("", split):
-                yield from _judged(source, texts, options.encoding)
+        for split in taken:
+            yield from _judged(splits[split], texts, options.encoding)
+
+
+def splits_of(path: Path, options: ImportOptions, budget: Budget) -> tuple[list[str], list[str]]:
+    """(the splits that are taken, those that are left out because nobody named them)."""
+    with _files(path, budget) as files:
+        return _chosen(path, [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)], options.split)
+
+
+def _chosen(path: Path, splits: list[str], asked: str) -> tuple[list[str], list[str]]:
+    if asked:
+        if asked not in splits:
+            raise InputError(f"It has no split {asked!r}.", hint=offer(asked, splits), file=path)
+        return [asked], []
+    taken = [split for split in splits if split != TEST]
+    if splits and not taken:
+        raise InputError(
+            "It has no split but test, which is for measuring: who trains on it cannot be evaluated on it any more.",
+            hint=f"Add it as a benchmark. Or name the split to import it as queries all the same: split {TEST}.",
+            file=path,
+        )
+    return taken, [split for split in splits if split not in taken]
 
 
 def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[Row]:

@@ -25,7 +25,7 @@ from cdp.staging import staging
 from cdp.synthesis.ordered import put_in_order
 from cdp.synthesis.query_sets import reasoned, store
 from cdp.synthesis.query_sets.options import ImportOptions
-from cdp.synthesis.query_sets.reading import read_pairs, read_path
+from cdp.synthesis.query_sets.reading import beir_splits, read_pairs, read_path
 from cdp.synthesis.query_sets.rows import Row
 from cdp.synthesis.query_sets.store import QuerySet, known_language
 from cdp.workspace import Workspace, append_jsonl, sha256_file, slug, write_json
@@ -48,6 +48,8 @@ class ImportedQueries:
     n_rejected: int
     rejected: tuple[str, ...]
     reasoned: QuerySet | None = None
+    notes: tuple[str, ...] = ()
+    """What was left out on purpose."""
 
 
 def import_queries(
@@ -72,7 +74,10 @@ def import_queries(
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     positions = {document_id: at for at, document_id in enumerate(ids)}
+    taken: list[str] = []
+    left_out: list[str] = []
     if isinstance(source, Path):
+        taken, left_out = beir_splits(source, options)
         rows, label = read_path(source, options), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
@@ -88,6 +93,10 @@ def import_queries(
             query_set = _described(made, corpus, label, negatives, rejected.n, language)
             stated["parameters"] |= query_set.parameters
             query_set = dataclasses.replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
+            if taken:  # says later what a benchmark of the same folder judges
+                splits = {"splits": taken, **({"left_out": left_out} if left_out else {})}
+                query_set = dataclasses.replace(query_set, parameters={**query_set.parameters, **splits})
+            notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
             stored = _install(workspace, query_set, made)
             forms = None
             if field:
@@ -96,7 +105,7 @@ def import_queries(
                 forms = _described(own, corpus, f"{label} reasoned", 0, missing, language)
                 stated["parameters"] = {**stated["parameters"], "source": stored.id}
                 forms = _install(workspace, dataclasses.replace(forms, method=REASONING, **stated), own)
-            return ImportedQueries(stored, rejected.n, tuple(rejected.first), forms)
+            return ImportedQueries(stored, rejected.n, tuple(rejected.first), forms, notes)
     except OSError as error:
         raise WorkspaceError(
             f"The queries could not be stored in {workspace.queries}: {error.strerror or error}.",

@@ -24,7 +24,11 @@ class ImportOptions(Config):
         "corpus-id, corpus_id, _id, id, pid.",
     )
     encoding: str = option("utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …")
-    split: str = option("", "Of a BEIR folder only the qrels of this split; all of them if empty.")
+    split: str = option(
+        "",
+        "Of a BEIR folder only the qrels of this split. If empty all but test, which is for measuring: queries of it "
+        "are imported only where it is named.",
+    )
     reasoning_field: str = option(
         "",
         "The field or column with the reasoned form q′ of each query (in JSON also a list, one per query). They become "

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdp.corpus.sources import Budget, Source, existing
 from cdp.errors import InputError
-from cdp.synthesis.query_sets.beir import beir_rows
+from cdp.synthesis.query_sets.beir import beir_rows, splits_of
 from cdp.synthesis.query_sets.options import ImportOptions
 from cdp.synthesis.query_sets.rows import Row, json_rows, table_rows
 
@@ -18,6 +18,13 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Row
     """Rows from (document id, query or queries) pairs; their number stands for the line."""
     for number, (document_id, queries) in enumerate(pairs, start=1):
         yield Row(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
+
+
+def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
+    """(the splits of a BEIR folder or zip that are taken, those that are left out); both empty for another file."""
+    if not path.is_dir() and path.suffix.lower() != ".zip":
+        return [], []
+    return splits_of(path, options, Budget.of(existing(path), MAX_UNPACKED_BYTES))
 
 
 def read_path(path: Path, options: ImportOptions) -> Iterator[Row]:

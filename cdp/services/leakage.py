@@ -1,0 +1,170 @@
+"""Whether a training would see what a benchmark judges: such a training is refused, or marked as leaked for ever.
+
+Leaked are queries that the evaluated split judges, whatever document they stand for, and of imported sets documents
+that are the split's positives by queries of that benchmark. Queries of another split of it are no leak.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp import evaluation
+from cdp.config import TrainingConfig
+from cdp.errors import ConfigError
+from cdp.evaluation import beir_files
+from cdp.evaluation import leakage as room
+from cdp.evaluation.benchmarks import part, qrels_files
+from cdp.services import access, kept
+from cdp.synthesis import query_sets
+from cdp.synthesis.query_sets import QuerySet
+from cdp.workspace import Workspace, sha256_text
+
+LEAKAGE = room.LEAKAGE
+FLAG = "--allow-leakage"
+FOLLOWS = "The training and every result of it, now and later, are then marked as leaked."
+
+
+@dataclass(frozen=True)
+class Leak:
+    """What is trained on (a query set's name, or a retriever's) and one split of a benchmark: how many of the
+    ``judged`` queries are among its own, and how many of its ``documents`` are the split's positives."""
+
+    source: str
+    benchmark: str
+    split: str
+    queries: int
+    judged: int
+    documents: int = 0
+
+    @property
+    def sentence(self) -> str:
+        place = f"{self.benchmark} {self.split}"
+        if self.queries:
+            return f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {place} judges."
+        noun = "document" if self.documents == 1 else "documents"
+        return f"{self.source} has human queries of {self.benchmark} for {self.documents:,} {noun} that {place} judges."
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One split of a benchmark: hashes of its queries (``other``: of the other splits' alone, ``every``: of all), and
+    the documents that are relevant to any. ``key`` tells one state of the files from another."""
+
+    key: str
+    queries: room.Hashes
+    other: room.Hashes
+    every: room.Hashes
+    positives: frozenset[str]
+
+
+def between(
+    workspace: Workspace,
+    names: Iterable[str],
+    places: Iterable[tuple[str, str]],
+    *,
+    per_doc: int | None = None,
+    max_documents: int | None = None,
+) -> list[Leak]:
+    """The leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places, each once."""
+    sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
+    found = []
+    for name, split in dict.fromkeys(places):
+        where, chosen = _place(workspace, name, split)
+        judged = _judged(where, chosen)
+        for query_set in sets:
+            path = workspace.query_set(query_set.id) / query_sets.QUERIES
+            shared = room.n_shared(_hashes(path, per_doc, max_documents), judged.queries)
+            documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
+            if shared or documents:
+                found.append(Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents))
+    return found
+
+
+@access.reads
+def of_training(workspace: Workspace, config: TrainingConfig, places: Iterable[tuple[str, str]]) -> list[Leak]:
+    """The leaks of a training that is evaluated there, by its query set, by its dev benchmark, and by what the
+    retriever that it starts from was trained on."""
+    wanted = [*places, *([(config.benchmark, config.split)] if config.benchmark else [])]
+    if not wanted:
+        return []
+    found = between(workspace, [config.query_set], wanted, per_doc=config.per_doc, max_documents=config.max_documents)
+    before = room.seen(workspace, config.retriever)
+    for name, split in dict.fromkeys(wanted) if len(before) else ():
+        where, chosen = _place(workspace, name, split)
+        judged = _judged(where, chosen)
+        shared = room.n_shared(before, judged.queries)
+        if shared:
+            found.append(Leak(f"The training of {config.retriever}", where.name, chosen, shared, len(judged.queries)))
+    return found
+
+
+def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
+    """ConfigError for the first leak, unless someone said yes to it."""
+    for leak in () if allow_leakage else leaks:
+        raise ConfigError(
+            f"{leak.sentence} Its score there would not say how it answers queries that it has never seen.",
+            hint="Train on other queries (of a BEIR folder import the train split alone: --split train), or evaluate "
+            f"elsewhere. Or allow it: {FLAG}. {FOLLOWS}",
+        )
+
+
+def links(leaks: Iterable[Leak]) -> dict[str, Any]:
+    """What the inputs of a job say of the leaks that were allowed; empty without any."""
+    records = [dataclasses.asdict(leak) for leak in leaks]
+    return {room.LEAKAGE: records} if records else {}
+
+
+def _place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
+    folder = evaluation.resolve_benchmark(access.benchmark(workspace, name), workspace)
+    return folder, evaluation.choose_split(evaluation.describe(folder, workspace), split)
+
+
+def _hashes(path: Path, per_doc: int | None, max_documents: int | None) -> room.Hashes:
+    question = ("query hashes", per_doc, max_documents)
+    return kept.of_file(path, question, lambda: room.set_hashes(path, per_doc, max_documents))
+
+
+def _judged(folder: Path, split: str) -> _Judged:
+    """Read once for as long as the judgments of the split stay as they are."""
+
+    def compute() -> _Judged:
+        grades = {name: beir_files.read_qrels(path).grades for name, path in qrels_files(folder).items()}
+        texts = dict(room.query_texts(folder))
+        by_split = {
+            name: np.unique(room.hashes(texts[query] for query in judged if query in texts))
+            for name, judged in grades.items()
+        }
+        others = [found for name, found in by_split.items() if name != split]
+        positives = frozenset(d for found in grades[split].values() for d, grade in found.items() if grade > 0)
+        none = np.empty(0, dtype=np.uint64)
+        other = np.unique(np.concatenate([none, *others]))
+        every = np.unique(room.hashes(texts.values()))
+        key = sha256_text(split, by_split[split].tobytes().hex(), other.tobytes().hex(), *sorted(positives))
+        return _Judged(key, by_split[split], other, every, positives)
+
+    path = qrels_files(folder)[split]
+    return kept.of_file(path, ("judged", str(part(folder, "queries"))), compute)
+
+
+def _documents(workspace: Workspace, query_set: QuerySet, judged: _Judged, split: str) -> int:
+    """Documents of a human set that are positives of the split, by queries of the benchmark that no other split
+    judges, or by any other query of a set that was imported with this split."""
+    whole = split in query_set.parameters.get("splits", ())
+    path = workspace.query_set(query_set.id) / query_sets.QUERIES
+
+    def compute() -> int:
+        n = 0
+        for line in query_sets.iter_lines(workspace, query_set.id):
+            if line["document_id"] in judged.positives:
+                found = room.hashes(line["queries"])
+                own = np.isin(found, judged.every) | whole
+                n += bool((own & ~np.isin(found, judged.other)).any())
+        return n
+
+    return kept.of_file(path, ("documents judged", judged.key), compute)

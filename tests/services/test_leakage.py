@@ -1,0 +1,143 @@
+"""Nothing is trained on what a benchmark judges unasked; where someone said yes, every result says so for ever."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp.config import TrainingConfig
+from cdp.corpus import read_documents, store
+from cdp.errors import ConfigError
+from cdp.evaluation import leakage as room
+from cdp.jobs import list_jobs, stop, wait
+from cdp.services import clone, commands, evaluated, leakage, studies, sweeps, training
+from cdp.studies import StudyConfig
+from cdp.synthesis import query_sets
+from cdp.synthesis.query_sets import ImportOptions
+from cdp.workspace import Workspace, write_json
+from tests.services.support import evaluation
+
+RETRIEVER = "static-minilm"
+SPLITS = {"train": range(8), "dev": range(8, 12), "test": range(12, 20)}
+
+
+@pytest.fixture
+def corpus(workspace: Workspace, tmp_path: Path) -> str:
+    """Twenty mills; query q<i> asks for mill d<i>. The benchmark of them has three splits, each with own documents
+    but for d0, which a query of the test split asks for too."""
+    folder = workspace.benchmark("mills")
+    (folder / "qrels").mkdir(parents=True)
+    documents = [{"_id": f"d{i}", "title": "", "text": f"Mill {i} grinds corn {i}."} for i in range(20)]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in documents))
+    queries = [{"_id": f"q{i}", "text": f"What does mill {i} grind?"} for i in range(20)]
+    (folder / "queries.jsonl").write_text("".join(json.dumps(q) + "\n" for q in queries))
+    for split, of in SPLITS.items():
+        lines = [f"q{i}\td{i}\t1\n" for i in of] + (["q12\td0\t1\n"] if split == "test" else [])
+        (folder / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\n" + "".join(lines))
+    with read_documents(folder / "corpus.jsonl") as result:
+        return store(result, "mills", workspace).id
+
+
+def imported(workspace: Workspace, corpus: str, name: str, split: str = "") -> str:
+    options = ImportOptions(split=split)
+    return query_sets.import_queries(
+        workspace.benchmark("mills"), workspace, corpus, name, options=options
+    ).query_set.id
+
+
+def asked(workspace: Workspace, corpus: str, name: str, texts: dict[str, str], kind: str = "human") -> str:
+    return query_sets.import_queries(texts.items(), workspace, corpus, name, kind=kind).query_set.id
+
+
+def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspace, corpus: str) -> None:
+    config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
+    refused = r"tested holds 8 of the 8 queries that mills test judges"
+    with pytest.raises(ConfigError, match=refused) as told:
+        training.start(workspace, config, benchmarks=[("mills", "test")])
+    assert leakage.FLAG in (told.value.hint or "")
+    with pytest.raises(ConfigError, match=refused):
+        training.start(workspace, dataclasses.replace(config, benchmark="mills", split="test"))
+    with pytest.raises(ConfigError, match=refused):
+        sweeps.start(workspace, dataclasses.replace(config, benchmark="mills", split="test"), [1e-3, 1e-4])
+    study = StudyConfig(query_sets="tested", benchmarks="mills:test", retrievers=RETRIEVER, per_doc="1")
+    with pytest.raises(ConfigError, match=refused):
+        studies.run(workspace, study)
+    spec = {"id": "train-1", "kind": "training", "name": "t", "module": "cdp.training.worker", "created": "2026-01-01",
+            "config": {**config.to_dict(), "benchmark": "mills", "split": "test"}, "launcher": "python",
+            "device": {"kind": "light"}, "inputs": {}}  # fmt: skip
+    write_json(workspace.job("train-1") / "spec.json", spec)
+    with pytest.raises(ConfigError, match=refused):
+        clone.start(workspace, "train-1")
+    assert [job.id for job in list_jobs(workspace)] == ["train-1"]
+    assert commands.train(config, [("mills", "test")], allow_leakage=True).endswith("--allow-leakage --wait")
+
+
+def test_other_splits_of_the_same_benchmark_are_no_leak(workspace: Workspace, corpus: str) -> None:
+    train = imported(workspace, corpus, "trained", "train")
+    assert leakage.between(workspace, [train], [("mills", "test"), ("mills", "dev")]) == []
+    (leak,) = leakage.between(workspace, [imported(workspace, corpus, "both")], [("mills", "test"), ("mills", "dev")])
+    assert (leak.split, leak.queries, leak.judged) == ("dev", 4, 4)  # an import takes all but test
+
+
+def test_queries_are_told_by_their_words_whoever_wrote_them(workspace: Workspace, corpus: str) -> None:
+    texts = {"d1": "what does MILL 12 grind", "d2": "Is there another mill?"}
+    for kind in ("human", "synthetic"):
+        (leak,) = leakage.between(
+            workspace, [asked(workspace, corpus, f"own {kind}", texts, kind)], [("mills", "test")]
+        )
+        assert (leak.queries, leak.judged, leak.documents) == (1, 8, 0)
+    first = asked(workspace, corpus, "second document", {"d1": "Is it here?", "d2": "what does mill 12 grind"})
+    assert leakage.between(workspace, [first], [("mills", "test")], max_documents=1) == []
+
+
+def test_reworded_queries_of_the_split_leak_by_their_documents(workspace: Workspace, corpus: str) -> None:
+    set_id = imported(workspace, corpus, "reworded", "test")
+    path = workspace.query_set(set_id) / query_sets.QUERIES
+    path.write_text(path.read_text().replace("What does mill", "Tell me of mill"))
+    (leak,) = leakage.between(workspace, [set_id], [("mills", "test")])
+    assert (leak.queries, leak.documents) == (0, 9)
+    assert leak.sentence == "reworded has human queries of mills for 9 documents that mills test judges."
+
+
+def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> None:
+    made = workspace.job("train-1")
+    spec = {"id": "train-1", "kind": "training", "config": {"query_set": "gone", "retriever": RETRIEVER}}
+    write_json(made / "spec.json", spec)
+    room.keep(made / "results", [f"What does mill {i} grind?" for i in (12, 13)])
+    assert room.counts(workspace, "train-1", ["what does mill 12 grind", "nothing"]) == {"leaked_queries": 1}
+    write_json(workspace.job("train-2") / "spec.json", {**spec, "config": {"query_set": "x", "retriever": "train-1"}})
+    assert room.counts(workspace, "train-2", ["what does mill 12 grind"]) == {"leaked_queries": 1}
+    assert room.counts(workspace, RETRIEVER, ["what does mill 12 grind"]) == {}
+    config = TrainingConfig(query_set=imported(workspace, corpus, "trained", "train"), retriever="train-1")
+    found = leakage.of_training(workspace, config, [("mills", "test")])
+    assert [leak.sentence for leak in found] == [
+        "The training of train-1 holds 2 of the 8 queries that mills test judges."
+    ]
+
+
+@pytest.mark.slow
+def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> None:
+    config = TrainingConfig(query_set=imported(workspace, corpus, "tested", "test"), retriever=RETRIEVER)
+    begun = training.start(workspace, config, benchmarks=[("mills", "test")], before=False, after=False,
+                           allow_leakage=True)  # fmt: skip
+    stop(workspace, begun.job_id, at_once=True)
+    wait(workspace, begun.job_id, lambda view: None)
+    spec = json.loads((workspace.job(begun.job_id) / "spec.json").read_text())
+    assert spec["inputs"]["leakage"][0]["queries"] == 8
+    counts = room.counts(workspace, begun.job_id, ["a query of another benchmark"])
+    assert counts["leaked_training"] == 1  # whatever it is evaluated on, and for ever
+    assert room.marks(counts)[0] == "leaked"
+
+
+def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
+    counts = {"judged_queries": 3, "leaked_queries": 3, "steps_taken": 1, "steps_planned": 116}
+    made = evaluation(workspace, "t", "mills", {"q1": 0.9, "q2": 0.8, "q3": 0.7}, kind="job", counts=counts)
+    row = evaluated.find(workspace, made)
+    assert room.marks(row["counts"]) == ("leaked", "stopped at step 1 of 116")
+    assert evaluated.remarks(workspace, row) == [
+        "Leaked: 3 of the 3 judged queries were trained on.",
+        "The training was stopped at step 1 of 116: this is no score of a whole one.",
+    ]
