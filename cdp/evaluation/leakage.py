@@ -12,7 +12,7 @@ import io
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +131,7 @@ def counts(workspace: Workspace, retriever: str, judged_queries: Iterable[str]) 
     return {name: n for name, n in found.items() if n or name == "steps_taken"}
 
 
-def marks(counts: dict[str, Any]) -> tuple[str, ...]:
+def marks(counts: Mapping[str, Any]) -> tuple[str, ...]:
     """What ``counts`` says in the words of a badge: ``leaked``, ``stopped at step 1 of 116``."""
     found = []
     if counts.get("leaked_queries") or counts.get("leaked_training"):
@@ -141,7 +141,7 @@ def marks(counts: dict[str, Any]) -> tuple[str, ...]:
     return tuple(found)
 
 
-def remarks(counts: dict[str, Any], judged: int) -> list[str]:
+def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
     """The same in sentences."""
     found = []
     if counts.get("leaked_queries"):
