@@ -44,7 +44,11 @@ def commands(wait: Option) -> dict[str, tuple[str, str, list[Option]]]:
         "benchmarks add": (
             "benchmarks.add",
             "take a folder or zip in BEIR layout into the workspace",
-            [("path", {"help": "the folder or zip"}), ("--name", {"default": "", "help": "a name for it"})],
+            [
+                ("path", {"help": "the folder or zip"}),
+                ("--name", {"default": "", "help": "a name for it"}),
+                ("--language", {"default": "", "help": "code of its language (zh, en …); guessed if left out"}),
+            ],
         ),
         "benchmarks sample": (
             "benchmarks.sample",

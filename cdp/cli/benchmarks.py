@@ -32,7 +32,7 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks add PATH``."""
     from cdp.services import benchmarks, evaluation
 
-    info = evaluation.add_benchmark(workspace, a.path, name=a.name)
+    info = evaluation.add_benchmark(workspace, a.path, name=a.name, language=a.language)
     lines = _stored_lines(benchmarks.show(workspace, info.name))
     return say(a, {**show_text.plain(info), "id": info.name}, "\n".join(lines))
 
@@ -113,6 +113,8 @@ def _stored_lines(found: Any) -> list[str]:
     lines = [
         f"In the workspace as {info.name}: {info.n_documents:,} documents, judged queries: {judged}, "
         f"{job_words.size(info.bytes)}",
+        f"language: {info.language or 'cannot be told, so its words are counted as English'}"
+        f"{'' if manifest.language else ' (guessed from its texts; benchmarks add PATH --language CODE sets it)'}",
     ]
     if found.entry is None and info.licence:
         lines.append(f"licence: {info.licence}")

@@ -19,6 +19,7 @@ from pathlib import Path
 from cdp.errors import InputError
 from cdp.evaluation import manifests
 from cdp.evaluation.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
+from cdp.evaluation.languages import DEFAULT, benchmark_language
 from cdp.evaluation.manifests import Manifest
 from cdp.paths import typed_path
 
@@ -54,6 +55,13 @@ class Benchmark:
     licence: str = ""
     warnings: tuple[str, ...] = ()
     relevant_from: int = 1
+    language: str = ""
+    """As its manifest says or its texts tell; empty where neither does."""
+
+    @property
+    def counted_language(self) -> str:
+        """The language in which its words are counted: English where nothing tells another one."""
+        return self.language or DEFAULT
 
     @property
     def n_documents(self) -> int:
@@ -231,6 +239,7 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
         licence=licence_note(parts.folder),
         warnings=(*parts.warnings, *judged.warnings, *notes, *subset_note(manifest)),
         relevant_from=manifest.relevant_from,
+        language=benchmark_language(manifest.language, (q.text for q in parts.queries.values()), parts.texts),
     )
 
 

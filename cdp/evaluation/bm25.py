@@ -2,7 +2,8 @@
 
 Lucene's variant with k1 = 0.9 and b = 0.4, the values of BEIR's and Anserini's tables, over title and text. English
 words are lower-cased, freed of 33 stopwords and cut to their Snowball stem; other languages use the words by which
-content words are counted (``cdp.complexity``), unstemmed. As a retriever it is called ``bm25``, or ``bm25:<language>``.
+content words are counted (``cdp.complexity``), unstemmed. As a retriever it is called ``bm25``, which takes the words
+of the benchmark's own language, or ``bm25:<language>``.
 """
 
 from __future__ import annotations
@@ -46,9 +47,9 @@ DOCUMENTS_A_LOOK, QUERIES_A_LOOK = 1000, 10
 
 
 def language_in(retriever: str) -> str | None:
-    """The language of ``bm25`` (English) or ``bm25:<language>``; None for the name of any other retriever."""
+    """The language of ``bm25:<language>``, empty for ``bm25`` (the benchmark's own); None for any other retriever."""
     name, _, language = retriever.strip().partition(":")
-    return (language.strip().lower() or "en") if name.lower() == NAME else None
+    return language.strip().lower() if name.lower() == NAME else None
 
 
 def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
@@ -70,8 +71,9 @@ def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
 
 
 def check_language(language: str) -> None:
-    """ConfigError for a language that nobody can count the words of."""
-    content_words("", language)
+    """ConfigError for a language that nobody can count the words of; the benchmark's own (empty) is none of them."""
+    if language:
+        content_words("", language)
 
 
 def terms_of(texts: Iterable[str], language: str = "en") -> Iterable[list[str]]:
@@ -133,14 +135,15 @@ def rank(
 def evaluate_bm25(
     benchmark: Benchmark,
     *,
-    language: str = "en",
+    language: str = "",
     top_k: int = 100,
     watch: Watch | None = None,
 ) -> Evaluation:
     """BM25 on one split of a benchmark, in the form in which ``evaluate_model`` gives a model's result.
 
-    ConfigError for a language that nobody can count the words of.
+    ``language`` is the benchmark's own if empty. ConfigError for one that nobody can count the words of.
     """
+    language = language or benchmark.counted_language
     check_language(language)
     began = time.perf_counter()
     made = index(benchmark.documents, language, watch=watch)

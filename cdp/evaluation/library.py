@@ -33,11 +33,12 @@ from cdp.evaluation.benchmarks import (
     qrels_files,
     subset_note,
 )
+from cdp.evaluation.languages import TEXTS, benchmark_language
 from cdp.paths import typed_folder, typed_path
 from cdp.staging import staging
 from cdp.workspace import Workspace, checked_name, folder_size, read_json_or_none, slug, write_json
 
-_SCHEMA = 2
+_SCHEMA = 3
 _REPORT_EVERY = 20_000
 _SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
 BENCHMARK_FILES = (
@@ -126,12 +127,15 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
     judgments = {split: read_qrels(path) for split, path in files.items()}
     wanted = {document for found in judgments.values() for document in found.document_lines}
     known: set[str] = set()
+    first: list[str] = []
     content, warnings = ContentHash(), list[str]()
     n = characters = 0
     for document in iter_corpus(part(folder, "corpus"), warnings):
         text = document.content
         content.add(document.id, text)
         n, characters = n + 1, characters + len(text)
+        if len(first) < TEXTS:
+            first.append(text)
         if progress is not None and n % _REPORT_EVERY == 0:
             progress(n)
         if document.id in wanted:
@@ -157,7 +161,7 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
         licence=licence_note(folder),
         warnings=(*dict.fromkeys(warnings), *subset_note(manifest)),
         entry=manifest.entry,
-        language=manifest.language,
+        language=benchmark_language(manifest.language, (q.text for q in queries.values()), first),
         subset_of=manifest.subset.of if manifest.subset else "",
     )
 
@@ -215,11 +219,12 @@ def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     raise NotFoundError("benchmark", name_or_folder, known=known, hint=hint)
 
 
-def add_benchmark(path: Path | str, workspace: Workspace, name: str = "") -> str:
+def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", language: str = "") -> str:
     """Copy a benchmark, a folder or a zip in BEIR layout, into the workspace and return its name there.
 
-    Every split is read and checked first, so what is added can be evaluated on. Adding the same files under the same
-    name again changes nothing; other files under a name that is taken are an InputError.
+    Every split is read and checked first, so what is added can be evaluated on. ``language`` (a code) is written down;
+    without one it is guessed. Adding the same files under the same name again changes at most the language; other files
+    under a name that is taken are an InputError.
     """
     source = existing(typed_path(path))
     name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
@@ -229,16 +234,27 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "") -> str
             target = workspace.benchmarks / name
             if target.exists():
                 if describe(target, workspace).content_hash == checked.content_hash:
+                    set_language(target, language)
                     return name
                 raise _taken(name)
             copy = incoming / "copy"
             _copy(folder, copy)
+            if language:
+                set_language(copy, language)
+                checked = replace(checked, language=language)
             if not put(copy, target) and describe(target, workspace).content_hash != checked.content_hash:
                 raise _taken(name)
             keep(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
     return name
+
+
+def set_language(folder: Path, language: str) -> None:
+    """Write down a benchmark's language, unless it is empty or there already."""
+    known = manifests.read(folder)
+    if language and known.language != language:
+        manifests.write(folder, replace(known, language=language))
 
 
 def put(made: Path, target: Path) -> bool:

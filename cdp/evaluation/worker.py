@@ -47,7 +47,7 @@ def main(job: Job) -> None:
     )
     try:
         if retriever is None:
-            result, who = lexical(job, config, benchmark, language or "en")
+            result, who = lexical(job, config, benchmark, language or "")
         else:
             result, who = dense(job, config, benchmark, retriever)
     except Stopped:
@@ -101,8 +101,11 @@ def lexical(
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
 
     result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
-    identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), language)[:16]
-    name = bm25.TITLE if language == "en" else f"{bm25.TITLE} ({language})"
+    words = str(result.settings["language"])
+    identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
+    name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE
+    if words != "en":
+        print(f"Words are found as those of {words}, the benchmark's language unless another was named.", flush=True)
     return result, {"id": config.retriever, "name": name, "kind": "preset", "hash": identity}
 
 

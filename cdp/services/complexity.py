@@ -196,16 +196,16 @@ def profile_benchmark(
     benchmark: str,
     *,
     split: str = "",
-    language: str = "en",
+    language: str = "",
     stopwords: str | Collection[str] = STANDARD,
 ) -> Profiled:
-    """Profile the queries of one split of a benchmark, in the language that most of them are in if none is named."""
+    """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named."""
     folder = evaluation.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
 
     def measure() -> Profiled:
         found = evaluation.load_benchmark(folder, split)
-        code = language or guess_language(found.queries)
+        code = language or found.counted_language
         profiled = profile_texts(
             found.queries, language=code, name=f"{found.name} ({found.split})", stopwords=stopwords
         )

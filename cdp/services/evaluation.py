@@ -22,10 +22,12 @@ def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
 
 
 @access.writes
-def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "") -> BenchmarkInfo:
-    """Take a folder or a zip in BEIR layout into the workspace, after checking it."""
+def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "", language: str = "") -> BenchmarkInfo:
+    """Take a folder or a zip in BEIR layout into the workspace, after checking it; ``language`` is guessed if empty."""
+    language = language.strip().lower()
+    bm25.check_language(language)
     with disk_faults_told("The import"):
-        added = room.add_benchmark(paths.to_read(workspace, path), workspace, name)
+        added = room.add_benchmark(paths.to_read(workspace, path), workspace, name, language)
     return room.describe(workspace.benchmark(added), workspace)
 
 
@@ -59,6 +61,8 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     """The id of the newest result for the same model, judgments and settings, if there is one."""
     info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
+    words = bm25.language_in(config.retriever)
+    words = words if words is None else words or info.language or "en"
     for row in catalog.evaluations(workspace):
         same = (
             row["retriever_id"] == config.retriever
@@ -67,6 +71,7 @@ def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
             and row["protocol"] == config.protocol
             and row["settings"].get("max_length") == config.max_length
             and row["settings"].get("top_k", config.top_k) == config.top_k
+            and words in (None, row["settings"].get("language", words))
             and config.precision in ("auto", row["settings"].get("precision"))
         )
         if same:

@@ -10,7 +10,7 @@ from typing import Any
 from cdp import catalog
 from cdp.complexity import content_words, count_content_words
 from cdp.errors import ConfigError, NotFoundError
-from cdp.evaluation import manifests
+from cdp.evaluation import describe
 from cdp.evaluation.error_analysis import (
     NOTHING,
     OTHER_SOURCE,
@@ -158,7 +158,7 @@ def analyse(
     failures = Failures(unit="query")
     found = first_place(*runs, grades, source_of, failures)
     texts = evaluated.queries(workspace, first)
-    language = language or manifests.read(evaluated.folder(workspace, first)).language or "en"
+    language = language or describe(evaluated.folder(workspace, first), workspace).language or "en"
     differences = [100 * (after[query] - before[query]) for query in shared]
     words = failures.batch(
         lambda asked: count_content_words(asked, language).tolist(),

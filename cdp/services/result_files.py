@@ -8,7 +8,7 @@ from typing import Any
 
 from cdp import __version__
 from cdp.errors import CdpError, ConfigError, WorkspaceError
-from cdp.evaluation import manifests
+from cdp.evaluation import describe, manifests
 from cdp.evaluation.trec_files import qrels_lines, run_lines
 from cdp.services import access, evaluated, paths
 from cdp.workspace import Workspace, write_bytes
@@ -18,9 +18,15 @@ SUFFIXES = {"trec-run": ".run", "trec-qrels": ".qrels", "mteb": ".json"}
 
 LANGUAGES = {
     "en": "eng-Latn", "fr": "fra-Latn", "zh": "zho-Hans", "ja": "jpn-Jpan", "ko": "kor-Hang", "ru": "rus-Cyrl",
-    "ar": "ara-Arab",
+    "ar": "ara-Arab", "bn": "ben-Beng", "de": "deu-Latn", "el": "ell-Grek", "es": "spa-Latn", "fa": "fas-Arab",
+    "fi": "fin-Latn", "he": "heb-Hebr", "hi": "hin-Deva", "id": "ind-Latn", "it": "ita-Latn", "nl": "nld-Latn",
+    "pl": "pol-Latn", "pt": "por-Latn", "sw": "swa-Latn", "ta": "tam-Taml", "te": "tel-Telu", "th": "tha-Thai",
+    "tr": "tur-Latn", "uk": "ukr-Cyrl", "vi": "vie-Latn", "yo": "yor-Latn",
 }  # fmt: skip
 """A language as MTEB names it: ISO 639-3 and the script."""
+
+UNNAMED = "und-Zyyy"
+"""A language that is not in the table, as ISO 639-3 and ISO 15924 write one that is undetermined."""
 
 
 def content(workspace: Workspace, evaluation: str, form: str) -> str:
@@ -76,11 +82,12 @@ def _mteb(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
     record = evaluated.record(workspace, row)
     benchmark, settings = record["benchmark"], record.get("settings", {})
     try:
-        manifest = manifests.read(evaluated.folder(workspace, row))
+        folder = evaluated.folder(workspace, row)
+        manifest, spoken = manifests.read(folder), describe(folder, workspace).language or "en"
     except CdpError:  # the benchmark may have gone: the scores do not depend on it
-        manifest = manifests.Manifest()
+        manifest, spoken = manifests.Manifest(), ""
     commits = list(manifest.commits.values())
-    language = LANGUAGES.get(manifest.language or "en", "eng-Latn")
+    language = LANGUAGES.get(spoken, UNNAMED)
     scores = {_mteb_name(name): value for name, value in record["measures"].items()}
     return {
         "dataset_revision": commits[0] if commits else benchmark["hash"],

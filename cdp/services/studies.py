@@ -290,14 +290,17 @@ def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str)
     info = evaluation_room.describe(folder, workspace)
     chosen = evaluation_room.choose_split(info, split)
     loaded = evaluation_room.load_benchmark(folder, chosen)
-    cw = count_content_words(loaded.queries, config.language)
+    language = config.language or loaded.counted_language
+    cw = count_content_words(loaded.queries, language)
     return {
         "name": info.name,
         "split": chosen,
         "place": records.place_key(loaded.hash, chosen, config.protocol),
         "n_queries": loaded.n_queries,
         "n_documents": loaded.n_documents,
+        "language": language,
         "cw": float(cw.mean()),
+        "empty": float((cw == 0).mean()),
     }
 
 

@@ -71,7 +71,15 @@ class StudyConfig(Config):
     )
     seeds: str = option("0, 1, 2", "Seeds: each combination is trained once per seed. One seed shows no spread.")
     name: str = option("", "A name for the study.")
-    language: str = option("en", "Language of the benchmarks' queries, in which their content words are counted.")
+    language: str = option(
+        "", "Count the content words of all benchmarks in this language; each in its own if empty.", advanced=True
+    )
+    across_languages: bool = option(
+        False,
+        "Draw one line through benchmarks of several languages. CW differs between languages, so without it only those "
+        "of the most frequent one are in the line.",
+        advanced=True,
+    )
     protocol: str = option(
         "published",
         "published: as the model's authors evaluate it; paper: cosine similarity for every model.",

@@ -63,7 +63,8 @@ def describe_study(config: StudyConfig, sources: list[Source], benchmarks: list[
     """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
     about = []
     for benchmark in benchmarks:
-        cw = count_content_words(benchmark.queries, config.language)
+        language = config.language or benchmark.counted_language
+        cw = count_content_words(benchmark.queries, language)
         found = profile(cw)
         about.append(
             {
@@ -73,6 +74,7 @@ def describe_study(config: StudyConfig, sources: list[Source], benchmarks: list[
                 "place": records.place_key(benchmark.hash, benchmark.split, config.protocol),
                 "n_queries": benchmark.n_queries,
                 "n_documents": benchmark.n_documents,
+                "language": language,
                 "cw": found.mean,
                 "cw_interval": list(found.interval),
             }

@@ -276,13 +276,20 @@ def add(workspace: Workspace) -> None:
         st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.".replace("<", "\\<"))
         uploaded, path = imports.source("Benchmark", "benchmark_own_source", ["zip"])
         name = st.text_input("Name", key="benchmark_own_name", placeholder="made from the file's name", max_chars=80)
+        language = st.text_input(
+            "Language",
+            key="benchmark_own_language",
+            placeholder="guessed from its texts",
+            max_chars=8,
+            help="Code of the language of its queries and documents (en, zh …): CW and BM25 count its words.",
+        )
         pressed = access.button("Add it", icon=":material/upload_file:", key="benchmark_own_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
-        command.show(commands.line("benchmarks", "add", shown, name=name.strip()))
+        command.show(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
         if pressed:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), imports.opened(workspace, uploaded, path) as file:
-                    added = evaluation.add_benchmark(workspace, file, name=name.strip())
+                    added = evaluation.add_benchmark(workspace, file, name=name.strip(), language=language.strip())
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
                 imports.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
                 st.rerun()
