@@ -19,7 +19,7 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import results
 
     found = results.every(workspace)
-    columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "n_queries", "created", "id"]
+    columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
     return say(a, found, show.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
 
 
@@ -47,6 +47,7 @@ def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
         {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}
         for name, cells in paper.rows
     ]
+    marked = any(row.marks for row in found.rows)
     rows = [
         {
             "benchmark": row.place,
@@ -60,6 +61,7 @@ def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
             "p (Holm)": _p(row.p_holm),
             "effect": row.effect,
             "queries": row.n_queries,
+            **({"marks": row.marks} if marked else {}),
         }
         for row in found.rows
         if row.difference is not None
@@ -80,7 +82,8 @@ def _score(cell: Any) -> str:
     if cell.value is None:
         return "–"
     mark = {1: "*", 2: "_"}.get(cell.place, "")
-    covered = f" ({cell.coverage})" if cell.coverage else ""
+    more = ", ".join(filter(None, (cell.coverage, cell.mark)))
+    covered = f" ({more})" if more else ""
     return f"{mark}{cell.value:.1f}{mark}{'†' if cell.dagger else ''}{covered}"
 
 

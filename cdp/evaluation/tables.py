@@ -10,7 +10,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from cdp.errors import ConfigError
@@ -24,12 +24,14 @@ FORMATS = ("markdown", "latex", "csv")
 
 @dataclass(frozen=True)
 class Cell:
-    """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0."""
+    """One number of the table. ``place`` is 1 for the best of its column, 2 for the second, else 0. ``mark`` says why
+    a number competes with none: ``leaked``."""
 
     value: float | None
     place: int = 0
     dagger: bool = False
     coverage: str = ""
+    mark: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ class Table:
                         "place": cell.place or None,
                         "dagger": cell.dagger,
                         "coverage": cell.coverage or None,
+                        **({"mark": cell.mark} if cell.mark else {}),
                     }
                     for column, cell in zip(self.columns, cells, strict=True)
                 },
@@ -78,13 +81,15 @@ def comparison_table(
     daggers: Collection[tuple[str, str]] = (),
     measure: str = "NDCG@10",
     notes: Sequence[str] = (),
+    marks: Mapping[tuple[str, str], str] | None = None,
 ) -> Table:
     """A table with the datasets of each group and, for a group of several, its mean.
 
     ``groups`` maps a group's name to all its datasets, evaluated or not; a dataset that nobody was evaluated on gets no
     column but counts in the coverage, and one of several groups has its column in the first of them. ``daggers`` are
-    the (retriever, dataset) pairs that the notes speak of.
+    the (retriever, dataset) pairs that the notes speak of, ``marks`` those that compete with no other.
     """
+    marks = marks or {}
     seen = {dataset for _, dataset in values}
     columns: list[str] = []
     cells: dict[str, list[Cell]] = {retriever: [] for retriever in retrievers}
@@ -94,11 +99,13 @@ def comparison_table(
                 columns.append(dataset)
                 for retriever in retrievers:
                     pair = (retriever, dataset)
-                    cells[retriever].append(Cell(values.get(pair), dagger=pair in daggers))
+                    cells[retriever].append(Cell(values.get(pair), dagger=pair in daggers, mark=marks.get(pair, "")))
         if len(members) > 1 and seen.intersection(members):
             columns.append(f"{group} mean")
             for retriever in retrievers:
-                cells[retriever].append(_mean([values.get((retriever, dataset)) for dataset in members]))
+                mean = _mean([values.get((retriever, dataset)) for dataset in members])
+                mark = ", ".join(dict.fromkeys(marks[retriever, d] for d in members if (retriever, d) in marks))
+                cells[retriever].append(replace(mean, mark=mark))
     ranked = [_ranked([cells[retriever][i] for retriever in retrievers]) for i in range(len(columns))]
     rows = tuple((name, tuple(column[j] for column in ranked)) for j, name in enumerate(retrievers))
     return Table(tuple(columns), rows, measure, tuple(notes))
@@ -114,13 +121,15 @@ def _mean(values: Sequence[float | None]) -> Cell:
 
 def _ranked(column: Sequence[Cell]) -> list[Cell]:
     """The cells of a column with their places; a column of one value has no best."""
-    printed = [_number(cell) if cell.value is not None and not cell.coverage else None for cell in column]
+    printed = [
+        _number(cell) if cell.value is not None and not (cell.coverage or cell.mark) else None for cell in column
+    ]
     distinct = sorted({float(text) for text in printed if text is not None}, reverse=True)
     if sum(text is not None for text in printed) < 2:
         return list(column)
     places = {value: place for place, value in enumerate(distinct[:2], start=1)}
     return [
-        Cell(cell.value, places.get(float(text), 0) if text is not None else 0, cell.dagger, cell.coverage)
+        replace(cell, place=places.get(float(text), 0) if text is not None else 0)
         for cell, text in zip(column, printed, strict=True)
     ]
 
@@ -135,7 +144,8 @@ def _shown(cell: Cell, bold: str, underlined: str, dagger: str) -> str:
         text = (bold if cell.place == 1 else underlined).format(text)
     if cell.dagger:
         text += dagger
-    return f"{text} ({cell.coverage})" if cell.coverage and cell.value is not None else text
+    more = ", ".join(filter(None, (cell.coverage, cell.mark)))
+    return f"{text} ({more})" if more and cell.value is not None else text
 
 
 def to_markdown(table: Table) -> str:
@@ -198,15 +208,16 @@ def to_csv(table: Table) -> str:
     """One line per retriever, values in full precision, empty where there is none; coverage beside a partial mean."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
+    marked = [any(cells[i].mark for _, cells in table.rows) for i in range(len(table.columns))]
     partial = [any(cells[i].coverage for _, cells in table.rows) for i in range(len(table.columns))]
     heads: list[str] = []
-    for name, flag in zip(table.columns, partial, strict=True):
-        heads += [name, f"{name} coverage"] if flag else [name]
+    for name, flag, mark in zip(table.columns, partial, marked, strict=True):
+        heads += [name, *([f"{name} coverage"] if flag else []), *([f"{name} marks"] if mark else [])]
     writer.writerow(spreadsheet_row(["retriever", *heads]))
     for name, cells in table.rows:
         line: list[Any] = [name]
-        for cell, flag in zip(cells, partial, strict=True):
+        for cell, flag, mark in zip(cells, partial, marked, strict=True):
             value = "" if cell.value is None else repr(float(cell.value))
-            line += [value, cell.coverage or "full"] if flag else [value]
+            line += [value, *([cell.coverage or "full"] if flag else []), *([cell.mark] if mark else [])]
         writer.writerow(spreadsheet_row(line))
     return out.getvalue()

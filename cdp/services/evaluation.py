@@ -8,7 +8,7 @@ from pathlib import Path
 from cdp import catalog, jobs
 from cdp import evaluation as room
 from cdp.config import EvaluationConfig
-from cdp.evaluation import BenchmarkInfo, bm25
+from cdp.evaluation import BenchmarkInfo, bm25, manifests
 from cdp.services import access, devices, paths
 from cdp.training.retrievers import resolve
 from cdp.workspace import Workspace, disk_faults_told
@@ -91,6 +91,28 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
     """Submit the evaluation of what a training job will have made; it waits for that job."""
     whole = EvaluationConfig.from_dict({**config.to_dict(), "retriever": training_job})
     return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
+
+
+def without_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Those (benchmark, split) places that are in the workspace and on which nobody has measured BM25."""
+    here = {info.name for info in benchmarks(workspace) if not info.problem}
+    known = {
+        (row["benchmark"], row["split"])
+        for row in catalog.evaluations(workspace)
+        if bm25.language_in(row["retriever_id"]) is not None
+    }
+    return [place for place in dict.fromkeys(places) if place not in known and place[0] in here]
+
+
+@access.runs
+def start_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[str]:
+    """Submit BM25 on each place, in the benchmark's own language; the jobs' ids."""
+    found = []
+    for name, split in places:
+        language = manifests.read(room.resolve_benchmark(name, workspace)).language or "en"
+        retriever = bm25.NAME if language == "en" else f"{bm25.NAME}:{language}"
+        found.append(start(workspace, checked(workspace, retriever, name, split)))
+    return found
 
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:

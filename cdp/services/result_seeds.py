@@ -81,6 +81,7 @@ def averaged(
                 "retriever_name": f"{name} ({len(members)} seeds)" if len(members) > 1 else name,
                 measure: sum(by_run) / len(by_run),
                 "seeds": len(runs),
+                "marks": tuple(dict.fromkeys(mark for run in runs for mark in run.get("marks", ()))),
                 "seed_sd": spread,
             }
         )

@@ -29,6 +29,7 @@ def paper_table(found: Comparison) -> Table:
         daggers={(row.retriever, row.place) for row in found.rows if row.significant},
         measure="NDCG@10",
         notes=notes(found),
+        marks={(row.retriever, row.place): row.marks for row in found.rows if row.marks},
     )
 
 

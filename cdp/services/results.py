@@ -12,7 +12,7 @@ import numpy as np
 
 from cdp import catalog
 from cdp.errors import ConfigError, NotFoundError
-from cdp.services import access, evaluated, result_seeds
+from cdp.services import access, evaluated, result_seeds, runs
 from cdp.statistics import has_spread, two_level_test
 from cdp.statistics.paired import PairedTest, holm, paired_test
 from cdp.synthesis.query_sets import list_query_sets
@@ -45,7 +45,8 @@ class Row:
     ``evaluation_id`` names them all, joined by ``+``. ``version`` is empty for the judgments that were evaluated on
     last, and tells earlier ones of the same name from them. ``noise`` says what the difference knows of training noise:
     ``seeds`` (then ``p_seeds`` is the p of the two-level test, the interval is its too, and it is what is corrected),
-    ``unknown`` where a retriever trained here has one seed, empty where neither was trained here.
+    ``unknown`` where a retriever trained here has one seed, empty where neither was trained here. ``marks`` are badges
+    of the run, joined by a comma: ``leaked``, ``stopped at step 1 of 116``; no row with one is the best or starred.
     """
 
     benchmark: str
@@ -72,6 +73,7 @@ class Row:
     version: str = ""
     p_seeds: float | None = None
     noise: str = ""
+    marks: str = ""
 
     @property
     def place(self) -> str:
@@ -81,7 +83,7 @@ class Row:
     @property
     def significant(self) -> bool:
         """Whether the difference is more than chance would give, corrected for all that are compared."""
-        return self.p_holm is not None and self.p_holm < SIGNIFICANT
+        return not self.marks and self.p_holm is not None and self.p_holm < SIGNIFICANT
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ class QueryDifference:
 
 def read(workspace: Workspace) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first: for several questions about one state of the workspace."""
-    return catalog.evaluations(workspace)
+    return runs.described(workspace, catalog.evaluations(workspace))
 
 
 def every(workspace: Workspace) -> list[dict[str, Any]]:
@@ -147,6 +149,7 @@ def every(workspace: Workspace) -> list[dict[str, Any]]:
         {
             **{name: row[name] for name in same},
             "retriever": row["retriever_name"],
+            "marks": ", ".join(row["marks"]),
             MEASURE: 100 * row[MEASURE],
             "measures": {name: 100 * value for name, value in row["measures"].items()},
         }
@@ -180,17 +183,17 @@ def compare(
         chosen |= {member for one in chosen for member in families.get(one, ())}
     kept = [row for row in latest if chosen is None or row["retriever_id"] in chosen]
     scores: Scores = catalog.per_query(workspace, [row["id"] for row in kept], MEASURE) if kept else {}
-    runs: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in kept}
+    of_row: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in kept}
     single = scores
     if over_seeds:
         kept, scores = result_seeds.averaged(kept, scores, families, MEASURE)
-        runs = {row["id"]: row["id"].split("+") for row in kept}
+        of_row = {row["id"]: row["id"].split("+") for row in kept}
         baseline_id = families.get(baseline_id, (baseline_id,))[0]
     reference = {_place(row): row for row in kept if row["retriever_id"] == baseline_id}
     names, versions = _names(kept), _versions(kept)
     rows = [_row(row, names, versions[_place(row)], reference.get(_place(row)), scores) for row in kept]
     trained = {key for key in names if result_seeds.settings_of(workspace, key) is not None}
-    rows = [_with_noise(row, baseline_id, trained, runs, single) for row in rows]
+    rows = [_with_noise(row, baseline_id, trained, of_row, single) for row in rows]
     rows = _corrected(rows, test)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
     known = Comparison(
@@ -311,6 +314,7 @@ def _row(
         seeds=row.get("seeds", 1),
         seed_sd=row.get("seed_sd"),
         version=version,
+        marks=", ".join(row.get("marks", ())),
     )
     if reference is None or reference is row:
         return base

@@ -18,7 +18,7 @@ from cdp import catalog, jobs
 from cdp.config import TrainingConfig
 from cdp.errors import InputError, ModelError
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.services import access, commands, completeness, devices, evaluation, kept, leakage, paths
+from cdp.services import access, commands, completeness, devices, evaluation, kept, leakage, paths, runs
 from cdp.synthesis import query_sets
 from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
@@ -282,10 +282,13 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
 
 @access.reads
 def label(workspace: Workspace, config: TrainingConfig) -> str:
-    """What a training is called that has no name of its own."""
-    weighting = "" if config.weighting == "none" else f", {config.weighting}"
+    """What a training is called that has no name of its own: by its own Q/Doc and pairs (see ``runs``)."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    return f"{resolve(config.retriever, workspace).name} on {query_set.name}{weighting}"
+    counts = query_counts(workspace, query_set.id)
+    pairs = pairs_of(counts, config.per_doc, config.max_documents)
+    whose = runs.source(workspace, query_set.id)
+    documents = len(counts[: config.max_documents])
+    return runs.name(resolve(config.retriever, workspace).name, whose, config.to_dict(), pairs, documents)
 
 
 @access.runs

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from cdp.evaluation import leakage
 from cdp.locks import locked
 from cdp.workspace import Workspace, read_json_or_none, write_bytes
 
@@ -22,12 +23,14 @@ FRONT = "---\n"
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """NDCG@10 of the trained model on a benchmark, in percent; ``before`` is the untrained model's, if it is known."""
+    """NDCG@10 of the trained model on a benchmark, in percent; ``before`` is the untrained model's, if it is known.
+    ``remark`` says what has to be known of the score: leaked queries, a training that was stopped."""
 
     benchmark: str
     protocol: str
     after: float
     before: float | None = None
+    remark: str = ""
 
 
 def section(result: Mapping[str, Any], judged: Sequence[Judged] = ()) -> str:
@@ -65,7 +68,10 @@ def _afterwards(result: Mapping[str, Any], judged: Sequence[Judged]) -> str:
     ]
     for one in judged:
         before = "–" if one.before is None else f"{one.before:.2f}"
-        lines.append(f"| {one.benchmark} | {one.protocol} | {before} | {one.after:.2f} |")
+        mark = " (see below)" if one.remark else ""
+        lines.append(f"| {one.benchmark} | {one.protocol} | {before} | {one.after:.2f}{mark} |")
+    remarks = [f"- {one.benchmark}: {one.remark}" for one in judged if one.remark]
+    lines += ["", *remarks] if remarks else []
     return "\n".join(lines)
 
 
@@ -74,7 +80,7 @@ def evaluations_of(workspace: Workspace, training_job: str, result: Mapping[str,
 
     Two are of one kind on the same content of a benchmark, the same split and protocol; a model is known by its hash.
     """
-    scores: dict[str, dict[tuple[str, str, str], tuple[str, float]]] = {}
+    scores: dict[str, dict[tuple[str, str, str], tuple[str, float, str]]] = {}
     for path in sorted(workspace.jobs.glob("*/spec.json")):
         spec = read_json_or_none(path) or {}
         if spec.get("kind") != "evaluation" or spec["config"]["retriever"] not in (training_job, result["retriever"]):
@@ -85,11 +91,13 @@ def evaluations_of(workspace: Workspace, training_job: str, result: Mapping[str,
         benchmark = found["benchmark"]
         kind = (f"{benchmark['name']}/{benchmark['split']}", found["protocol"], benchmark["hash"])
         known = scores.setdefault(found["retriever"]["hash"], {})
-        known[kind] = max(known.get(kind, ("", 0.0)), (found["created"], 100 * found["measures"]["ndcg@10"]))
+        remark = " ".join(leakage.remarks(found.get("counts", {}), int(benchmark.get("n_queries") or 0)))
+        score = (found["created"], 100 * found["measures"]["ndcg@10"], remark)
+        known[kind] = max(known.get(kind, ("", 0.0, "")), score)
     before = scores.get(result["base_hash"], {})
     return [
-        Judged(kind[0], kind[1], score, before[kind][1] if kind in before else None)
-        for kind, (_, score) in sorted(scores.get(result["model_hash"], {}).items())
+        Judged(kind[0], kind[1], score, before[kind][1] if kind in before else None, remark)
+        for kind, (_, score, remark) in sorted(scores.get(result["model_hash"], {}).items())
     ]
 
 
@@ -118,7 +126,7 @@ def with_scores(head: str, judged: Sequence[Judged]) -> str:
 
     before, begin, rest = head.partition(FRONT)
     front, end, body = rest.partition(FRONT)
-    if not judged or before or not (begin and end):
+    if not any(not one.remark for one in judged) or before or not (begin and end):
         return head
     try:
         metadata = yaml.safe_load(front)
@@ -138,6 +146,7 @@ def with_scores(head: str, judged: Sequence[Judged]) -> str:
             metric_value=round(one.after, 2),
         )
         for one in judged
+        if not one.remark
     ]
     metadata["model-index"] = eval_results_to_model_index(title, scores)
     return f"{FRONT}{yaml_dump(metadata, sort_keys=False).rstrip()}\n{FRONT}{body}"

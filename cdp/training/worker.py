@@ -144,7 +144,13 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "model_hash": model_hash(model),
         "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "settings": config.to_dict(),
-        "notes": [*leaked_notes(job), *plan.notes, *_untokenised(int((~usable).sum())), *cut_notes(filled, limit)],
+        "notes": [
+            *stopped_notes(outcome.stopped, outcome.step, outcome.steps),
+            *leaked_notes(job),
+            *plan.notes,
+            *_untokenised(int((~usable).sum())),
+            *cut_notes(filled, limit),
+        ],
     }
     leakage.keep(job.results, pairs.queries)
     rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
@@ -157,6 +163,11 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     write_folder(job.folder / "model", write)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
+
+
+def stopped_notes(stopped: bool, step: int, steps: int) -> list[str]:
+    """That the training is not whole, where somebody stopped it."""
+    return [f"**Stopped at step {step:,} of {steps:,}**: its scores are not those of a whole one."] if stopped else []
 
 
 def leaked_notes(job: Job) -> list[str]:

@@ -9,18 +9,21 @@ from typing import Any
 import streamlit as st
 
 from cdp.charts.style import METHOD_COLOURS, by_method
-from cdp.services import commands, queries, result_means, result_tables, results
+from cdp.services import commands, evaluation, queries, result_means, result_tables, results, runs
 from cdp.services.results import Comparison, Row
-from cdp.ui import command, state
+from cdp.ui import access, command, frame, navigation, state
 from cdp.ui.text import cut, md, p_value, points
 from cdp.workspace import Workspace
+
+MOST = 12
+"""How many retrievers are compared with a baseline at once."""
 
 
 def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
     """The pinned baseline and the retrievers beside it, both in the address.
 
-    Without a choice the baseline is the untrained retriever with results on the most benchmarks, and beside it stand
-    the newest of those that share a benchmark with it.
+    Without a choice the baseline is the untrained retriever that the runs started from, and beside it stand BM25 and
+    those with the highest mean difference from it. What is not shown is counted, and named where it is better.
     """
     names: dict[str, str] = {}
     places: dict[str, set[tuple[str, ...]]] = {}
@@ -29,7 +32,10 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
         names.setdefault(key, str(row["retriever_name"]))
         places.setdefault(key, set()).add((row["benchmark"], row["split"], row["protocol"]))
     trained = {str(row["retriever_id"]) for row in rows if row["retriever_kind"] == "job"}
-    ordered = {key: names[key] for key in sorted(names, key=lambda key: (key in trained, -len(places[key])))}
+    first = runs.baseline(rows)
+    ordered = {
+        key: names[key] for key in sorted(names, key=lambda key: (key != first, key in trained, -len(places[key])))
+    }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=320):
             baseline = state.choose(
@@ -40,13 +46,50 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
                 help="Every difference is taken from this retriever, over the same queries.",
             )
         rest = {key: name for key, name in names.items() if key != baseline}  # rows come newest first
-        near = [key for key in rest if baseline and places[key] & places[baseline]]
+        near = runs.near(rows, baseline or "")
         with st.container():
-            others = state.choose_many("Compared with it", rest, "retrievers", default=near[:6], most=12)
+            others = state.choose_many("Compared with it", rest, "retrievers", default=near, most=MOST)
+    if baseline:
+        _left_out(rows, baseline, others, names)
     if not rest:
         st.caption("Only one retriever has results so far; train or evaluate another to compare.")
         return baseline, [baseline] if baseline else []
     return baseline, others
+
+
+def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[str], names: Mapping[str, str]) -> None:
+    """How many retrievers that could be compared are not shown, and which of them is better than all shown."""
+    gains = runs.gains(rows, baseline)
+    hidden = [key for key in gains if key not in shown]
+    if not hidden:
+        return
+    marked = {str(row["retriever_id"]) for row in rows if row.get("marks")}
+    whole = [key for key in hidden if key not in marked]
+    best = max(whole, key=lambda key: gains[key], default="")
+    better = best and gains[best] > max((gains[key] for key in shown if key in gains and key not in marked), default=0)
+    told = f"{len(hidden)} of {len(gains)} retrievers with results beside the baseline's are not shown."
+    if better:
+        st.warning(
+            f"{told} One of them is better than all that are: **{md(names[best])}**, {points(gains[best])} points in "
+            "the mean. Choose it above.",
+            icon=":material/visibility_off:",
+        )
+    else:
+        st.caption(f":material/visibility_off: {told} None of them is better in the mean; choose any above.")
+
+
+def bm25(workspace: Workspace, found: Comparison) -> None:
+    """One press for the row that every retriever should be beside, where it was not measured."""
+    lacking = evaluation.without_bm25(workspace, [(row.benchmark, row.split) for row in found.rows])
+    if not lacking:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        where = ", ".join(results.place_name(*place, "published") for place in lacking)
+        st.markdown(f"BM25 was not measured on {md(where)}.", width="content")
+        if access.button("Measure BM25", icon=":material/add:", key="compare_bm25"):
+            with frame.guarded():
+                state.write("job", evaluation.start_bm25(workspace, lacking)[0])
+                navigation.go("jobs", job=str(state.kept("job")))
 
 
 def filter_benchmarks(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -> list[str]:
@@ -97,8 +140,8 @@ def compared(found: Comparison) -> list[Row]:
 
 
 def largest(rows: Sequence[Row]) -> Row:
-    """The row that the answer is about: the largest difference."""
-    return max(rows, key=lambda row: row.difference or 0.0)
+    """The row that the answer is about: the largest difference of a run without a mark, if there is one."""
+    return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
 
 
 def answer(found: Comparison) -> None:
@@ -114,6 +157,8 @@ def answer(found: Comparison) -> None:
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
     size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
     judgement = "more than chance would give" if sure else "which chance alone could give"
+    if best.marks:
+        judgement = f"{best.marks}, so this says nothing of how good it is"
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
         f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"

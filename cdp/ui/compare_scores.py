@@ -41,7 +41,17 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
         ]
     if any(found.coverage.get(name, 0) < found.n_benchmarks for name in names.values()):
         columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
-    right = {title: st.column_config.TextColumn(alignment="right") for title in columns if title != "Retriever"}
+    badges = {
+        name: ", ".join(dict.fromkeys(r.marks for r in found.rows if r.retriever == name and r.marks))
+        for name in values
+    }
+    if any(badges.values()):
+        columns["Marks"] = [badges[name] or "–" for name in names.values()]
+    right = {
+        title: st.column_config.TextColumn(alignment="right")
+        for title in columns
+        if title not in ("Retriever", "Marks")
+    }
     focus.table(
         columns,
         list(names),
@@ -49,6 +59,8 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
         config=right | {"Coverage": st.column_config.TextColumn(help="Benchmarks with a result of it.")},
     )
     said = ["NDCG@10 in percent.", marks(found)]
+    if any(badges.values()):
+        said.append("A score with a mark is never starred: it is not one of a whole training on other queries.")
     if averages:
         said.append("A mean runs over the benchmarks that all shown retrievers have, and says how many these are.")
     if any(row.seed_sd is not None for row in found.rows):
@@ -119,6 +131,7 @@ def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, 
             "Retriever": [r.retriever for r in shown],
             "Benchmark": [r.place for r in shown],
             "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
+            **({"Marks": [r.marks or "–" for r in shown]} if any(r.marks for r in shown) else {}),
             "95% interval": [interval(r) for r in shown],
             "p (t)": [_p(r.p_t) for r in shown],
             "p (random.)": [_p(r.p_random) for r in shown],

@@ -29,6 +29,7 @@ with frame.guarded():
             found = compare.covered(result_means.only(found, wanted))
             chosen = focus.chosen(compare.names_of(found))
             compare.answer(found)
+            compare.bm25(workspace, found)
             palette = compare.palette(workspace, found)
             compare_scores.scores(workspace, found, chosen, palette)
             compare_scores.differences(found, chosen, palette)

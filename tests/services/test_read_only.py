@@ -33,7 +33,7 @@ READING = {
         "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
         "retrieved", "texts",
     },
-    "evaluation": {"benchmarks", "checked"},
+    "evaluation": {"benchmarks", "checked", "without_bm25"},
     "in_use": {"check_unused", "jobs_that_need"},
     "jobs": {
         "failed",
@@ -50,6 +50,7 @@ READING = {
     "result_seeds": {"families", "settings_of"},
     "result_tables": {"remarks"},
     "leakage": {"between"},
+    "runs": {"described", "source"},
     "results": {"compare", "every", "per_query", "query", "read"},
     "self_bleu_spread": {"spread"},
     "studies": {"every", "report", "to_yaml"},

@@ -1,0 +1,115 @@
+"""What runs are called, which of them stand on Compare, and which never count as the best."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.config import TrainingConfig
+from cdp.corpus import read_documents, store
+from cdp.services import result_tables, results, runs
+from cdp.services import training as service
+from cdp.synthesis import query_sets
+from cdp.workspace import Workspace, write_json
+from tests.services.support import evaluation
+
+BEFORE = {f"q{i}": 0.2 + 0.01 * (i % 9) for i in range(40)}
+CALLED = "diverse × 5"
+
+
+def better(by: float) -> dict[str, float]:
+    return {query: value + by + 0.001 * (i % 3) for i, (query, value) in enumerate(BEFORE.items())}
+
+
+@pytest.fixture
+def query_set(workspace: Workspace, tmp_path: Path) -> str:
+    """Five diverse queries for each of four documents, in a set whose name says so."""
+    path = tmp_path / "wiki.jsonl"
+    path.write_text("".join(json.dumps({"_id": f"d{i}", "text": f"Mill {i} grinds corn."}) + "\n" for i in range(4)))
+    with read_documents(path) as result:
+        corpus = store(result, "wiki", workspace)
+    pairs = [(f"d{i}", [f"query {n} of mill {i}" for n in range(5)]) for i in range(4)]
+    made = query_sets.import_queries(pairs, workspace, corpus.id, CALLED, kind="synthetic", method="diverse").query_set
+    return query_sets.update(workspace, made.id, generator="template").id
+
+
+def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, float], *, start: str = "minilm",
+            counts: dict[str, int] | None = None, **result: Any) -> str:  # fmt: skip
+    """A training whose result is ``result`` and its evaluation, as the workers write them."""
+    settings = {"query_set": query_set, "retriever": start, "name": "", "weighting": "none", "seed": 0}
+    write_json(
+        workspace.job(job) / "results" / "training.json",
+        {"id": job, "retriever": start, "query_set": query_set, "weighting": "none", "pairs": 4, "documents": 4,
+         "steps": 10, "steps_planned": 10, "stopped": False, "settings": settings, **result},
+    )  # fmt: skip
+    write_json(workspace.job(job) / "spec.json", {"id": job, "kind": "training", "name": CALLED, "config": settings,
+                                                  "created": "2026-01-01", "module": "none"})  # fmt: skip
+    return evaluation(workspace, job, "bench", scores, kind="job", name=CALLED, counts=counts)
+
+
+def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Workspace, query_set: str) -> None:
+    config = TrainingConfig(query_set=query_set, retriever="minilm", per_doc=1)
+    assert service.label(workspace, config) == "minilm on wiki diverse, Q/Doc 1, 4 pairs"
+    whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
+    assert service.label(workspace, whole) == "minilm on wiki diverse, Q/Doc 5, 20 pairs, cw, seed 3"
+    trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
+    assert results.read(workspace)[0]["retriever_name"] == "minilm on wiki diverse, Q/Doc 1, 4 pairs"
+
+
+def test_the_best_stand_beside_the_baseline_however_old_they_are(workspace: Workspace, query_set: str) -> None:
+    evaluation(workspace, "minilm", "bench", BEFORE)
+    evaluation(workspace, "bm25", "bench", better(0.01))
+    for i in range(9):  # the first is the oldest and the best
+        trained(workspace, f"training-{i}", query_set, better(0.3 - 0.02 * i))
+    rows = results.read(workspace)
+    assert runs.near(rows, "minilm") == ["bm25", *(f"training-{i}" for i in range(6))]
+    gains = runs.gains(rows, "minilm")
+    assert len(gains) == 10
+    assert max(gains, key=lambda key: gains[key]) == "training-0"
+
+
+def test_a_stopped_or_leaked_run_is_marked_and_never_the_best(workspace: Workspace, query_set: str) -> None:
+    evaluation(workspace, "minilm", "bench", BEFORE)
+    trained(workspace, "training-whole", query_set, better(0.1), pairs=16)
+    trained(workspace, "training-stopped", query_set, better(0.3), stopped=True, steps=1, steps_planned=116, pairs=12)
+    leaked = {"leaked_queries": 40, "judged_queries": 40}
+    trained(workspace, "training-leaked", query_set, better(0.6), pairs=8, counts=leaked)
+    rows = results.read(workspace)
+    assert runs.near(rows, "minilm")[0] == "training-whole"
+    found = results.compare(workspace, "minilm")
+    by_id = {row.retriever_id: row for row in found.rows}
+    assert by_id["training-stopped"].marks == "stopped at step 1 of 116"
+    assert by_id["training-leaked"].marks == "leaked"
+    assert {key: row.significant for key, row in by_id.items()} == {
+        "minilm": False, "training-whole": True, "training-stopped": False, "training-leaked": False,
+    }  # fmt: skip
+    cells = {name: line[0] for name, line in result_tables.paper_table(found).rows}
+    whole, stopped = (cells[by_id[key].retriever] for key in ("training-whole", "training-stopped"))
+    assert (whole.place, stopped.place, stopped.dagger) == (1, 0, False)
+    markdown = result_tables.write(found, "markdown")
+    assert "(stopped at step 1 of 116)" in markdown
+    assert "(leaked)" in markdown
+    assert ",bench marks" in result_tables.write(found, "table-csv")
+
+
+def test_the_baseline_is_what_the_runs_started_from(workspace: Workspace, query_set: str) -> None:
+    evaluation(workspace, "minilm", "bench", BEFORE)
+    trained(workspace, "training-1", query_set, better(0.1))
+    trained(workspace, "training-2", query_set, better(0.1))
+    trained(workspace, "training-3", query_set, better(0.1), start="other")
+    for benchmark in ("bench", "second", "third"):
+        evaluation(workspace, "newer", benchmark, BEFORE, created="2026-02-01T00:00:00+00:00")
+    evaluation(workspace, "other", "bench", BEFORE)
+    evaluation(workspace, "bm25", "bench", better(0.5))
+    assert runs.baseline(results.read(workspace)) == "minilm"
+
+
+def test_without_a_run_an_untrained_model_is_the_baseline_not_bm25(workspace: Workspace) -> None:
+    for benchmark in ("bench", "second"):
+        evaluation(workspace, "bm25", benchmark, BEFORE)
+    evaluation(workspace, "minilm", "bench", BEFORE)
+    assert runs.baseline(results.read(workspace)) == "minilm"
+    assert runs.baseline([]) == ""
