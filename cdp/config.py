@@ -55,6 +55,14 @@ class SynthesisConfig(Config):
     temperature: float = option(
         0.0, "Sampling temperature; the paper uses 0 for zero-shot prompts.", minimum=0.0, maximum=2.0, advanced=True
     )
+    sampling_temperature: float | None = option(
+        None,
+        "For few-shot methods: the temperature at which queries are drawn. Empty: the method's own, 0.7 for InPars and "
+        "SAP at several queries per document, 0.8 for DRAMA as in its published code (the paper says 0.7 for it too).",
+        minimum=0.01,
+        maximum=2.0,
+        advanced=True,
+    )
     max_output_tokens: int = option(
         2048, "Longest answer accepted per request.", unit="tokens", minimum=16, maximum=32768, advanced=True
     )
@@ -283,10 +291,16 @@ class TrainingConfig(Config):
         advanced=True,
     )
     precision: str = option(
-        "auto", "auto: bf16 or fp16 on a GPU, fp32 on CPU.", choices=("auto", "fp32", "fp16", "bf16"), advanced=True
+        "auto",
+        "auto: on a GPU as the preset says (the paper's retrievers: fp16), else bf16 or fp16; fp32 on CPU.",
+        choices=("auto", "fp32", "fp16", "bf16"),
+        advanced=True,
     )
-    gradient_checkpointing: bool = option(
-        False, "Recompute activations to save memory, at the cost of speed.", advanced=True
+    gradient_checkpointing: bool | None = option(
+        None,
+        "Recompute activations to save memory, at the cost of speed. Empty: as the preset says on a GPU (the paper's "
+        "retrievers: yes), else no.",
+        advanced=True,
     )
     gpus: int | None = option(
         None, "GPUs to train on; all free ones chosen by the queue if empty, 0 for CPU.", minimum=0, advanced=True

@@ -8,7 +8,10 @@ from cdp.config import DownloadConfig
 
 Option = tuple[str, dict[str, Any]]
 
-NAME: Option = ("name", {"help": "a benchmark or a group (trec-dl, beir, bright, multi-hop, miracl, nanobeir)"})
+NAME: Option = (
+    "name",
+    {"help": "a benchmark or a group (ms-marco, trec-dl, beir, bright, multi-hop, miracl, miracl-train, nanobeir)"},
+)
 
 
 def _help(field: str) -> str:
@@ -60,6 +63,15 @@ def commands(wait: Option) -> dict[str, tuple[str, str, list[Option]]]:
                 ("--split", {"default": "", "help": "the split to draw from"}),
                 ("--seed", {"type": int, "default": 0, "help": "another draw"}),
                 ("--name", {"dest": "called", "default": "", "help": "a name for it; says its size if left out"}),
+            ],
+        ),
+        "benchmarks training-set": (
+            "benchmarks.training_set",
+            "a corpus and a query set of the judged queries of stored benchmarks, to train on; several are mixed",
+            [
+                ("names", {"nargs": "+", "metavar": "name", "help": "benchmarks of the workspace: miracl-ja-train …"}),
+                ("--split", {"default": "", "help": "the split to train on; train if there is one"}),
+                ("--name", {"default": "", "help": "a name for the corpus and its queries"}),
             ],
         ),
         "benchmarks delete": ("benchmarks.delete", "remove a benchmark from the workspace; results stay", [stored]),

@@ -37,6 +37,22 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {**show_text.plain(info), "id": info.name}, "\n".join(lines))
 
 
+def training_set(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``benchmarks training-set NAME …``."""
+    from cdp.services import training_sets
+
+    found = training_sets.from_benchmarks(workspace, a.names, split=a.split, name=a.name)
+    languages = ", ".join(
+        f"{count:,} in {language or 'no recorded language'}" for language, count in found.languages.items()
+    )
+    lines = [
+        f"corpus {found.corpus.id}: {found.corpus.n_documents:,} documents",
+        f"query set {found.query_set.id}: {found.query_set.n_queries:,} queries ({languages})",
+        *(f"left out: {count:,} {reason}" for reason, count in found.left_out.items()),
+    ]
+    return say(a, {**show_text.plain(found), "id": found.query_set.id}, "\n".join(lines))
+
+
 def _subset(of: str) -> str:
     return f"a subset of {of}: scores are higher than on the whole" if of else ""
 

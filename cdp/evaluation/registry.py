@@ -72,11 +72,13 @@ class Group:
 
 
 GROUPS = {
+    "ms-marco": "MS MARCO",
     "trec-dl": "TREC-DL",
     "beir": "BEIR",
     "bright": "BRIGHT",
     "multi-hop": "Multi-hop",
     "miracl": "MIRACL",
+    "miracl-train": "MIRACL training",
     "nanobeir": "NanoBEIR",
 }
 """Name → title, which is also what the registry's file and the paper call the group."""

@@ -19,12 +19,13 @@ from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, 
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
-from cdp.studies.plan import benchmark_names, dev_name, problems_of_budget
+from cdp.studies.plan import benchmark_names, dev_name, needs_reasoning, problems_of_budget
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
 from cdp.synthesis import query_sets
 from cdp.synthesis.methods import get_method
 from cdp.synthesis.query_sets import QuerySet
+from cdp.training.reasoning import check_reasoned
 from cdp.training.retrievers import resolve
 from cdp.training.settings import complete
 from cdp.training.weights import WEIGHTINGS
@@ -191,8 +192,8 @@ def report(workspace: Workspace, study: str) -> StudyReport:
 
 
 def weightings() -> dict[str, str]:
-    """The weightings that can be compared, each with its title: those that the queries alone determine."""
-    return {name: weighting.title for name, weighting in WEIGHTINGS.items() if not weighting.needs}
+    """The weightings that can be compared, each with its title: those that need no file of one's own."""
+    return {name: weighting.title for name, weighting in WEIGHTINGS.items() if weighting.needs != "column"}
 
 
 def to_yaml(config: StudyConfig) -> str:
@@ -209,7 +210,8 @@ def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], l
     for name in config.items("query_sets"):
         query_set = query_sets.resolve_query_set(workspace, name)
         kind = "human" if query_set.kind == "human" else query_set.method
-        source = counted(workspace, Source(_label(query_set, found), kind, query_set.id))
+        reasoning = _reasoning(workspace, config, query_set)
+        source = counted(workspace, Source(_label(query_set, found), kind, query_set.id, reasoning=reasoning))
         if not source.n_documents:
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
         found.append(source)
@@ -222,11 +224,34 @@ def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], l
             get_method(method)
             made = _made(workspace, manifest.id, method, config, most)
             if made is not None:
-                found.append(counted(workspace, Source(method, method, made.id)))
+                reasoning = _reasoning(workspace, config, made)
+                found.append(counted(workspace, Source(method, method, made.id, reasoning=reasoning)))
             else:
+                if any(map(needs_reasoning, config.items("weightings"))):
+                    raise ConfigError(
+                        "RI needs reasoned forms of queries that are there.",
+                        hint="Write the queries and their reasoned forms first, and name both as query sets.",
+                    )
                 found.append(Source(method, method, "", "", n_documents))
                 missing.append(_generation(workspace, config, method))
     return found, missing
+
+
+def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
+    """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
+    if not any(map(needs_reasoning, config.items("weightings"))):
+        return ""
+    named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
+    made = [q for q in named if q.parameters.get("source") == query_set.id]
+    fitting = made or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
+    if len(fitting) != 1 or fitting[0].id == query_set.id:
+        problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
+        raise ConfigError(
+            f"RI needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
+            hint="Name one set for each query set: written with the method reasoning from it, or imported.",
+        )
+    check_reasoned(TrainingConfig(query_set=query_set.id, weighting="ri", reasoning=fitting[0].id), query_set.method)
+    return fitting[0].id
 
 
 def _generation(workspace: Workspace, config: StudyConfig, method: str) -> Generation:

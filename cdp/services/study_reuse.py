@@ -47,7 +47,7 @@ def reused(
             continue
         drawn = condition.max_documents is not None or condition.budget is not None
         key = (condition.source, condition.per_doc, condition.seed if drawn else None)
-        settings = complete(training_config(config, condition, source.query_set), retriever)
+        settings = complete(training_config(config, condition, source.query_set, source.reasoning), retriever)
         try:
             if key not in pairs_of:
                 pairs_of[key] = condition_pairs(workspace, config, source, condition).content_hash

@@ -65,7 +65,15 @@ class StudyConfig(Config):
     max_documents: int | None = option(
         None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1
     )
-    weightings: str = option("none", "Weightings of the loss to compare: none, cw …")
+    weightings: str = option(
+        "none", "Weightings of the loss to compare: none, cw; ri and ri-cw where 'reasoning' names reasoned queries."
+    )
+    reasoning: str = option(
+        "",
+        "For ri and ri-cw: the query sets with the reasoned forms of the queries that are trained on (ids or names), "
+        "one for each query set.",
+        advanced=True,
+    )
     retrievers: str = option(
         "static-minilm", "Retrievers to train: presets, or models by name or folder.", holds="models"
     )

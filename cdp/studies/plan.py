@@ -9,6 +9,7 @@ from typing import Any
 from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.studies.config import StudyConfig
+from cdp.training.weights import WEIGHTINGS
 
 UNTRAINED = "untrained"
 
@@ -27,6 +28,8 @@ class Source:
     job_id: str = ""
     n_documents: int = 0
     counts: tuple[int, ...] = ()
+    reasoning: str = ""
+    """The query set with the reasoned forms of its queries, where RI needs them."""
 
     def pairs(self, per_doc: int, max_documents: int | None = None) -> int:
         """Roughly how many training pairs the first ``per_doc`` queries of so many documents give."""
@@ -95,12 +98,18 @@ def problems_of_budget(config: StudyConfig, source: Source) -> str:
     return ""
 
 
-def training_config(config: StudyConfig, condition: Condition, query_set: str) -> TrainingConfig:
+def needs_reasoning(weighting: str) -> bool:
+    """Whether a weighting compares each query with its reasoned form."""
+    return weighting in WEIGHTINGS and WEIGHTINGS[weighting].needs == "reasoning"
+
+
+def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
     """The training that a condition is."""
     values: dict[str, Any] = {
         "query_set": query_set,
         "retriever": condition.retriever,
         "weighting": condition.weighting,
+        "reasoning": reasoning if needs_reasoning(condition.weighting) else None,
         "per_doc": condition.per_doc,
         "seed": condition.seed,
         "epochs": config.epochs,

@@ -24,13 +24,13 @@ from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.failures import failure_of
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, Source, training_config
+from cdp.studies.plan import Condition, Source, needs_reasoning, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
 from cdp.training.dev import judge_on
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
-from cdp.training.settings import complete
-from cdp.training.weights import raw_weights
+from cdp.training.settings import complete, on_device
+from cdp.training.weights import pair_weights
 from cdp.worker import Job
 from cdp.workspace import now
 
@@ -146,7 +146,9 @@ class Study:
         retriever, base_hash = self.base(condition.retriever)
         data = self._pairs(condition)
         query_set = self.sources[condition.source].query_set
-        settings = complete(training_config(self.config, condition, query_set), retriever)
+        settings = complete(
+            training_config(self.config, condition, query_set, self.sources[condition.source].reasoning), retriever
+        )
         steps = equal_steps(self.job.workspace, self.config, self.sources[condition.source], condition, settings)
         key = records.condition_key(
             base_hash,
@@ -182,7 +184,8 @@ class Study:
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
-        wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents, drawn)
+        ri = needs_reasoning(condition.weighting)
+        wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents, drawn, ri)
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]
@@ -201,14 +204,16 @@ class Study:
         from cdp.training.making import base_model, make_retriever
         from cdp.training.stores import stores_of
 
-        model = base_model(retriever, config, _device(self.config.gpus))
+        device = _device(self.config.gpus)
+        config = on_device(config, retriever, device.partition(":")[0])
+        model = base_model(retriever, config, device)
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
             failures = self.job.failures(f"tokenising {condition.source} for {condition.retriever}", unit="pair")
             usable, _, stores = stores_of(model, data.pairs, failures)
             data.stores = usable, stores
         pairs, stores = data.stores
-        weights = raw_weights(pairs.queries, config.weighting, language=pairs.language, kappa=config.kappa)
+        weights = pair_weights(pairs, config.weighting, kappa=config.kappa)
         made = make_retriever(
             model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints,
             evaluate=self._judge(condition), steps=steps,

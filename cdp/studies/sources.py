@@ -8,10 +8,11 @@ from cdp.config import TrainingConfig
 from cdp.errors import ConfigError
 from cdp.failures import Failures
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, Source
+from cdp.studies.plan import Condition, Source, needs_reasoning
 from cdp.synthesis import query_sets
 from cdp.training.draws import drawn_rows
 from cdp.training.pairs import PairSet, load_pairs
+from cdp.training.reasoning import with_reasoned
 from cdp.training.settings import order_of
 from cdp.workspace import Workspace
 
@@ -42,8 +43,18 @@ def condition_pairs(
 ) -> PairSet:
     """The pairs that a condition trains on: those that ``train`` takes where all documents take part, else a draw.
 
-    Raises as ``load_pairs`` does, and InputError where the set cannot meet the budget.
+    Where the condition is weighted by RI they have their reasoned forms. Raises as ``load_pairs`` and
+    ``with_reasoned`` do, and InputError where the set cannot meet the budget.
     """
+    pairs = _pairs(workspace, config, source, condition, failures)
+    if not needs_reasoning(condition.weighting):
+        return pairs
+    return with_reasoned(pairs, workspace, source.reasoning)
+
+
+def _pairs(
+    workspace: Workspace, config: StudyConfig, source: Source, condition: Condition, failures: Failures | None
+) -> PairSet:
     if condition.budget is None and condition.max_documents is None:
         return load_pairs(workspace, source.query_set, per_doc=condition.per_doc, failures=failures)
     whole = load_pairs(workspace, source.query_set, failures=failures)

@@ -12,7 +12,7 @@ from cdp.synthesis.query_sets.store import known_language
 from cdp.worker import Job
 from cdp.workspace import sha256_text, slug
 
-KEPT_SETTINGS = ("prompt", "examples", "source")
+KEPT_SETTINGS = ("prompt", "examples", "source", "sampling_temperature")
 """Of the configuration, kept with the query set where they are set."""
 
 

@@ -26,7 +26,7 @@ from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, plan_of
 from cdp.training.retrievers import load
-from cdp.training.settings import order_of
+from cdp.training.settings import on_device, order_of
 from cdp.workspace import Workspace
 
 WARM_UP = 1
@@ -74,6 +74,7 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     else:
         total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
         keep_freed_memory()
+    config = on_device(config, data.retriever, "cuda" if on_gpu else "cpu")
     model = load(data.retriever, "cuda" if on_gpu else "cpu", config.max_length)
     loaded = time.perf_counter()
     part, usable, (queries, documents, reasoned) = stores_of(model, part, Failures())

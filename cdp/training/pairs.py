@@ -37,6 +37,8 @@ class PairSet:
     documents: list[str]
     document_of: NDArray[np.int64]
     language: str = "en"
+    languages: list[str] | None = None
+    """The language of each query, where a set mixes several."""
     corpus_id: str = ""
     query_set_id: str = ""
     method: str = ""
@@ -90,6 +92,7 @@ class PairSet:
             documents=[self.documents[document] for document in kept],
             document_of=place[self.document_of[rows]],
             query_ids=[self.query_ids[row] for row in rows],
+            languages=None if self.languages is None else [self.languages[row] for row in rows],
             reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],
             swapped=None if self.swapped is None else self.swapped[rows],
             negatives=None if self.negatives is None else place[self.negatives[rows]],
@@ -199,9 +202,15 @@ def load_pairs(
         dropped={reason: count for reason, count in dropped.items() if count},
         query_ids=query_ids,
         complete=bool(manifest.get("complete", True)),
+        languages=_languages(query_ids, (manifest.get("parameters") or {}).get("languages")),
     )
     pairs.check()
     return pairs
+
+
+def _languages(query_ids: list[str], by_source: dict[str, str] | None) -> list[str] | None:
+    """The language of each query of a mixed set, whose ids begin with the source that ``by_source`` knows."""
+    return [by_source[query_id.partition(":")[0]] for query_id in query_ids] if by_source else None
 
 
 def _lines(path: Path, failures: Failures) -> Iterator[tuple[str, list[str]]]:

@@ -45,6 +45,22 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
     return complete
 
 
+def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str) -> TrainingConfig:
+    """``config`` with what its retriever's preset says of training on a GPU, where the settings leave it open.
+
+    ``device`` is a torch device's type. Elsewhere and for models without a preset it stays open, see ``precision_of``.
+    """
+    if device != "cuda":
+        return config
+    left_open = {"precision": "auto", "gradient_checkpointing": None}
+    filled = {
+        name: retriever.defaults[name].value
+        for name, value in left_open.items()
+        if getattr(config, name) == value and name in retriever.defaults
+    }
+    return dataclasses.replace(config, **filled)
+
+
 def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:
     """The order in which a training with these complete settings sees so many pairs. ConfigError where a batch would
     leave a query without a negative, or a process without a query."""

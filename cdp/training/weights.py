@@ -89,13 +89,29 @@ def pair_weights(
 ) -> NDArray[np.float64]:
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
-    ``file`` holds the weights for the weighting ``column``, see ``cdp.training.weights_file``. A query that cannot be
-    weighted goes to ``failures`` and has NaN.
+    The queries of a mixed set are counted each in its own language. ``file`` holds the weights for the weighting
+    ``column``, see ``cdp.training.weights_file``. A query that cannot be weighted goes to ``failures`` and has NaN.
     """
     found = weighting_named(weighting)
     if found.needs == "column":
         return read_weights(file, pairs.query_ids)
-    weights = (failures or Failures()).batch(
-        lambda queries: found.raw(queries, pairs.language, kappa), pairs.queries, pairs.query_ids.__getitem__, str
+    failures = failures or Failures()
+    weights = np.full(len(pairs), np.nan)
+    of_pair = np.array(pairs.languages or [pairs.language] * len(pairs))
+    for language in dict.fromkeys(of_pair.tolist()):
+        weights[of_pair == language] = _of_language(found, pairs, of_pair == language, language, kappa, failures)
+    return weights
+
+
+def _of_language(
+    weighting: Weighting, pairs: PairSet, chosen: NDArray[np.bool_], language: str, kappa: float, failures: Failures
+) -> NDArray[np.float64]:
+    """The raw weights of the chosen pairs, NaN where a query could not be weighted."""
+    rows = np.flatnonzero(chosen)
+    weights = failures.batch(
+        lambda queries: weighting.raw(queries, language, kappa),
+        [pairs.queries[row] for row in rows],
+        lambda place: pairs.query_ids[rows[place]],
+        str,
     )
     return np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64)

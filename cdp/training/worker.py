@@ -20,6 +20,7 @@ from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import Plan, plan_of
 from cdp.training.retrievers import model_hash
+from cdp.training.settings import on_device
 from cdp.worker import Job, run
 from cdp.workspace import sha256_file
 
@@ -74,6 +75,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
     state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
     if state.device.type == "cpu":
         keep_freed_memory()
+    config = on_device(config, retriever, state.device.type)
     model = base_model(retriever, config, str(state.device))
     base_hash = model_hash(model)
 

@@ -15,11 +15,13 @@ from cdp.workspace import SHIPPED_DATA
 
 def test_the_groups_have_their_members() -> None:
     assert {name: len(group.members) for name, group in groups().items()} == {
+        "ms-marco": 1,
         "trec-dl": 2,
         "beir": 14,
         "bright": 12,
         "multi-hop": 4,
         "miracl": 6,
+        "miracl-train": 6,
         "nanobeir": 13,
     }
     assert find_group("BEIR") == groups()["beir"]

@@ -54,6 +54,7 @@ READING = {
     "results": {"compare", "every", "per_query", "query", "read"},
     "self_bleu_spread": {"spread"},
     "studies": {"every", "report", "to_yaml"},
+    "study_reuse": {"reused"},
     "sweeps": {"every", "find", "grid_for", "report"},
     "synthesis": {"bill", "prices"},
     "training": {

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from cdp.errors import ConfigError
 from cdp.services import studies
-from cdp.studies import records
+from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import measured_speeds
+from cdp.studies.plan import conditions, training_config
+from cdp.studies.sources import condition_pairs
 from cdp.studies.worker import main
+from cdp.synthesis import query_sets
+from cdp.training.data import prepare
 from cdp.worker import Job
 from cdp.workspace import Workspace, read_json, read_jsonl, write_json
 from tests.studies.conftest import study_job
@@ -181,3 +186,44 @@ def test_equal_steps_train_the_same_documents_for_the_steps_of_the_highest_q_doc
     assert any(text.startswith("Equal steps") for text in report.limits)
     again = studies.plan(workspace, report.config)
     assert (again.reused, again.seconds) == (2, 10.0)
+
+
+def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    """Its weights are those that ``train`` gives the same pairs, and RI needs a set of reasoned forms that fits."""
+    lines = list(query_sets.iter_lines(workspace, query_set))
+    corpus = query_sets.load(workspace, query_set).corpus_id
+    forms = [
+        (line["document_id"], [f"{query} thought through at length" for query in line["queries"]]) for line in lines
+    ]
+    thought = query_sets.import_queries(forms, workspace, corpus, "thought").query_set.id
+    config = StudyConfig.from_dict(
+        {"query_sets": query_set, "benchmarks": benchmarks[0], "weightings": "none, ri", "per_doc": "1", "seeds": "0",
+         "epochs": 2, "batch_size": 8, "learning_rate": 0.05, "gpus": 0, "reasoning": thought}
+    )  # fmt: skip
+    plan = studies.plan(workspace, config)
+    assert [source.reasoning for source in plan.sources] == [thought]
+    with pytest.raises(ConfigError, match="'reasoning' names no query set for it"):
+        studies.plan(workspace, replace(config, reasoning=""))
+    with pytest.raises(ConfigError, match="names the set itself"):
+        studies.plan(workspace, replace(config, reasoning=query_set))
+    by_weighting = {c.weighting: c for c in conditions(config, plan.sources)}
+    assert condition_pairs(workspace, config, plan.sources[0], by_weighting["none"]).reasoned is None
+    pairs = condition_pairs(workspace, config, plan.sources[0], by_weighting["ri"])
+    settings = training_config(config, by_weighting["ri"], query_set, thought)
+    assert pairs.reasoned == prepare(settings, workspace).pairs.reasoned
+    assert pairs.unreasoned == 0
+
+    folder = study_job(
+        workspace, "study-ri", query_set, benchmarks[:1], retrievers=tiny, weightings="none, ri", per_doc="1",
+        seeds="0", reasoning=thought,
+    )  # fmt: skip
+    spec = read_json(folder / "spec.json")
+    spec["inputs"]["sources"][0]["reasoning"] = thought
+    write_json(folder / "spec.json", spec)
+    run(folder)
+    trained = {r["settings"]["weighting"]: r for r in records.every(folder) if "settings" in r}
+    assert set(trained) == {"none", "ri"}
+    assert trained["ri"]["settings"]["reasoning"] == thought
+    assert trained["ri"]["training"]["loss_last"] != trained["none"]["training"]["loss_last"]

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from cdp.config import TrainingConfig
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.retrievers import PRESETS, load
+from cdp.training.retrievers import PRESETS, ResolvedRetriever, load
+from cdp.training.retrievers.preset import Retriever
+from cdp.training.settings import on_device
 from cdp.training.tokens import tokenise
 from tests.support_models import tiny_bert, tiny_decoder
 from tests.training.test_retrievers import QWEN_PROMPT, TEXTS, by_hand, preset_on
@@ -84,3 +88,25 @@ def test_gradient_checkpointing_changes_memory_and_not_the_gradients(tmp_path: P
 
 def test_every_transformer_preset_is_covered() -> None:
     assert set(SHAPES) == {name for name, preset in PRESETS.items() if preset.kind == "transformer"}
+
+
+@pytest.mark.parametrize("name", ["contriever", "retromae", "qwen3-embedding-0.6b"])
+def test_the_paper_s_retrievers_train_in_fp16_with_checkpointing_on_a_gpu(name: str) -> None:
+    """As the setup in training_config.json: FP16 mixed precision and gradient checkpointing; on a CPU neither."""
+    preset = PRESETS[name]
+    assert (preset.default("precision"), preset.default("gradient_checkpointing")) == ("fp16", True)
+    retriever = found_as(preset)
+    config = TrainingConfig(query_set="q", retriever=name)
+    assert on_device(config, retriever, "cpu") == config
+    found = on_device(config, retriever, "cuda")
+    assert (found.precision, found.gradient_checkpointing) == ("fp16", True)
+    own = replace(config, precision="bf16", gradient_checkpointing=False)
+    assert on_device(own, retriever, "cuda") == own
+    assert on_device(config, found_as(PRESETS["minilm"]), "cuda") == config
+
+
+def found_as(preset: Retriever) -> ResolvedRetriever:
+    return ResolvedRetriever(
+        preset.name, preset.title, preset.source, True, "preset", preset.prompts, preset.similarity, preset.max_length,
+        preset.defaults, preset.licence, preset.licence_id, preset,
+    )  # fmt: skip

@@ -27,8 +27,9 @@ NANO = "NanoBEIR"
 
 
 def parts(entry: Entry) -> list[Part]:
-    """Corpus, queries, and the judgments of the entry's split."""
-    split = "train" if NANO in entry.groups else entry.split
+    """Corpus, queries, and the judgments of the entry's split, which its ``task`` names where its source calls it
+    otherwise (MS MARCO's dev set is "validation" there)."""
+    split = "train" if NANO in entry.groups else entry.task or entry.split
     here = (f"qrels/{split}.tsv", f"qrels/{split}.jsonl", f"qrels/{split}-*.parquet", f"data/{split}-*.parquet")
     alone = (f"{split}.tsv", *here) if len(entry.repos) > 1 else here
     return [

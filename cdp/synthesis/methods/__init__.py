@@ -55,8 +55,20 @@ def get_method(name: str, template: str = "", examples: str = "") -> Method:
 
 
 def method_of(config: SynthesisConfig) -> Method:
-    """The method that a configuration names, with its prompt or examples."""
-    return get_method(config.method, config.prompt, config.examples)
+    """The method that a configuration names, with its prompt, examples and temperature. ConfigError where one does
+    not apply."""
+    method = get_method(config.method, config.prompt, config.examples)
+    return method if config.sampling_temperature is None else drawn_at(method, config.sampling_temperature)
+
+
+def drawn_at(method: Method, temperature: float) -> Method:
+    """The method with another temperature wherever it draws; requests that it asks without chance stay as they are."""
+    if not method.several.temperature:
+        drawing = ", ".join(known.name for known in METHODS.values() if known.several.temperature)
+        raise ConfigError(f"The method {method.name} draws nothing, so it has no temperature.", hint=f"{drawing} do.")
+    several = dataclasses.replace(method.several, temperature=temperature)
+    sampling = dataclasses.replace(method.sampling, temperature=temperature) if method.sampling.temperature else None
+    return dataclasses.replace(method, several=several, sampling=sampling or method.sampling)
 
 
 __all__ = ["METHODS", "OTHER_CONDITIONS", "OWN", "Method", "Sampling", "fill", "get_method", "method_of", "own_method"]

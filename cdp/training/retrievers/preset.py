@@ -56,7 +56,8 @@ class Retriever:
     embedded: bool = False
 
     def default(self, setting: str) -> Any:
-        """The value of a default setting: learning_rate, batch_size, epochs, max_length or scale."""
+        """The value of a default setting: learning_rate, batch_size, epochs, max_length or scale, and of the paper's
+        retrievers precision and gradient_checkpointing on a GPU."""
         return self.defaults[setting].value
 
 
@@ -65,6 +66,8 @@ PAPER_BATCH = Default(128, "The paper trains with batches of 128 pairs: each que
 PAPER_EPOCHS = Default(
     100, "The paper trains up to 100 epochs and keeps the checkpoint with the best NDCG@10 on the dev set."
 )
+PAPER_PRECISION = Default("fp16", "The paper trains in FP16 mixed precision. On a GPU only.")
+PAPER_CHECKPOINTING = Default(True, "The paper trains with gradient checkpointing. On a GPU only.")
 
 GENERAL_DEFAULTS: Mapping[str, Default] = {
     "learning_rate": Default(2e-5, "A common rate for fine-tuning encoders of any size; sweep around it."),

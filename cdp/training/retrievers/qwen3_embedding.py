@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.training.retrievers.preset import COSINE, SCALE, Default, Retriever
+from cdp.training.retrievers.preset import COSINE, PAPER_CHECKPOINTING, PAPER_PRECISION, SCALE, Default, Retriever
 
 TASK = "Given a web search query, retrieve relevant passages that answer the query"
 
@@ -31,5 +31,7 @@ PRESET = Retriever(
         "epochs": Default(20, "The paper's number for this model."),
         "max_length": Default(512, "As for the paper's other retrievers; the model itself takes up to 32,768 tokens."),
         "scale": SCALE,
+        "precision": PAPER_PRECISION,
+        "gradient_checkpointing": PAPER_CHECKPOINTING,
     },
 )

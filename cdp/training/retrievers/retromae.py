@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from cdp.training.retrievers.preset import DOT_AS_PUBLISHED, PAPER_BATCH, PAPER_EPOCHS, SCALE, Default, Retriever
+from cdp.training.retrievers.preset import (
+    DOT_AS_PUBLISHED,
+    PAPER_BATCH,
+    PAPER_CHECKPOINTING,
+    PAPER_EPOCHS,
+    PAPER_PRECISION,
+    SCALE,
+    Default,
+    Retriever,
+)
 
 PRESET = Retriever(
     name="retromae",
@@ -24,5 +33,7 @@ PRESET = Retriever(
         "epochs": PAPER_EPOCHS,
         "max_length": Default(512, "The longest input of BERT."),
         "scale": SCALE,
+        "precision": PAPER_PRECISION,
+        "gradient_checkpointing": PAPER_CHECKPOINTING,
     },
 )
