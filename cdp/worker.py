@@ -31,6 +31,7 @@ from typing import Any
 from cdp.errors import CdpError, WorkspaceError
 from cdp.failures import FILE, Failures, failure_of, lost
 from cdp.locks import is_held, wait_for_lock
+from cdp.output import survives_a_full_disk
 from cdp.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
 HEARTBEAT_EVERY_S = 1.0
@@ -231,6 +232,7 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     if len(arguments) != 1:
         print("usage: python -m <worker module> <job folder>", file=sys.stderr)
         raise SystemExit(2)
+    survives_a_full_disk()
     job = Job(Path(arguments[0]).resolve())
     signal.signal(signal.SIGTERM, lambda *_: job._stop.set())
     lock: int | None = None

@@ -15,6 +15,7 @@ from tests.support import REPOSITORY
 CDP = REPOSITORY / "cdp"
 
 BASE = {
+    "output",
     "markup",
     "scratch",
     "errors",

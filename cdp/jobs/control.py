@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Any
 
 from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.failures import failure_of
 from cdp.jobs import alive, tidy
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
 from cdp.jobs.processes import send
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
-from cdp.jobs.status import Status
+from cdp.jobs.status import Status, set_reserve
 from cdp.locks import is_held, try_lock, wait_for_lock
+from cdp.worker import release_reserve
 from cdp.workspace import Workspace, new_id, now, read_json_or_none, write_json
 
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
@@ -84,6 +86,7 @@ def submit(
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
         )
+        set_reserve(folder)
         Status.queued(folder)
         write_json(folder / "spec.json", spec.to_dict())
         folder = _appear(folder, workspace.job(job_id))
@@ -119,13 +122,16 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     try:
         queue = Queue(workspace)
         (folder / "stop.request").unlink(missing_ok=True)
+        set_reserve(folder)
         status = Status.queued(folder)
-        queue.remove(job_id)
-        queue.add(queue.next_sequence(), job_id, spec.device, spec.after)
         try:
-            _start_supervisor(workspace, folder, lock, env_secrets or {})
-        except WorkspaceError:
             queue.remove(job_id)
+            queue.add(queue.next_sequence(), job_id, spec.device, spec.after)
+            _start_supervisor(workspace, folder, lock, env_secrets or {})
+        except WorkspaceError as error:
+            queue.remove(job_id)
+            status.ended("failed", failure=failure_of(error))
+            release_reserve(folder)
             raise
     finally:
         os.close(lock)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,12 @@ from cdp.worker import release_reserve
 from cdp.workspace import now, write_bytes, write_json
 
 RESERVE_BYTES = 64 * 1024
-"""Set aside while a worker runs, so that its end can be recorded on a disk that it has filled."""
+"""Set aside from the submit until a job has ended, so that its end can be recorded on a disk that it has filled."""
+
+
+def set_reserve(folder: Path) -> None:
+    """Set the reserve aside before a job begins; WorkspaceError on a disk that has no room even for that."""
+    write_bytes(folder / "reserve", bytes(RESERVE_BYTES))
 
 
 class Status:
@@ -78,7 +82,3 @@ class Status:
             release_reserve(self.folder)
             write_json(path, self.values)
 
-    def set_reserve(self) -> None:
-        """Set the reserve aside; without it on a disk that is full already."""
-        with suppress(WorkspaceError):
-            write_bytes(self.folder / "reserve", bytes(RESERVE_BYTES))

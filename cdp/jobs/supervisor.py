@@ -28,6 +28,7 @@ from cdp.jobs.spec import JobSpec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
 from cdp.locks import wait_for_lock
+from cdp.output import survives_a_full_disk
 from cdp.worker import release_reserve
 from cdp.workspace import Workspace, private_files, read_json_or_none
 
@@ -123,7 +124,6 @@ class Supervisor:
         return True
 
     def _run_worker(self, devices: tuple[str, ...]) -> None:
-        self.status.set_reserve()
         kills_before = processes.memory_kills()
         log_path = self.folder / "worker.log"
         with open(log_path, "ab") as log:
@@ -221,6 +221,7 @@ def main(arguments: list[str]) -> None:
         print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor>]", file=sys.stderr)
         raise SystemExit(2)
     private_files()
+    survives_a_full_disk()
     folder = Path(arguments[0]).resolve()
     os.environ[VARIABLE] = str(folder)
     if len(arguments) == 2:

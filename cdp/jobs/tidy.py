@@ -18,7 +18,7 @@ from cdp.workspace import Workspace
 NEW, DELETED = ".new-", ".deleted-"
 """How the names of folders begin that are not jobs yet, or no longer."""
 
-_OF_A_SUBMIT = frozenset(("alive.lock", "status.json", "supervisor.log"))
+_OF_A_SUBMIT = frozenset(("alive.lock", "reserve", "status.json", "supervisor.log"))
 
 
 def discard(folder: Path) -> None:

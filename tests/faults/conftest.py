@@ -4,27 +4,37 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
 import pytest
 
 from cdp.workspace import Workspace
+from tests.faults.full_disk import disk
 
 
 @pytest.fixture
 def small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
     """A workspace on a disk of its own of 4 MB."""
-    mount = tmp_path / "small"
-    mount.mkdir()
-    try:
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4m", "tmpfs", str(mount)], check=True, capture_output=True)
-    except (OSError, subprocess.CalledProcessError):
-        pytest.skip("mounting a small disk needs more rights than this user has")
-    workspace = Workspace(mount / "workspace")
-    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
-    yield workspace
-    subprocess.run(["umount", "--lazy", str(mount)], check=True)
+    yield from _on_a_disk(tmp_path / "small", "4m", monkeypatch)
+
+
+@pytest.fixture
+def roomy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """A workspace on a disk of its own of 32 MB: enough for a job of each kind."""
+    yield from _on_a_disk(tmp_path / "roomy", "32m", monkeypatch)
+
+
+def _on_a_disk(mount: Path, size: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(disk(mount, size))
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("mounting a small disk needs more rights than this user has")
+        workspace = Workspace(mount / "workspace")
+        monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
+        yield workspace
 
 
 def processes_of(workspace: Workspace) -> list[psutil.Process]:

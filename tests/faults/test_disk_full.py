@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import io
-import os
-import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -15,19 +12,11 @@ from cdp import catalog, jobs
 from cdp.errors import WorkspaceError
 from cdp.services import corpora, evaluation, queries
 from cdp.workspace import Workspace, read_json
+from tests.faults.full_disk import fill_up
 from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import saved_step, start, status, until_state
 
 pytestmark = pytest.mark.slow
-
-
-def fill_up(path: Path, *, but: int = 0) -> None:
-    """Write zeros until there is no space left but so many blocks of 4 KiB."""
-    with suppress(OSError), open(path, "wb", buffering=0) as file:
-        while True:
-            file.write(bytes(4096))
-    assert shutil.disk_usage(path).free == 0
-    os.truncate(path, path.stat().st_size - 4096 * but)
 
 
 def test_disk_full_while_writing_a_checkpoint(small: Workspace) -> None:
