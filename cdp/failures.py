@@ -287,15 +287,15 @@ _NETWORK_ERRORS = frozenset(
 """Names of the network errors of libraries that this module does not import."""
 
 
-def _is_disk_full(error: BaseException, text: str) -> bool:
-    """ENOSPC, or a library's own error (safetensors, torch.save, DuckDB) raised because of it."""
+def _disk_full(error: BaseException, text: str) -> str:
+    """In words, ENOSPC or a library's own error (safetensors, torch.save, DuckDB) raised because of it; else empty."""
     full = (errno.ENOSPC, errno.EDQUOT)
     seen: BaseException | None = error
     while seen is not None:
         if isinstance(seen, OSError) and seen.errno in full:
-            return True
+            return str(seen)
         seen = seen.__cause__ or seen.__context__
-    return "No space left on device" in text or "os error 28" in text
+    return text.splitlines()[0] if "No space left on device" in text or "os error 28" in text else ""
 
 
 def failure_of(error: BaseException) -> dict[str, str]:
@@ -318,8 +318,8 @@ def failure_of(error: BaseException) -> dict[str, str]:
             "message": first,
             "hint": "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume.",
         }
-    if _is_disk_full(error, text):
-        return {"kind": "disk", "message": first, "hint": "Free some space on the workspace's disk, then resume."}
+    if full := _disk_full(error, text):
+        return {"kind": "disk", "message": full, "hint": "Free some space on the workspace's disk, then resume."}
     if isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS:
         return {
             "kind": "network",

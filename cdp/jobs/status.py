@@ -81,4 +81,3 @@ class Status:
         except WorkspaceError:
             release_reserve(self.folder)
             write_json(path, self.values)
-

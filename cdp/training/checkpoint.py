@@ -42,11 +42,17 @@ def restore_random_states(states: dict[str, Any]) -> None:
 def save(folder: Path, step: int, state: dict[str, Any]) -> Path:
     """Write the checkpoint of a step and remove older ones. OSError (a full disk …) leaves the older one in place."""
     target = folder / f"step-{step:09d}"
-    write_folder(target, lambda temporary: torch.save(state, temporary / STATE))
+    write_folder(target, lambda temporary: write_state(temporary, state))
     for other in folder.glob("step-*"):
         if other != target:
             shutil.rmtree(other, ignore_errors=True)
     return target
+
+
+def write_state(folder: Path, state: dict[str, Any]) -> None:
+    """Write a state into a folder. Through a file of Python's: torch's own does not say that the disk is full."""
+    with open(folder / STATE, "wb") as file:
+        torch.save(state, file)
 
 
 def latest(folder: Path) -> Path | None:

@@ -294,7 +294,7 @@ class Training:
                 outcome.best_score, outcome.best_step = score, outcome.step
                 weights = {name: value.detach().cpu() for name, value in self._weights().items()}
                 checkpoint.write_folder(
-                    self.checkpoints / "best", lambda folder: torch.save(weights, folder / checkpoint.STATE)
+                    self.checkpoints / "best", lambda folder: checkpoint.write_state(folder, weights)
                 )
         if self._distributed:
             dist.barrier()

@@ -15,7 +15,6 @@ from typing import Any
 
 from cdp import jobs
 from cdp.errors import WorkspaceError
-from cdp.workspace import Workspace
 from tests.faults.chaos.kinds import SUBMIT, Ground, differences, outputs
 from tests.jobs.support import until_state
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -113,3 +114,24 @@ def test_a_job_resumed_on_a_full_disk_stays_failed(small: Workspace) -> None:
         assert (job.failure or {})["kind"] == "disk"
         assert not (small.job(job_id) / "reserve").exists() or blocks >= 16
     assert refused >= 3
+
+
+@pytest.mark.slow
+def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> None:
+    import torch
+
+    from cdp.failures import failure_of
+    from cdp.training import checkpoint
+
+    free = shutil.disk_usage(small.root.parent).free
+    state = {"weights": torch.zeros(10)}
+    folder = small.root / "checkpoints"
+    checkpoint.save(folder, 1, state)
+    for much in (free // 2, free // 4 - 1100, free // 4 - 1000):
+        with pytest.raises((OSError, RuntimeError)) as raised:
+            checkpoint.save(folder, 2, {"weights": torch.zeros(much)})
+        told = failure_of(raised.value)
+        assert told["kind"] == "disk"
+        assert "No space left" in told["message"]
+        assert checkpoint.latest(folder) == folder / "step-000000001"
+        assert [path.name for path in folder.iterdir()] == ["step-000000001"], "nothing half-written is left"
