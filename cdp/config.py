@@ -63,6 +63,12 @@ class SynthesisConfig(Config):
         maximum=2.0,
         advanced=True,
     )
+    logprobs: bool = option(
+        False,
+        "For methods that ask for one query per call, at an endpoint: keep the mean log-probability of each answer's "
+        "tokens, by which the best queries can be kept afterwards (InPars' filter).",
+        advanced=True,
+    )
     max_output_tokens: int = option(
         2048, "Longest answer accepted per request.", unit="tokens", minimum=16, maximum=32768, advanced=True
     )
@@ -106,6 +112,13 @@ class SynthesisConfig(Config):
         None, "GPUs for a local model; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
     )
     seed: int = option(0, "Seed of sampling and of the template generator's choices.", minimum=0, advanced=True)
+
+    def check(self) -> None:
+        if self.logprobs and self.generator != "openai":
+            raise ConfigError(
+                f"'logprobs' needs an endpoint that gives log-probabilities; the generator is {self.generator}.",
+                hint="Set generator to openai, or leave logprobs off.",
+            )
 
     @property
     def model_name(self) -> str:

@@ -187,6 +187,11 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 SET,
             ],
         ),
+        "queries best": (
+            "queries.best",
+            "keep the best queries by mean token log-probability (InPars' filter), as a new set",
+            [one_id, ("--keep", {"type": int, "required": True, "help": "queries to keep, over all documents"}), NAME],
+        ),
         "queries origin": (
             "queries.origin",
             "say who wrote an imported query set, and under which licence",

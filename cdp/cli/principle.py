@@ -32,8 +32,11 @@ def principle(workspace: Workspace, a: argparse.Namespace) -> int:
     if a.action == "rates":
         rates = published.positive_rates(data)
         return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
-    found = published.threshold(data)
-    return say(a, found, show.facts(found))
+    found, each = published.threshold(data), published.threshold_by_retriever(data)
+    alone = [{"retriever": name, **show.plain(one)} for name, one in each.items()]
+    columns = ["retriever", "crossing", "by_dataset", "without_one_dataset", "slope", "r", "n_points", "n_datasets"]
+    text = f"{show.facts(found)}\n\nEach retriever alone, over the same datasets:\n{show.table(alone, columns, '')}"
+    return say(a, {**show.plain(found), "by_retriever": each}, text)
 
 
 def _check(a: argparse.Namespace) -> int:

@@ -102,6 +102,18 @@ def origin(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, found, f"{found.id}: written by {found.written_by}{licence}")
 
 
+def best(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries best``: those of the highest mean token log-probability, as a new set."""
+    from cdp.services import queries
+
+    found, without = queries.best(workspace, a.id, a.keep, name=a.name)
+    warn(f"{without:,} queries have no log-probability and took no part." if without else "")
+    text = (
+        f"{found.id}: {show.many(found.n_queries, 'query', 'queries')} for {show.many(found.n_documents, 'document')}"
+    )
+    return say(a, {**show.plain(found), "without_logprob": without}, text)
+
+
 def every(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries list``: those that are not whole with their job."""
     from cdp.services import completeness, queries

@@ -14,6 +14,7 @@ from cdp.principle.correlation import (
     line,
     positive_rates,
     threshold,
+    threshold_by_retriever,
     why_no_threshold,
 )
 from cdp.principle.differences import (
@@ -73,6 +74,7 @@ __all__ = [
     "positive_rates",
     "recommend",
     "threshold",
+    "threshold_by_retriever",
     "weighting_differences",
     "why_no_threshold",
 ]

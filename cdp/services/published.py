@@ -35,6 +35,7 @@ from cdp.principle import (
     other_differences,
     positive_rates,
     threshold,
+    threshold_by_retriever,
     weighting_differences,
     why_no_threshold,
 )
@@ -103,6 +104,7 @@ __all__ = [
     "table",
     "tables",
     "threshold",
+    "threshold_by_retriever",
     "to_csv",
     "weighting_differences",
     "why_no_threshold",

@@ -233,6 +233,48 @@ def describe(
     return query_sets.update(workspace, found.id, **described(origin, model, prompt, licence, found.parameters))
 
 
+@access.writes
+def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> tuple[QuerySet, int]:
+    """InPars' filter: a new set of the ``keep`` queries of the highest mean token log-probability, over all documents;
+    and how many queries had none and could not take part.
+
+    Equal ones are taken in the corpus's order. ConfigError where no query has a log-probability, or there are fewer.
+    """
+    found = query_sets.resolve_query_set(workspace, query_set)
+    ranked: list[tuple[float, int, int]] = []
+    without = 0
+    for at, line in enumerate(query_sets.iter_lines(workspace, found.id)):
+        told = line.get("logprobs") or [None] * len(line["queries"])
+        ranked += [(-value, at, place) for place, value in enumerate(told) if value is not None]
+        without += sum(value is None for value in told)
+    if not ranked:
+        raise ConfigError(
+            f"No query of {found.name} has a log-probability, so the best cannot be told.",
+            hint="Write them with logprobs=yes, at an endpoint that gives log-probabilities; some leave them out.",
+        )
+    if not 1 <= keep <= len(ranked):
+        raise ConfigError(f"{keep:,} queries cannot be kept of {len(ranked):,} that have a log-probability.")
+    chosen = {(at, place) for _, at, place in sorted(ranked)[:keep]}
+    kept = (
+        (line["document_id"], [text for place, text in enumerate(line["queries"]) if (at, place) in chosen])
+        for at, line in enumerate(query_sets.iter_lines(workspace, found.id))
+    )
+    title = name or f"{found.name}, best {keep}"
+    with disk_faults_told("The selection"):
+        made = query_sets.import_queries(
+            ((document, texts) for document, texts in kept if texts),
+            workspace,
+            found.corpus_id,
+            title,
+            kind=found.kind,
+            method=found.method,
+            language=found.language,
+        ).query_set
+    changes = {"generator": found.generator, "model": found.model, "prompt_hash": found.prompt_hash}
+    parameters = {**found.parameters, "best_of": found.id, "kept": keep}
+    return query_sets.update(workspace, made.id, **changes, licence=found.licence, parameters=parameters), without
+
+
 def origin_of(query_set: QuerySet) -> str:
     """What ``describe`` would be told to leave an imported set as it is: human, llm or unknown."""
     return {kind: origin for origin, kind in KIND_OF.items()}[query_set.kind]

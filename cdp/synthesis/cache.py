@@ -203,7 +203,9 @@ def _add(database: sqlite3.Connection, job: str, usage: Usage) -> None:
 
 
 def _row_of(answer: Answer) -> str:
-    kept = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
+    kept: dict[str, object] = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
+    if answer.logprob is not None:
+        kept["logprob"] = answer.logprob
     value = json.dumps({**kept, "usage": answer.usage.to_dict()}, ensure_ascii=False)
     try:
         value.encode("utf-8")
@@ -223,4 +225,6 @@ def _answer_in(value: object) -> Answer | None:
             text.encode("utf-8")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    return Answer(text=texts[0], model=texts[1], finish_reason=texts[2], usage=Usage())
+    logprob = kept.get("logprob")
+    told = float(logprob) if isinstance(logprob, int | float) else None
+    return Answer(text=texts[0], model=texts[1], finish_reason=texts[2], usage=Usage(), logprob=told)

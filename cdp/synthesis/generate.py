@@ -45,6 +45,8 @@ class Generation:
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     """For a method that works from existing queries: the one behind each of ``queries``."""
+    logprobs: tuple[float | None, ...] = ()
+    """The mean log-probability of the tokens of the answer behind each query; empty where none was told."""
 
 
 def generate_for(
@@ -98,7 +100,19 @@ def generate_for(
         cut=(shortened.kept, shortened.length) if shortened.was_cut else None,
         notes=read.notes if any(read.notes) else (),
         sources=tuple(sources),
+        logprobs=_logprobs(read.queries, answers, method),
     )
+
+
+def _logprobs(queries: Sequence[str], answers: Sequence[Answer], method: Method) -> tuple[float | None, ...]:
+    """What each query's own answer told of its tokens; empty where no answer told anything."""
+    if not method.one_per_call or all(answer.logprob is None for answer in answers):
+        return ()
+    told: dict[str, float | None] = {}
+    for answer in answers:
+        for query in _read(answer, method, 1).queries:
+            told.setdefault(query, answer.logprob)
+    return tuple(told.get(query) for query in queries)
 
 
 def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
@@ -208,6 +222,8 @@ def to_line(document: Document, position: int, generation: Generation) -> dict[s
         line["usage"] = generation.usage.to_dict()
     if generation.notes:
         line["notes"] = list(generation.notes)
+    if generation.logprobs:
+        line["logprobs"] = list(generation.logprobs)
     if generation.sources:
         line["sources"] = list(generation.sources)
     if generation.cut:

@@ -80,6 +80,17 @@ def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
         st.metric("Independent datasets", str(fit.n_datasets), width="content")
 
 
+def by_retriever(data: Sequence[Difference]) -> None:
+    """Where each retriever's own gains cross zero."""
+    found = published.threshold_by_retriever(data)
+    if len(found) < 2:
+        return
+    parts = [
+        f"**{md(name)}** {fit.crossing:.2f} (95% over datasets {span(fit.by_dataset)})" for name, fit in found.items()
+    ]
+    st.caption(f"Each retriever alone crosses zero at {'; '.join(parts)}. Both rest on the same datasets.")
+
+
 def span(values: tuple[float, float] | None) -> str:
     """``7.42 to 8.28``; a dash where there is none."""
     return "–" if values is None else f"{values[0]:.2f} to {values[1]:.2f}".replace("-", "−")

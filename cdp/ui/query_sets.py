@@ -79,6 +79,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
         frame.navigation.link("launch", "Train on it", query_set=query_set.id)
     _origin(workspace, query_set)
     costs.after(workspace, query_set)
+    _best(workspace, query_set)
     _lacks(workspace, query_set)
     read(workspace, manifest, query_set)
     exports.export(workspace, query_set)
@@ -103,6 +104,22 @@ def _origin(workspace: Workspace, query_set: QuerySet) -> None:
         if access.button("Save", key=f"{key}_save", icon=":material/save:"):
             with frame.guarded():
                 queries.describe(workspace, query_set.id, said.pop("origin"), **said)
+                st.rerun()
+
+
+def _best(workspace: Workspace, query_set: QuerySet) -> None:
+    """InPars' filter, for a set that was written with log-probabilities."""
+    if not query_set.parameters.get("logprobs") or query_set.parameters.get("best_of") or not query_set.n_queries:
+        return
+    with st.popover("Keep the best by log-probability", icon=":material/filter_alt:", type="tertiary"):
+        half = max(1, query_set.n_queries // 2)
+        keep = st.number_input("Queries to keep", 1, query_set.n_queries, half, key=f"best_{query_set.id}")
+        if access.button("Keep them", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
+            with frame.guarded():
+                made, without = queries.best(workspace, query_set.id, int(keep))
+                notes = [f"{without:,} queries have no log-probability and took no part."] if without else []
+                imports.remember(f"{made.name}: {count(made.n_queries, 'query', 'queries')}.", notes)
+                state.keep("query_set", made.id)
                 st.rerun()
 
 

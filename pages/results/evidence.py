@@ -22,6 +22,7 @@ with relation, frame.guarded():
     fit = published.threshold(data)
     found = published.correlation_table(data)
     evidence.answer(fit, found, choice)
+    evidence.by_retriever(data)
     if choice == published.MULTI_HOP:
         evidence_checks.rests_on(fit)
     evidence.scatter(data, fit)

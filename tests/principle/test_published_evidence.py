@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from cdp.principle import (
     other_differences,
     positive_rates,
     threshold,
+    threshold_by_retriever,
     weighting_differences,
 )
 from tests.support import shared
@@ -78,6 +80,19 @@ def test_two_datasets_are_not_enough() -> None:
     assert correlation_table(few) == []
     with pytest.raises(InputError, match="at least three datasets"):
         threshold(few)
+
+
+def test_each_retriever_has_its_own_threshold() -> None:
+    """8.26 and 7.53, by a least-squares line written out; neither differs in its datasets."""
+    found = threshold_by_retriever()
+    assert {name: round(fit.crossing, 2) for name, fit in found.items()} == {"Contriever": 8.26, "RetroMAE": 7.53}
+    for name, fit in found.items():
+        own = [d for d in differences() if d.retriever == name]
+        slope, intercept = np.polyfit([d.cw for d in own], [d.points for d in own], 1)
+        assert (fit.slope, fit.crossing) == pytest.approx((slope, -intercept / slope))
+        assert (fit.n_points, fit.n_datasets) == (28, 4)
+    flat = [replace(d, points=1.0) if d.retriever == "RetroMAE" else d for d in differences()]
+    assert list(threshold_by_retriever(flat)) == ["Contriever"]  # without a crossing there is none to show
 
 
 def test_equal_cw_gives_no_threshold() -> None:

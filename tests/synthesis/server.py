@@ -139,6 +139,8 @@ class ChatServer:
         self.rates = rates or {}
         self.script: list[str] = []
         self.answer: Callable[[str, int], str] = numbered
+        self.logprobs: Callable[[str], list[float]] | None = None
+        """The log-probabilities of an answer's tokens, told to who asks; None: this endpoint gives none."""
         self.retry_after = "0.05"
         self.hang = 3.0
         self.fault_for: dict[str, str] = {}
@@ -224,7 +226,15 @@ class ChatServer:
             self.answered[name] += 1
         usage = {"prompt_tokens": len(prompt) // 4, "completion_tokens": len(content) // 4}
         reply = {"role": "assistant", "content": content}
-        return self._send(handler, 200, completion(message=reply, usage=usage))
+        told = completion(message=reply, usage=usage)
+        if body.get("logprobs"):
+            if fault == "no logprobs":
+                message = "Unsupported parameter: 'logprobs' is not supported with this model."
+                return self._error(handler, 400, message, "unsupported_parameter", param="logprobs")
+            if self.logprobs is not None:
+                tokens = [{"token": "t", "logprob": value} for value in self.logprobs(content)]
+                told["choices"][0]["logprobs"] = {"content": tokens}
+        return self._send(handler, 200, told)
 
     def _lose(self, handler: BaseHTTPRequestHandler, fault: str) -> None:
         """End the connection in one of the ways of ``LOST``; a trickle goes on for as long as ``hang``."""

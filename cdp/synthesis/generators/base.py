@@ -63,7 +63,8 @@ class Usage:
 class Answer:
     """What a generator gave for one document: a raw ``text`` to be parsed, or the ``queries`` themselves.
 
-    ``finish_reason`` is the endpoint's ("length" means that the answer was cut off).
+    ``finish_reason`` is the endpoint's ("length" means that the answer was cut off). ``logprob`` is the mean natural
+    log-probability of its tokens, None where it was not asked for or not told.
     """
 
     text: str = ""
@@ -71,6 +72,7 @@ class Answer:
     usage: Usage = field(default_factory=Usage)
     model: str = ""
     finish_reason: str = "stop"
+    logprob: float | None = None
 
 
 class Generator(Protocol):

@@ -8,6 +8,7 @@ lists within lists without end are refused there, before anything of them is sto
 
 from __future__ import annotations
 
+import math
 import re
 from typing import Any
 
@@ -49,6 +50,7 @@ class _Choice(BaseModel):
     model_config = ConfigDict(strict=True)
     message: _Message
     finish_reason: Any = None
+    logprobs: Any = None
 
 
 class _Completion(BaseModel):
@@ -138,7 +140,18 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
         hint = "Raise max_output_tokens." if reason == "length" else ""
         raise Malformed(f"it holds no text (it ended with {_short(reason)!r})", own=reason == "length", hint=hint)
     model = completion.model if isinstance(completion.model, str) else ""
-    return Answer(text, usage=_usage(completion.usage, expected), model=model[:SHOWN], finish_reason=reason[:SHOWN])
+    usage, mean = _usage(completion.usage, expected), _mean_logprob(choice.logprobs)
+    return Answer(text, usage=usage, model=model[:SHOWN], finish_reason=reason[:SHOWN], logprob=mean)
+
+
+def _mean_logprob(told: Any) -> float | None:
+    """The mean natural log-probability of the tokens, as the chat protocol tells them; None where it does not."""
+    tokens = told.get("content") if isinstance(told, dict) else None
+    if not isinstance(tokens, list) or not tokens:
+        return None
+    values = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
+    numbers = [float(v) for v in values if isinstance(v, int | float) and not isinstance(v, bool) and math.isfinite(v)]
+    return sum(numbers) / len(numbers) if len(numbers) == len(values) else None
 
 
 def _usage(told: Any, expected: Usage) -> Usage:

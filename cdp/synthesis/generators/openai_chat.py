@@ -37,7 +37,8 @@ KEY_VARIABLES = ("CDP_API_KEY", "OPENAI_API_KEY")
 NO_KEY = "none"
 """Sent to endpoints of the user's own that want no key; the client insists on some text."""
 
-_REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None}
+_REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None,
+                 "logprobs": None}  # fmt: skip
 """What a model may not take, and what it takes in its place."""
 
 SCHEMA = {
@@ -317,6 +318,7 @@ def parameters(config: SynthesisConfig) -> dict[str, object]:
         "temperature": config.temperature,
         "max_output_tokens": config.max_output_tokens,
         "output": config.output,
+        **({"logprobs": True} if config.logprobs else {}),
     }
 
 
@@ -331,6 +333,7 @@ def request_body(
         **({"response_format": SCHEMA} if json_prompt else {}),
         "temperature": fixed.pop("temperature", config.temperature),
         "max_tokens": fixed.pop("max_output_tokens", config.max_output_tokens),
+        **({"logprobs": True} if config.logprobs else {}),
         **fixed,
     }
 

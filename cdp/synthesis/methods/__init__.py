@@ -58,6 +58,12 @@ def method_of(config: SynthesisConfig) -> Method:
     """The method that a configuration names, with its prompt, examples and temperature. ConfigError where one does
     not apply."""
     method = get_method(config.method, config.prompt, config.examples)
+    if config.logprobs and not method.one_per_call:
+        single = ", ".join(known.name for known in METHODS.values() if known.one_per_call and not known.generator)
+        raise ConfigError(
+            f"The method {method.name} asks for all queries at once, so none has a log-probability of its own.",
+            hint=f"Those with one query per call: {single}.",
+        )
     return method if config.sampling_temperature is None else drawn_at(method, config.sampling_temperature)
 
 
