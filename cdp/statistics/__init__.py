@@ -23,6 +23,7 @@ from cdp.statistics.paired import (
 from cdp.statistics.resampling import bootstrap_interval
 from cdp.statistics.seeds import SeedTest, has_spread, two_level_test
 from cdp.statistics.simulation import Coverage, coverage
+from cdp.statistics.within import WithinSlope, within_slope
 
 __all__ = [
     "DRAWS",
@@ -31,6 +32,7 @@ __all__ = [
     "PairedTest",
     "Pearson",
     "SeedTest",
+    "WithinSlope",
     "bootstrap_interval",
     "cluster_means",
     "coverage",
@@ -50,4 +52,5 @@ __all__ = [
     "seed_spread",
     "t_test",
     "two_level_test",
+    "within_slope",
 ]

@@ -145,7 +145,8 @@ def power_of_slope(x: ArrayLike, slope: float, sd: float, *, level: float = 0.95
         return 1.0 if slope else 1 - level
     shift = abs(slope) * float(np.sqrt(((xs - xs.mean()) ** 2).sum())) / sd
     bound = _quantile(level, len(xs) - 2)
-    return float(1 - nctdtr(len(xs) - 2, shift, bound) + nctdtr(len(xs) - 2, shift, -bound))
+    power = float(1 - nctdtr(len(xs) - 2, shift, bound) + nctdtr(len(xs) - 2, shift, -bound))
+    return power if power == power else 1.0  # the distribution function gives nan far out, where nothing is missed
 
 
 def _quantile(level: float, degrees: int) -> float:

@@ -82,6 +82,18 @@ class StudyConfig(Config):
     language: str = option(
         "", "Count the content words of all benchmarks in this language; each in its own if empty.", advanced=True
     )
+    in_domain: str = option(
+        "",
+        "Benchmarks (names) of the same source as the training documents, besides those that share documents with "
+        "them: they are in no line through CW.",
+        advanced=True,
+    )
+    families: str = option(
+        "",
+        "Benchmarks that are of one source, as name=family: one observation together. Splits, subsets and benchmarks "
+        "that share documents are recognised.",
+        advanced=True,
+    )
     across_languages: bool = option(
         False,
         "Draw one line through benchmarks of several languages. CW differs between languages, so without it only those "
@@ -116,6 +128,14 @@ class StudyConfig(Config):
         text: str = getattr(self, field_name)
         return list(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
+    def family_names(self) -> dict[str, str]:
+        """{benchmark: family} as the plan says it; ConfigError for an entry without ``=``."""
+        pairs = [entry.partition("=") for entry in self.items("families")]
+        wrong = next((name for name, sign, family in pairs if not (sign and name.strip() and family.strip())), None)
+        if wrong is not None:
+            raise ConfigError(f"'families' must hold entries like name=family, not {wrong!r}.")
+        return {name.strip(): family.strip() for name, _, family in pairs}
+
     def numbers(self, field_name: str, *, minimum: int) -> list[int]:
         """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
         found = []
@@ -146,6 +166,7 @@ class StudyConfig(Config):
             problems.append(f"a 'budget' makes equal pairs, not {self.design}: use 'max_documents' instead")
         if problems:
             raise ConfigError.from_problems(problems)
+        self.family_names()
         trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
         trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
         trainings *= len(self.items("query_sets")) + len(self.items("methods"))

@@ -13,8 +13,12 @@ from typing import Any
 
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, conditions
+from cdp.studies.verdict import design_power, power_text
 
 MODEL_LOAD_S = 0.7
+
+DOUBTFUL = 0.5
+"""Where so many queries have no content word, the language is probably another one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +205,21 @@ def _notes(
         )
     elif len(different) < 2:
         notes.append("All benchmarks have the same CW, so no correlation with CW can be computed.")
+    spoken = sorted({str(b["language"]) for b in benchmarks if b.get("language")})
+    if len(spoken) > 1 and not config.across_languages:
+        notes.append(
+            f"The benchmarks are of several languages ({', '.join(spoken)}): only those of the most frequent one are "
+            "in the line through CW, unless the plan says across_languages."
+        )
+    for b in benchmarks:
+        if b.get("empty", 0.0) >= DOUBTFUL:
+            notes.append(
+                f"{b['name']}: {b['empty']:.0%} of the queries have no content word when counted as {b['language']}."
+            )
+    cw_of = {str(b["name"]): float(b["cw"]) for b in benchmarks if b.get("cw") is not None}
+    power = design_power(list(cw_of.values()))
+    if power is not None:
+        notes.append(power_text(power))
     notes.append(CONFOUNDS[config.held_equal])
     if config.budget is not None and config.items("methods"):
         notes.append("Queries that are missing are written for the corpus's first documents, from which the draw is.")

@@ -6,10 +6,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from cdp.principle import AVOID_BELOW, PARAPHRASE, RECOMMEND_ABOVE, SCALING, WEIGHTING, threshold
+from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain
 from cdp.studies.plan import UNTRAINED
+from cdp.studies.verdict import power_text, sentence
 
 if TYPE_CHECKING:
     from cdp.studies.report import Row, StudyReport
@@ -65,55 +66,18 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
 
 
 def _relation(report: StudyReport) -> list[str]:
-    """Whether the gain grows with CW here, where it crosses zero, and what that does to the published rule."""
-    own = report.threshold
-    if own is None:
+    """The verdict on the principle, and what single queries say beside it."""
+    if not report.of(SCALING) and not report.of(PARAPHRASE):
         return []
-    published = threshold()
-    by_dataset = "has no bounds" if own.by_dataset is None else f"{own.by_dataset[0]:.1f} to {own.by_dataset[1]:.1f}"
-    datasets = _count(own.n_datasets, "benchmark")
-    strength = (
-        f"Over {datasets} the mean gain and CW correlate with r {signed(own.r_of_dataset_means)} "
-        f"(p {own.p_of_dataset_means:.2f})"
-    )
-    if own.slope <= 0:
-        return [
-            f"{strength}: here the gain does not grow with CW, unlike in the published results (r "
-            f"{signed(published.r_of_dataset_means)} over {published.n_datasets} datasets). The published lines at "
-            f"{AVOID_BELOW:.0f} and {RECOMMEND_ABOVE:.0f} find no support in this study; go by the gains measured."
-        ]
-    cw = [b.cw for b in report.benchmarks]
-    inside = min(cw) <= own.crossing <= max(cw)
-    place = (
-        f"The fitted gain crosses zero at CW {own.crossing:.1f} (95% over benchmarks {by_dataset}); published "
-        f"{published.crossing:.1f}."
-    )
-    if not inside:
-        side = "below" if own.crossing < min(cw) else "above"
-        sign = "positive" if side == "below" else "negative"
-        place += (
-            f" That lies {side} every benchmark here ({min(cw):.1f} to {max(cw):.1f}), so it is an extension of the "
-            f"line: all that was seen is a mostly {sign} gain at these CW."
+    found = [sentence(report.verdict)]
+    queries = report.over_queries
+    if queries is not None:
+        found.append(
+            f"Within datasets, over {queries.n:,} queries: {signed(queries.slope)} points per content word (95% "
+            f"{signed(queries.low)} to {signed(queries.high)}, p {queries.p:.3f}, t over the slopes of "
+            f"{queries.n_clusters} datasets). This compares queries of one dataset, the verdict compares datasets."
         )
-        moved = (
-            "It says that several queries per document pay at lower CW than the published rule has it, for data and "
-            "models like these."
-            if side == "below"
-            else "It says that they pay later than the published rule has it, for data and models like these."
-        )
-    elif own.crossing < AVOID_BELOW:
-        moved = (
-            f"Tasks between {own.crossing:.1f} and {AVOID_BELOW:.0f}, which the published rule tells to avoid, would "
-            "be worth a test."
-        )
-    elif own.crossing > RECOMMEND_ABOVE:
-        moved = (
-            f"Tasks between {RECOMMEND_ABOVE:.0f} and {own.crossing:.1f}, which the published rule recommends for, "
-            "should be tested first."
-        )
-    else:
-        moved = "That lies between the published lines, so the recommendation stays as it is."
-    return [f"{strength}.", f"{place} {moved}"]
+    return found
 
 
 def limits(report: StudyReport) -> list[str]:
@@ -129,13 +93,16 @@ def limits(report: StudyReport) -> list[str]:
         )
     for condition, reason in report.failures:
         found.append(f"Failed: {condition}. {reason}")
-    n = len(report.benchmarks)
+    n = report.verdict.n
+    found += [f"{name} is in no line through CW: {why}." for name, why in report.left_out.items()]
+    for family, group in _families(report).items():
+        found.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
     if report.no_threshold:
         found.append(f"No threshold and no correlation of its own: {report.no_threshold}")
     elif n < FEW_DATASETS:
         found.append(
-            f"A correlation over {n} benchmarks rests on {n} independent observations, however many conditions there "
-            "are: it can suggest a relation, not establish one."
+            f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "
+            f"are: it can suggest a relation, not establish one. {power_text(report.verdict.power)}"
         )
     if len(report.config.numbers("seeds", minimum=0)) == 1:
         found.append(
@@ -172,6 +139,15 @@ def limits(report: StudyReport) -> list[str]:
     if not report.of(TRAINING) and report.rows:
         found.append("The untrained retriever was not evaluated, so gains from training are unknown.")
     return found
+
+
+def _families(report: StudyReport) -> dict[str, list[str]]:
+    """Families with several benchmarks that are in the line."""
+    members: dict[str, list[str]] = defaultdict(list)
+    for b in report.benchmarks:
+        if b.name not in report.left_out:
+            members[b.family or b.name].append(b.name)
+    return {family: group for family, group in members.items() if len(group) > 1}
 
 
 def _confounds(report: StudyReport) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -145,6 +145,24 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
         seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
         seeds_agree=all(value * points > 0 for value in by_seed),
     )
+
+
+def query_gains(
+    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, chosen: Collection[tuple[str, str, str, int, str]]
+) -> NDArray[np.float64] | None:
+    """The gain of each query of a benchmark, ids in order: mean over seeds and over the conditions ``chosen`` as
+    (retriever, source, weighting, Q/Doc, comparison). None where there is none."""
+    found = []
+    for cell in scores:
+        retriever, source, per_doc, weighting = cell
+        for comparison, control in _controls(cell, scores):
+            if (retriever, source, weighting, per_doc, comparison) not in chosen:
+                continue
+            mine, others = scores[cell].get(benchmark, {}), scores[control].get(benchmark, {})
+            differences = [mine[seed] - others[seed] for seed in mine if seed in others]
+            if differences:
+                found.append(np.mean(differences, axis=0))
+    return np.mean(found, axis=0) if found else None
 
 
 def paired_p(differences: NDArray[np.float64]) -> float:

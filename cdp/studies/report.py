@@ -6,11 +6,12 @@ that read the published results.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Container, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cdp.principle import (
     PARAPHRASE,
@@ -26,11 +27,13 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
-from cdp.statistics import has_spread
+from cdp.statistics import WithinSlope, has_spread, within_slope
 from cdp.studies.config import StudyConfig
 from cdp.studies.findings import findings, limits
-from cdp.studies.gains import Cell, Gain, gains, read_scores
+from cdp.studies.gains import Cell, Gain, Scores, gains, query_gains, read_scores
+from cdp.studies.independence import Kin, as_independent, left_out
 from cdp.studies.plan import UNTRAINED, Source, conditions
+from cdp.studies.verdict import UNCLEAR, Verdict, verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,9 @@ class BenchmarkFacts:
     n_documents: int
     cw: float
     cw_interval: tuple[float, float]
+    language: str = ""
+    family: str = ""
+    in_domain: bool = False
 
     @property
     def level(self) -> str:
@@ -82,7 +88,12 @@ class Row:
 
 @dataclass(frozen=True)
 class StudyReport:
-    """What a study found so far. ``planned`` counts trainings, ``failures`` are (condition, reason)."""
+    """What a study found so far. ``planned`` counts trainings, ``failures`` are (condition, reason).
+
+    ``differences`` are the gains that the principle is about, one per independent dataset and condition; ``verdict``,
+    ``threshold`` and ``correlations`` come from these. ``left_out`` names the benchmarks that are in none, and why;
+    ``over_queries`` is the slope of the gain on CW over the queries within each dataset.
+    """
 
     id: str
     name: str
@@ -100,13 +111,12 @@ class StudyReport:
     finished: int
     reused: int
     failures: tuple[tuple[str, str], ...]
+    differences: tuple[Difference, ...] = ()
+    verdict: Verdict = field(default_factory=lambda: Verdict(UNCLEAR, 0))
+    over_queries: WithinSlope | None = None
+    left_out: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = field(default_factory=tuple)
     limits: tuple[str, ...] = field(default_factory=tuple)
-
-    @property
-    def differences(self) -> tuple[Difference, ...]:
-        """The gains that the principle is about, in its form: those of its threshold first of all."""
-        return own_differences(self.gains)
 
     def of(self, comparison: str) -> list[Gain]:
         """The gains of one comparison."""
@@ -128,23 +138,28 @@ def build(
     config = StudyConfig.from_dict(about["config"])
     sources = [Source(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
     benchmarks = tuple(
-        BenchmarkFacts(b["name"], b["split"], b["n_queries"], b["n_documents"], b["cw"], tuple(b["cw_interval"]))
+        BenchmarkFacts(
+            **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
+            cw_interval=tuple(b["cw_interval"]),
+            **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
+        )
         for b in about["benchmarks"]
     )
     names = _names(benchmarks)
     places = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
-    benchmarks = tuple(
-        BenchmarkFacts(label, b.split, b.n_queries, b.n_documents, b.cw, b.cw_interval)
-        for b, label in zip(benchmarks, names, strict=True)
-    )
+    benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
     planned = conditions(config, sources)
     records = latest(records)
     scores, behind = read_scores(records, places)
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
     found = gains(ordered, {b.name: b.cw for b in benchmarks})
-    own = own_differences(found)
-    reason = why_no_threshold(own) if own else "There is no comparison of more queries per document with one."
+    all_own = own_differences(found)
+    kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
+    out = left_out(kin, across_languages=config.across_languages)
+    own = as_independent(all_own, kin, across_languages=config.across_languages)
+    reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
     line = None if reason else threshold(own)
+    compared = _as_differences(found, (SCALING, PARAPHRASE, WEIGHTING))
     failures = tuple(
         (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
     )
@@ -158,8 +173,12 @@ def build(
         benchmarks=benchmarks,
         rows=tuple(_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()),
         gains=tuple(found),
-        correlations=tuple(correlation_table(_as_differences(found, (SCALING, PARAPHRASE, WEIGHTING)))),
-        rates=tuple(positive_rates(own)) if own else (),
+        correlations=tuple(correlation_table(as_independent(compared, kin, across_languages=config.across_languages))),
+        rates=tuple(positive_rates(all_own)) if all_own else (),
+        differences=own,
+        verdict=verdict(own),
+        over_queries=within_slope(_by_query(ordered, found, about["benchmarks"], names, out)),
+        left_out=out,
         threshold=line,
         no_threshold=reason,
         planned=len(planned),
@@ -180,11 +199,35 @@ def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def own_differences(found: Sequence[Gain]) -> tuple[Difference, ...]:
-    """The gains from more different queries per document, with equal weights where there are such trainings: what the
-    published threshold is drawn from. Paraphrases are the control and do not count as more different queries."""
+    """The gains that the principle is about, in its form."""
+    return _as_differences(of_principle(found), (SCALING, PARAPHRASE))
+
+
+def _by_query(
+    scores: Mapping[Cell, Mapping[str, Scores]],
+    found: Sequence[Gain],
+    about: Sequence[Mapping[str, Any]],
+    names: Sequence[str],
+    out: Container[str],
+) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """(CW, gain) of the queries of each benchmark in the line: gains in points, the mean over conditions and seeds."""
+    own = {(g.retriever, g.source, g.weighting, g.per_doc, g.comparison) for g in of_principle(found)}
+    clusters = []
+    for b, name in zip(about, names, strict=True):
+        if name in out or "cw_of" not in b:
+            continue
+        gain = query_gains(scores, name, own)
+        ids = np.sort(np.asarray(list(b["cw_of"])))  # as ``read_scores`` orders the scores
+        if gain is not None and len(gain) == len(ids):
+            clusters.append((np.array([b["cw_of"][str(i)] for i in ids], np.float64), gain))
+    return clusters
+
+
+def of_principle(found: Sequence[Gain]) -> list[Gain]:
+    """The gains that the published threshold is drawn from: more different queries per document, equal weights where
+    there are such trainings. Paraphrases are the control and do not count as more different queries."""
     about = [g for g in found if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase"]
-    equal = [g for g in about if g.weighting == "none"]
-    return _as_differences(equal or about, (SCALING, PARAPHRASE))
+    return [g for g in about if g.weighting == "none"] or about
 
 
 def _as_differences(found: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:

@@ -14,7 +14,7 @@ from cdp.training.draws import drawn_rows
 from cdp.training.pairs import PairSet, load_pairs
 from cdp.training.reasoning import with_reasoned
 from cdp.training.settings import order_of
-from cdp.workspace import Workspace
+from cdp.workspace import Workspace, read_json
 
 
 def written(workspace: Workspace, source: Source) -> Source:
@@ -79,3 +79,8 @@ def equal_steps(
         return None
     widest = replace(condition, per_doc=max(config.numbers("per_doc", minimum=1)))
     return order_of(settings, len(condition_pairs(workspace, config, source, widest))).steps
+
+
+def corpus_of(workspace: Workspace, source: Source) -> str:
+    """The id of the corpus that a source's queries were written for."""
+    return str(read_json(workspace.query_set(source.query_set) / "manifest.json").get("corpus_id", ""))

@@ -38,9 +38,16 @@ def plan_text(plan: StudyPlan) -> str:
         ),
         "",
         table(
-            ["Benchmark", "Split", "Queries", "Documents", "CW"],
+            ["Benchmark", "Split", "Queries", "Documents", "Language", "CW"],
             [
-                [b["name"], b["split"], f"{b['n_queries']:,}", f"{b['n_documents']:,}", f"{b['cw']:.2f}"]
+                [
+                    b["name"],
+                    b["split"],
+                    f"{b['n_queries']:,}",
+                    f"{b['n_documents']:,}",
+                    str(b.get("language", "–")),
+                    f"{b['cw']:.2f}",
+                ]
                 for b in plan.benchmarks
             ],
         ),
@@ -225,6 +232,7 @@ def threshold_rows(report: StudyReport) -> list[list[str]]:
         ["95% over conditions", interval(own.by_condition), interval(published.by_condition)],
         ["leaving one dataset out", interval(own.without_one_dataset), interval(published.without_one_dataset)],
         ["points per content word", signed(own.slope), signed(published.slope)],
+        ["95% of the slope", interval(own.slope_interval), interval(published.slope_interval)],
         ["r of dataset means (p)", f"{signed(own.r_of_dataset_means)} ({own.p_of_dataset_means:.3f})",
          f"{signed(published.r_of_dataset_means)} ({published.p_of_dataset_means:.3f})"],
         ["datasets, points", f"{own.n_datasets}, {own.n_points}", f"{published.n_datasets}, {published.n_points}"],

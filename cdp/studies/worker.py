@@ -9,17 +9,20 @@ the conditions that are there and tries those again that had failed.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
 from cdp.complexity import count_content_words, profile
+from cdp.corpus import iter_documents
 from cdp.errors import ConfigError
-from cdp.evaluation import Benchmark, choose_split, describe, load_benchmark, resolve_benchmark
+from cdp.evaluation import Benchmark, choose_split, describe, load_benchmark, manifests, registry, resolve_benchmark
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
+from cdp.studies.independence import OVERLAP, families, overlap
 from cdp.studies.plan import Source, benchmark_names, conditions, dev_name
 from cdp.studies.run import Study
-from cdp.studies.sources import written
+from cdp.studies.sources import corpus_of, written
 from cdp.worker import Job, run
 from cdp.workspace import Workspace, now
 
@@ -35,7 +38,7 @@ def main(job: Job) -> None:
         found = records.load(job.folder, path.stem)
         if found is not None and found.get("failure"):
             path.unlink()
-    job.result("about", describe_study(config, sources, benchmarks))
+    job.result("about", describe_study(job.workspace, config, sources, benchmarks))
     from cdp.training.optimiser import keep_freed_memory
 
     keep_freed_memory()
@@ -59,10 +62,13 @@ def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
     return load_benchmark(folder, choose_split(describe(folder, workspace), split))
 
 
-def describe_study(config: StudyConfig, sources: list[Source], benchmarks: list[Benchmark]) -> dict[str, Any]:
+def describe_study(
+    job_workspace: Workspace, config: StudyConfig, sources: list[Source], benchmarks: list[Benchmark]
+) -> dict[str, Any]:
     """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
     about = []
-    for benchmark in benchmarks:
+    kin = kinship(job_workspace, config, sources, benchmarks)
+    for benchmark, (family, in_domain) in zip(benchmarks, kin, strict=True):
         language = config.language or benchmark.counted_language
         cw = count_content_words(benchmark.queries, language)
         found = profile(cw)
@@ -75,6 +81,9 @@ def describe_study(config: StudyConfig, sources: list[Source], benchmarks: list[
                 "n_queries": benchmark.n_queries,
                 "n_documents": benchmark.n_documents,
                 "language": language,
+                "family": family,
+                "in_domain": in_domain,
+                "cw_of": dict(zip(benchmark.query_ids, map(int, cw), strict=True)),
                 "cw": found.mean,
                 "cw_interval": list(found.interval),
             }
@@ -86,6 +95,33 @@ def describe_study(config: StudyConfig, sources: list[Source], benchmarks: list[
         "benchmarks": about,
         "created": now(),
     }
+
+
+def kinship(
+    workspace: Workspace, config: StudyConfig, sources: Sequence[Source], benchmarks: Sequence[Benchmark]
+) -> list[tuple[str, bool]]:
+    """(family, whether it is in-domain) of each benchmark: as the plan says, else as their documents tell."""
+    trained: set[int] = set()
+    for corpus_id in {corpus_of(workspace, source) for source in sources}:
+        trained |= {hash(document.content.strip()) for document in iter_documents(workspace, corpus_id)}
+    documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
+    named = config.family_names()
+    origins = {str(i): named.get(b.name) or origin_of(b) for i, b in enumerate(benchmarks)}
+    family = families(origins, documents)
+    own = set(config.items("in_domain"))
+    return [
+        (family[str(i)], b.name in own or overlap(documents[str(i)], trained) >= OVERLAP)
+        for i, b in enumerate(benchmarks)
+    ]
+
+
+def origin_of(benchmark: Benchmark) -> str:
+    """What a benchmark was drawn from or is a part of; its own name where nothing tells."""
+    manifest = manifests.read(benchmark.folder)
+    if manifest.subset is not None:
+        return manifest.subset.of
+    entry = registry.find(manifest.entry) if manifest.entry else None
+    return (entry.part_of or entry.name) if entry is not None else benchmark.name
 
 
 def _lists(source: dict[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,7 @@ def study(
     drop: Callable[[Mapping[str, Any]], bool] = lambda condition: False,
     failures: Sequence[tuple[str, str]] = (),
     noise: float = 3.0,
+    facts: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> StudyReport:
     """A report over records made from ``truth``, with noise per query; conditions that ``drop`` names are missing."""
@@ -86,6 +87,7 @@ def study(
                 "n_documents": 1000,
                 "cw": cw,
                 "cw_interval": [cw - 0.2, cw + 0.2],
+                **(facts or {}).get(name, {}),
             }
             for name, cw in benchmarks.items()
         ],

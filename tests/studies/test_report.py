@@ -8,7 +8,8 @@ import pytest
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.gains import TRAINING, holm, paired_p
 from cdp.studies.text import to_markdown
-from tests.studies.support import BENCHMARKS, study
+from cdp.studies.verdict import CONTRADICTS, UNCLEAR
+from tests.studies.support import BENCHMARKS, N_QUERIES, study
 
 
 def grows_with_cw(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
@@ -62,13 +63,47 @@ def test_no_effect_is_not_called_one() -> None:
 
 
 def test_a_gain_that_does_not_grow_with_cw_is_said_to() -> None:
-    report = study(lambda b, s, m, w: 5.0 + (10 - BENCHMARKS[b] if m > 1 else 0.0))
-    assert any("does not grow with CW" in text for text in report.findings)
+    """The sign of the slope decided; now its p does, and three datasets seldom have one."""
+    report = study(lambda b, s, m, w: 5.0 + (10 - BENCHMARKS[b] if m > 1 else 0.0), noise=0.2)
+    assert report.verdict.outcome == CONTRADICTS
+    assert any("contradicts the principle" in text for text in report.findings)
+    bent = study(lambda b, s, m, w: 5.0 + (2.0 * (b == "medium") if m > 1 else 0.0))
+    assert bent.verdict.outcome == UNCLEAR
+    assert any("cannot tell whether the gain grows with CW" in text for text in bent.findings)
+    assert not any("published rule" in text for text in bent.findings)
 
 
 def test_a_crossing_outside_the_benchmarks_is_called_an_extension() -> None:
-    report = study(lambda b, s, m, w: 5.0 + (0.5 * BENCHMARKS[b] if m > 1 else 0.0))
+    report = study(lambda b, s, m, w: 5.0 + (0.5 * BENCHMARKS[b] if m > 1 else 0.0), noise=0.05)
     assert any("extension of the line" in text for text in report.findings)
+
+
+def test_in_domain_benchmarks_and_families_do_not_count_as_independent() -> None:
+    names = {"own": 4.0, "a": 5.0, "b": 8.0, "c": 12.0}
+    facts: dict[str, dict[str, object]] = {"own": {"in_domain": True}, "b": {"family": "bc"}, "c": {"family": "bc"}}
+    report = study(lambda b, s, m, w: 5.0 + (names[b] if m > 1 else 0.0), benchmarks=names, facts=facts)
+    assert report.verdict.n == 2
+    assert report.threshold is None
+    assert {d.dataset for d in report.differences} == {"a", "bc (2 benchmarks)"}
+    assert any("own is in no line through CW" in text and "in-domain" in text for text in report.limits)
+    assert any("b, c are of one source (bc)" in text for text in report.limits)
+    assert len({g.benchmark for g in report.of(SCALING)}) == 4, "the gains themselves are all shown"
+
+
+def test_the_slope_over_queries_stands_beside_that_over_datasets() -> None:
+    """Within each dataset the gain of a query grows by 0.5 per content word of its own."""
+    words = {f"q{i}": 3 + i % 9 for i in range(N_QUERIES)}
+    each = np.array([words[f"q{i}"] for i in range(N_QUERIES)])
+
+    def truth(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
+        return 5.0 + (0.5 * (each - each.mean()) if per_doc > 1 else 0.0)
+
+    report = study(truth, facts={name: {"cw_of": words} for name in BENCHMARKS}, noise=0.5)
+    assert report.over_queries is not None
+    assert report.over_queries.slope == pytest.approx(0.5, abs=0.05)
+    assert report.over_queries.low < 0.5 < report.over_queries.high
+    assert report.verdict.outcome == UNCLEAR
+    assert any(text.startswith("Within datasets, over 600 queries") for text in report.findings)
 
 
 def test_fewer_than_three_benchmarks() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -141,6 +142,36 @@ def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
     assert studies.report(workspace, "study-2").finished < 4
     run(stopped)
     assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
+
+
+def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_domain(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tmp_path: Path
+) -> None:
+    from cdp.corpus import iter_documents
+    from cdp.studies import Source, StudyConfig
+    from cdp.studies.sources import corpus_of
+    from cdp.studies.worker import kinship, read_benchmark
+
+    source = Source("human", "human", query_set)
+    own = tmp_path / "own"
+    (own / "qrels").mkdir(parents=True)
+    documents = list(iter_documents(workspace, corpus_of(workspace, source)))
+    lines = "".join(json.dumps({"_id": d.id, "text": d.text}) + "\n" for d in documents)
+    (own / "corpus.jsonl").write_text(lines, encoding="utf-8")
+    (own / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "amber"}) + "\n", encoding="utf-8")
+    for split in ("dev", "test"):
+        (own / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\nq\td0\t1\n", encoding="utf-8")
+    known = [read_benchmark(workspace, str(own), "dev"), read_benchmark(workspace, str(own), "test")]
+    known += [read_benchmark(workspace, name, "") for name in benchmarks[:2]]
+    config = StudyConfig.from_dict(
+        {"benchmarks": "any", "query_sets": query_set, "families": f"{benchmarks[1]}=mine", "in_domain": benchmarks[1]}
+    )
+    assert kinship(workspace, config, [source], known) == [
+        ("own", True),
+        ("own", True),
+        (benchmarks[0], False),
+        ("mine", True),
+    ]
 
 
 def trained(folder: Path) -> dict[tuple[int, int], dict[str, int]]:

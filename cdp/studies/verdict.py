@@ -1,0 +1,126 @@
+"""What a study concludes on the principle: it supports it, contradicts it, or cannot tell.
+
+From the slope over independent datasets, its p and its interval; the sign of a slope alone concludes nothing: with the
+CW of its benchmarks shuffled at most one report in twenty says more than "cannot tell".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference
+from cdp.principle.correlation import dataset_means
+from cdp.statistics import LineFit, fit_line, power_of_slope
+
+SUPPORTS, CONTRADICTS, UNCLEAR = "supports", "contradicts", "cannot tell"
+
+SIGNIFICANT = 0.05
+
+SLOPE, SCATTER = 1.0, 1.5
+"""The effect that a design's power is stated for: points per content word, and points between datasets."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``outcome`` is one of the three; ``slope`` with its 95% interval and ``p`` are over ``n`` independent datasets,
+    None with fewer than three. ``crossing`` is Fieller's interval, None without bounds. ``power``: how often such a
+    design finds a slope of 1 where datasets scatter by 1.5 points. ``cw`` is the range of the datasets' CW."""
+
+    outcome: str
+    n: int
+    slope: float | None = None
+    interval: tuple[float, float] | None = None
+    p: float | None = None
+    crossing: tuple[float, float] | None = None
+    power: float | None = None
+    cw: tuple[float, float] | None = None
+
+
+def verdict(data: Sequence[Difference]) -> Verdict:
+    """The verdict from differences of independent datasets."""
+    cw, gain = dataset_means(data) if data else (np.zeros(0), np.zeros(0))
+    return of_means(cw.tolist(), gain.tolist())
+
+
+def of_means(cw: Sequence[float], gain: Sequence[float]) -> Verdict:
+    """The verdict from one mean gain per independent dataset; both (n,)."""
+    if len(cw) < 3 or np.ptp(cw) == 0:
+        return Verdict(UNCLEAR, len(cw))
+    fit = fit_line(cw, gain)
+    return Verdict(
+        outcome=_outcome(fit),
+        n=fit.n,
+        slope=fit.slope,
+        interval=fit.slope_interval(),
+        p=fit.p,
+        crossing=fit.crossing_interval(),
+        power=design_power(cw),
+        cw=(min(cw), max(cw)),
+    )
+
+
+def design_power(cw: Sequence[float]) -> float | None:
+    """How often datasets at these CW find a slope of 1 where they scatter by 1.5; None where no line can be drawn."""
+    return power_of_slope(cw, SLOPE, SCATTER) if len(cw) >= 3 and np.ptp(cw) > 0 else None
+
+
+def _outcome(fit: LineFit) -> str:
+    if fit.p >= SIGNIFICANT:
+        return UNCLEAR
+    return SUPPORTS if fit.slope > 0 else CONTRADICTS
+
+
+def sentence(found: Verdict) -> str:
+    """The verdict in words, with what it rests on."""
+    if found.slope is None or found.interval is None or found.p is None:
+        return (
+            f"This study cannot tell whether the gain grows with CW: {found.n} independent "
+            f"{'dataset is' if found.n == 1 else 'datasets are'} too few (three of different CW at least)."
+        )
+    figures = (
+        f"{_signed(found.slope)} points per content word, 95% {_signed(found.interval[0])} to "
+        f"{_signed(found.interval[1])}, p {found.p:.3f}, over {found.n} independent datasets"
+    )
+    if found.outcome == UNCLEAR:
+        return f"This study cannot tell whether the gain grows with CW ({figures}). {power_text(found.power)}"
+    if found.outcome == CONTRADICTS:
+        return (
+            f"This study contradicts the principle: the gain falls with CW ({figures}). Go by the gains measured, for "
+            "data and models like these."
+        )
+    return f"This study supports the principle: the gain grows with CW ({figures}). {_where(found)}"
+
+
+def power_text(power: float | None) -> str:
+    """What a design can find, in a sentence; empty where it can find nothing at all."""
+    if power is None:
+        return ""
+    return (
+        f"A design with these datasets finds a slope of {SLOPE:g} point per content word (datasets scattering by "
+        f"{SCATTER:g}) in {power:.0%} of runs."
+    )
+
+
+def _where(found: Verdict) -> str:
+    """Where the line crosses zero, and what that does to the published rule: only where the interval says so."""
+    if found.crossing is None:
+        return "Where it crosses zero has no bounds."
+    low, high = found.crossing
+    text = f"It crosses zero between CW {low:.1f} and {high:.1f} (95%)"
+    if found.cw is not None and (high < found.cw[0] or low > found.cw[1]):
+        side = "below" if high < found.cw[0] else "above"
+        text += (
+            f", {side} every dataset here ({found.cw[0]:.1f} to {found.cw[1]:.1f}), so it is an extension of the line"
+        )
+    if high < AVOID_BELOW:
+        return f"{text}, which lies below the published line at {AVOID_BELOW:.0f}."
+    if low > RECOMMEND_ABOVE:
+        return f"{text}, which lies above the published line at {RECOMMEND_ABOVE:.0f}."
+    return f"{text}, which does not exclude the published lines, so the recommendation stays as it is."
+
+
+def _signed(value: float) -> str:
+    return f"{value:+.2f}".replace("-", "−")
