@@ -135,6 +135,11 @@ def stop(workspace: Workspace, job: str) -> JobView:
     return room.view(workspace, job_id, with_size=False)
 
 
+def written_set(view: JobView) -> str:
+    """The id of the query set that a job of kind ``synthesis`` writes."""
+    return query_set_id(view.id, SynthesisConfig.from_dict(view.config))
+
+
 def missing_secrets(workspace: Workspace, job: str) -> list[str]:
     """The keys that a job needs to go on and that this process has not, or keeps to itself: they are stored nowhere."""
     spec = room.load_spec(workspace, room.resolve_job(workspace, job))

@@ -263,7 +263,14 @@ def own(workspace: Workspace) -> None:
         info = usable[name]
         if not info.problem and not info.subset_of:
             subset(workspace, info)
-        if access.button("Remove it from the workspace", icon=":material/delete:", key="own_benchmark_remove"):
+        sure = st.checkbox(
+            f"Yes, remove {md(name)} with its {count(info.n_queries, 'query', 'queries')} and judgments",
+            key=f"own_benchmark_sure_{name}",
+            help="Results on it stay; its files are gone.",
+        )
+        if access.button(
+            "Remove it from the workspace", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure
+        ):
             with frame.guarded():
                 benchmarks.remove(workspace, name)
                 imports.remember(f"The benchmark {name} is removed.", ["Results on it are still there."])

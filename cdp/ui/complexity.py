@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from cdp.services import commands, corpora, decisions, evaluation, queries
+from cdp.services import commands, corpora, decisions, evaluation, pasted, queries, training
 from cdp.services import complexity as service
+from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui import command, frame, incomplete, navigation, state, tables
 from cdp.ui.text import count, md, number
@@ -52,7 +53,7 @@ def choose_source(workspace: Workspace) -> Asked | None:
     source = st.segmented_control(
         "Target queries",
         options,
-        default=BENCHMARK if benchmarks else PASTE,
+        default=BENCHMARK if benchmarks and "pasted" not in st.query_params else PASTE,
         required=True,
         key="target_source",
         persist_state="session",
@@ -194,17 +195,30 @@ def _profiled(
         return service.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
     if source == QUERY_SET:
         return service.profile_query_set(workspace, name, language=language, stopwords=stopwords)
+    if "target_text" not in st.session_state and "pasted" in st.query_params:
+        st.session_state["target_text"] = pasted.read(workspace, st.query_params["pasted"])
     text = st.text_area(
         "One query per line",
         key="target_text",
         height=160,
         persist_state="session",
+        on_change=_keep_pasted,
+        args=(workspace,),
         placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
     )
     if not text.strip():
         frame.empty("No target queries yet", "Paste some above, one per line. Fifty or more give a firm answer.")
         return None
     return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
+
+
+def _keep_pasted(workspace: Workspace) -> None:
+    """A reload finds the pasted queries again by the address, which names them by their hash."""
+    text = str(st.session_state.get("target_text") or "")
+    if read_only():
+        return
+    with frame.guarded():
+        state.write("pasted", pasted.keep(workspace, text) if text.strip() else None)
 
 
 def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
@@ -293,12 +307,33 @@ def extremes(found: Profiled) -> None:
             )
 
 
-def what_next(found: Recommendation) -> None:
-    """The step that the answer leads to: a training."""
+def what_next(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
+    """The step that the answer leads to: a training, on a set of the corpus and on the benchmark that were named."""
     several = found.suggestion.per_doc > 1
     why = (
         f"train on a diverse query set with {found.suggestion.per_doc} queries per document."
         if several
         else "train with one query per document."
     )
-    frame.next_step("launch", "Set up a training", why, "complexity_next")
+    page, label, params = leads_to(workspace, asked)
+    if page == "queries":
+        why = "the corpus that you named has no queries yet."
+    frame.next_step(page, label, why, "complexity_next", **params)
+
+
+def leads_to(workspace: Workspace, asked: Asked) -> tuple[str, str, dict[str, str | list[str]]]:
+    """(page, label, selections) of the next step: a query set of the corpus that was named, the named benchmark."""
+    params: dict[str, str | list[str]] = {}
+    corpus = asked.corpus
+    if not corpus and asked.found.query_set:
+        corpus = queries.show(workspace, asked.found.query_set).corpus_id
+    if corpus:
+        params["corpus"] = corpus
+        sets = [q for q in queries.every(workspace, corpus=corpus) if q.n_queries]
+        if not sets:
+            return "queries", "Write queries for it", params
+        params["query_set"] = training.in_order(sets, corpus)[0].id
+    name, _, split = asked.found.benchmark.partition(":")
+    if name and split:
+        params["benchmarks"] = [f"{name}/{split}"]
+    return "launch", "Set up a training", params

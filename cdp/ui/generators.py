@@ -86,6 +86,20 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
 
+CARRIED = ("generator", "base_url", "model")
+
+
+def carry(source: str, target: str) -> None:
+    """What was chosen in one form stands in the other, each time that it is chosen anew there."""
+    now = {name: st.session_state.get(f"{source}_{name}") for name in CARRIED}
+    if not now["generator"] or now == st.session_state.get(f"carried_{target}"):
+        return
+    st.session_state[f"carried_{target}"] = now
+    for name, value in now.items():
+        if value is not None:
+            st.session_state[f"{target}_{name}"] = value
+
+
 def _own_key(base_url: str) -> bool:
     try:
         return bool(endpoints.server_key(base_url))

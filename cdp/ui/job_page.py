@@ -61,10 +61,10 @@ def _actions(workspace: Workspace, view: JobView) -> None:
                     st.rerun()
         if str(view.state) in RESUMABLE:
             _resume(workspace, view)
+        _where_next(view)
+        clone.button(workspace, view)
         if not view.active:
             _delete(workspace, view)
-        clone.button(workspace, view)
-        _where_next(view)
 
 
 def _resume(workspace: Workspace, view: JobView) -> None:
@@ -95,7 +95,7 @@ def _resume(workspace: Workspace, view: JobView) -> None:
 
 def _delete(workspace: Workspace, view: JobView) -> None:
     """Delete after a look at what goes with it, and how large it is."""
-    with st.popover("Delete", icon=":material/delete:", key=f"delete_open_{view.id}"):
+    with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_open_{view.id}"):
         parts = jobs.sizes(workspace, view.id)
         total = parts.pop("total")
         st.markdown(f"Delete this job and everything it made, {size(total)}?")
@@ -103,7 +103,7 @@ def _delete(workspace: Workspace, view: JobView) -> None:
             st.caption(" · ".join(f"{name} {size(n)}" for name, n in parts.items()))
         if view.kind == "synthesis":
             st.caption("The query set that it wrote stays.")
-        if access.button("Delete the job", key=f"delete_{view.id}", type="primary"):
+        if access.button("Delete the job", key=f"delete_{view.id}"):
             jobs.delete(workspace, view.id)
             state.keep("job", None)
             st.query_params.clear()
@@ -111,23 +111,28 @@ def _delete(workspace: Workspace, view: JobView) -> None:
 
 
 def _where_next(view: JobView) -> None:
-    """The link from what a job made to where it is looked at."""
+    """The button from what a job made to where it is looked at: of all that can be done with the job, the first."""
     if str(view.state) != "finished":
         return
+    key = f"next_{view.id}"
     if view.kind == "training":
-        frame.navigation.link("compare", "Compare the results", icon=":material/leaderboard:")
+        frame.navigation.button("compare", "Compare the results", key, icon="leaderboard")
         frame.navigation.link("launch", "Evaluate it", icon=":material/speed:", start="evaluation", judged=view.id)
     elif view.kind == "evaluation":
-        frame.navigation.link("compare", "See the result", icon=":material/leaderboard:")
+        frame.navigation.button("compare", "See the result", key, icon="leaderboard")
     elif view.kind == "synthesis":
-        frame.navigation.link("quality_diversity", "Measure the queries", icon=":material/scatter_plot:")
-    elif view.kind in ("measures", "metrics"):
-        frame.navigation.link(
-            "quality_diversity",
-            "See the measures",
-            icon=":material/scatter_plot:",
-            sets=[str(view.config.get("query_set", ""))],
+        made = jobs.written_set(view)
+        frame.navigation.button(
+            "quality_diversity", "Measure the queries", key, icon="scatter_plot", params={"sets": [made]}
         )
+        frame.navigation.link("launch", "Train on them", query_set=made)
+    elif view.kind in ("measures", "metrics"):
+        sets = [str(view.config.get("query_set", ""))]
+        frame.navigation.button(
+            "quality_diversity", "See the measures", key, icon="scatter_plot", params={"sets": sets}
+        )
+    elif view.kind == "study":
+        frame.navigation.button("study", "Read what was found", key, icon="science", params={"study": view.id})
 
 
 def _failed(workspace: Workspace, job: JobView) -> None:

@@ -79,7 +79,7 @@ PAGES: dict[str, PageInfo] = {
             "bar_chart",
             "Will your task gain from several different queries per document?",
             "Analyse",
-            ("source",),
+            ("source", "pasted"),
         ),
         PageInfo(
             "launch",

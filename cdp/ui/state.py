@@ -71,6 +71,7 @@ def choose(
     is not here says so and falls back.
     """
     names = labels(items)
+    _remember(param, names)
     current = _current(names, param, what or label.lower(), optional)
     key = f"choose_{param}"
     st.selectbox(
@@ -91,6 +92,7 @@ def choose(
 
 def choose_button(label: str, items: Mapping[str, str], param: str, *, label_visibility: LabelVisibility) -> str:
     """One of a few ``items`` (id → name) that all stand side by side; kept and held in the address like ``choose``."""
+    _remember(param, items)
     current = _current(items, param, label.lower(), optional=False) or next(iter(items))
     key = f"choose_{param}"
     st.segmented_control(
@@ -134,6 +136,7 @@ def choose_many(
 ) -> list[str]:
     """A multi-select over ``items`` (id → name), kept and held in the address like ``choose``."""
     names = labels(items)
+    _remember(param, names)
     asked = [v for v in st.query_params.get_all(param) if v in names]
     known = [v for v in kept_many(param) if v in names]
     touched = f"kept_{param}" in st.session_state
@@ -171,7 +174,24 @@ def write(param: str, value: str | list[str] | None) -> None:
 
 
 def _chosen(param: str, key: str) -> None:
-    write(param, st.session_state[key])
+    """A widget changed. The browser answers with the label that it shows: where that has aged since it was drawn
+    ("5 min ago"), Streamlit takes the old label itself for the choice. It is led back to its id, or left alone."""
+    ids: Mapping[str, str] = st.session_state.get(f"labels_{param}", {})
+    value = st.session_state[key]
+    found = [ids.get(one, "") for one in (value if isinstance(value, list) else [value or ""])]
+    if value and not all(found):
+        return
+    picked = found if isinstance(value, list) else found[0] or None
+    aged = value != picked
+    if not aged or picked not in (kept(param), kept_many(param)):
+        write(param, picked)
+
+
+def _remember(param: str, names: Mapping[str, str]) -> None:
+    """Which thing each label stands for or stood for, for as long as the session lasts."""
+    ids = st.session_state.setdefault(f"labels_{param}", {})
+    ids.update({key: key for key in names})
+    ids.update({label: key for key, label in names.items() if label not in names})
 
 
 def _settle(param: str, current: str | list[str] | None) -> None:

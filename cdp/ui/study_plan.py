@@ -166,7 +166,8 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
         disabled=(bool(lacking) and not agreed) or not leaking_agreed,
     ):
         begun = studies.run(workspace, config, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed)
-        navigation.go("study", study=begun.job_id)
+        state.keep("study", begun.job_id)
+        navigation.go("jobs", job=begun.job_id)
     command.show(
         commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True)
     )

@@ -19,6 +19,8 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
     st.subheader("Write queries for the whole corpus", anchor=False)
     first, suffix = clone.first(workspace, "synthesis")
     key = f"generate{suffix}"
+    if not suffix:
+        generators.carry("preview", key)
     known = queries.methods()
     titles = methods.titles(known)
     about = [f"**{md(m.title)}**: {md(m.help)}" for m in known]

@@ -24,4 +24,4 @@ with frame.guarded():
         complexity.extremes(found)
         complexity_evidence.expected(answer)
         complexity_evidence.splits(answer)
-        complexity.what_next(answer)
+        complexity.what_next(workspace, answer, asked)

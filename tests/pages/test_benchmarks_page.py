@@ -111,6 +111,8 @@ def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Worksp
 def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     add_benchmark(write_benchmark(tmp_path / "mine"), workspace)
     at = open_page("benchmarks")
+    assert at.button(key="own_benchmark_remove").disabled  # it asks first
+    next(box for box in at.checkbox if box.label.startswith("Yes, remove")).check().run()
     at.button(key="own_benchmark_remove").click().run()
     assert library.names(workspace) == []
     at = open_page("benchmarks")

@@ -50,6 +50,7 @@ READING = {
     "result_seeds": {"families", "settings_of"},
     "result_tables": {"remarks"},
     "leakage": {"between"},
+    "pasted": {"read"},
     "runs": {"described", "source"},
     "results": {"compare", "every", "per_query", "query", "read"},
     "self_bleu_spread": {"spread"},

@@ -1,0 +1,52 @@
+"""Back never shows one corpus's name over another's figures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from cdp.services import corpora
+from cdp.workspace import Workspace
+from tests.browser.conftest import Looker, Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+
+def test_what_the_page_shows_is_what_its_address_names(
+    serve: Callable[..., Server], look: Callable[..., Looker], tmp_path: Path
+) -> None:
+    workspace = Workspace(tmp_path / "w")
+    ids = {}
+    for name, n in (("small", 3), ("large", 7)):
+        path = tmp_path / f"{name}.jsonl"
+        rows = [{"_id": f"{name}{i}", "text": f"Mill {i} of {name} grinds corn."} for i in range(n)]
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        ids[name] = corpora.add(workspace, path).corpus.id
+    sizes = {"small": "3", "large": "7"}
+    tab = look(serve(workspace=workspace))
+
+    def shown() -> tuple[str, str]:
+        tab.see("Median length")
+        metric = tab.page.get_by_test_id("stMetric").filter(has_text="Documents")
+        return tab.chosen("Corpus"), metric.get_by_test_id("stMetricValue").inner_text()
+
+    for start in ("corpus", f"corpus?corpus={ids['small']}"):
+        tab.open(start)
+        first, figure = shown()
+        other = "small" if first == "large" else "large"
+        assert figure == sizes[first]
+        tab.menu("Queries").see("repeat each other less")
+        tab.page.locator("input[aria-label='Corpus']").click()
+        tab.page.get_by_role("option", name=other, exact=True).click()
+        tab.idle()
+        tab.see("repeat each other less")
+        for _ in range(2):  # the choice, then the page
+            tab.page.go_back()
+            tab.idle()
+        name, figure = shown()
+        assert figure == sizes[name], (start, name, figure, tab.page.url)
+        if "corpus=" in tab.page.url:
+            assert tab.page.url.endswith(ids[name])

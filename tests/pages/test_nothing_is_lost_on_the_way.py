@@ -1,0 +1,67 @@
+"""What was typed or chosen on one page is there on the next, after a reload too; what is irreversible asks first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cdp.services import complexity as complexity_service
+from cdp.services import corpora, pasted, queries
+from cdp.ui import complexity
+from cdp.workspace import Workspace
+from tests.pages.conftest import Open
+from tests.pages.support import ended_job
+
+TEXT = "which treaty ended the war that began the year the bridge opened\nhow do tides work\nwho built the mill"
+
+
+def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> None:
+    at = open_page("complexity")
+    at.segmented_control(key="target_source").set_value("Pasted queries").run()
+    at.text_area(key="target_text").input(TEXT).run()
+    assert not at.exception
+    name = at.query_params["pasted"]
+    name = name if isinstance(name, str) else name[0]
+    assert pasted.read(filled, name) == TEXT
+    assert "treaty" not in str(at.query_params)  # the address holds a name, not the text
+    again = open_page("complexity", pasted=name)  # another session: what a reload is
+    assert again.segmented_control(key="target_source").value == "Pasted queries"
+    assert again.text_area(key="target_text").value == TEXT
+    assert pasted.read(filled, "../../etc/passwd") == ""
+
+
+def test_the_previews_endpoint_and_model_reach_the_whole_corpus(open_page: Open, filled: Workspace) -> None:
+    at = open_page("queries")
+    at.segmented_control(key="preview_generator").set_value("openai").run()
+    at.text_input(key="preview_base_url").input("http://localhost:9/v1").run()
+    at.text_input(key="preview_model").input("my-model").run()
+    at.session_state["queries_view"] = "Whole corpus"
+    at.run()
+    assert not at.exception
+    assert at.segmented_control(key="generate_generator").value == "openai"
+    assert at.text_input(key="generate_base_url").value == "http://localhost:9/v1"
+    assert at.text_input(key="generate_model").value == "my-model"
+
+
+def test_the_next_step_of_a_finished_job_stands_out_not_its_deletion(open_page: Open, filled: Workspace) -> None:
+    config = {"corpus": "demo", "method": "diverse", "per_doc": 5}
+    ended_job(filled, "synthesis-20260101-000000-abcd-done", "synthesis", config, name="demo diverse")
+    at = open_page("jobs", job="synthesis-20260101-000000-abcd-done")
+    assert not at.exception
+    primary = [b.label for b in at.button if b.proto.type == "primary"]
+    assert primary == ["Measure the queries"]
+
+
+def test_complexity_leads_to_a_training_on_what_was_named(filled: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "own.jsonl"
+    path.write_text('{"_id": "a", "text": "The mill grinds corn."}\n{"_id": "b", "text": "The kiln dries it."}\n')
+    own = corpora.add(filled, path).corpus.id
+    profiled = complexity_service.profile_benchmark(filled, "demo", split="test")
+    asked = complexity.Asked(profiled, "ood", "", own, None, None)
+    assert complexity.leads_to(filled, asked) == ("queries", "Write queries for it", {"corpus": own})
+    written = tmp_path / "queries.jsonl"
+    written.write_text(
+        '{"document_id": "a", "query": "what grinds corn"}\n{"document_id": "b", "query": "what dries"}\n'
+    )
+    made = queries.import_file(filled, written, own, name="own").query_set.id
+    page, _, params = complexity.leads_to(filled, asked)
+    assert (page, params) == ("launch", {"corpus": own, "query_set": made, "benchmarks": ["demo/test"]})
