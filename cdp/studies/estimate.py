@@ -136,7 +136,9 @@ def estimate(
         generations=tuple(generations),
         seconds=seconds,
         measured=all(name in speeds for name in names),
-        notes=tuple(_notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in known])),
+        notes=tuple(
+            _notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in known], generations)
+        ),
     )
 
 
@@ -186,6 +188,7 @@ def _notes(
     benchmarks: Sequence[Mapping[str, Any]],
     pairs: Mapping[str, int],
     unknown: Sequence[str],
+    generations: Sequence[Generation],
 ) -> list[str]:
     notes = []
     for source in sources:
@@ -221,7 +224,7 @@ def _notes(
     if power is not None:
         notes.append(power_text(power))
     notes.append(CONFOUNDS[config.held_equal])
-    if config.budget is not None and config.items("methods"):
+    if generations and (config.budget is not None or config.max_documents is not None):
         notes.append("Queries that are missing are written for the corpus's first documents, from which the draw is.")
     if len(config.numbers("seeds", minimum=0)) == 1:
         notes.append("One seed shows no spread between trainings: a difference may be luck of the order of pairs.")

@@ -167,6 +167,15 @@ def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
     assert problems_of_budget(plan(budget=60, per_doc="1, 2, 3"), HUMAN) == ""
 
 
+def test_the_plan_says_what_its_design_can_find_and_which_languages_differ() -> None:
+    known = [{**b, "name": n, "cw": cw} for n, cw, b in zip("abcd", (5.0, 7.0, 9.0, 11.0), BENCHMARKS * 2, strict=True)]
+    spoken = [{**b, "language": "zh" if b["name"] == "a" else "en", "empty": 0.9 * (b["name"] == "a")} for b in known]
+    notes = estimate(plan(), [HUMAN], spoken, epochs={"static-minilm": 3}, speeds={}).notes
+    assert any("finds a slope of 1 point" in note and "in 38% of runs" in note for note in notes)
+    assert any("several languages (en, zh)" in note for note in notes)
+    assert any("a: 90% of the queries have no content word when counted as zh" in note for note in notes)
+
+
 def test_trainings_that_are_there_take_no_time() -> None:
     """A plan of reused trainings was estimated at 34 minutes."""
     config = plan(retrievers="r", seeds="0")
