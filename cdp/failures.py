@@ -261,6 +261,23 @@ class Summary:
         return f"{' and '.join(parts)} failed" if parts else ""
 
 
+@dataclass(frozen=True)
+class ItemsFailed:
+    """The items of a job or an import that failed: how many, the first 20, and the files that list them all."""
+
+    summary: Summary
+    files: tuple[Path, ...]
+
+    @property
+    def warning(self) -> str:
+        """``2 documents failed; the first, d49: KeyError … All are listed in …``; empty where nothing failed."""
+        if not self.summary.n:
+            return ""
+        first = self.summary.first[0]
+        told = f"{self.summary.words}; the first, {first.get('id') or first.get('document_id')}: {first.get('reason')}"
+        return f"{told} Listed in {' and '.join(map(str, self.files))}."
+
+
 def summary(lines: Iterable[Any], shown: int = IN_A_ROW) -> Summary:
     """What the lines of a ``failures.jsonl`` come to. Those of items that lost nothing (``kept``) do not count."""
     units: dict[str, int] = {}

@@ -52,8 +52,9 @@ def staging(parent: Path) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        with suppress(OSError):
-            lock.unlink()
+        if not folder.exists():  # else the next one needs the lock to see that it is nobody's
+            with suppress(OSError):
+                lock.unlink()
         if descriptor is not None:
             os.close(descriptor)
 

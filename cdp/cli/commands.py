@@ -77,7 +77,9 @@ def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
     manifest = corpora.show(workspace, a.id)
-    return say(a, manifest, show.corpus(manifest))
+    failed = corpora.failed(workspace, manifest.id)
+    value = {**show.plain(manifest), "failed": failed.summary}
+    return say(a, value, "\n".join([show.corpus(manifest), *show.failed(failed.summary, failed.files)]))
 
 
 def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -23,12 +23,14 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs show``."""
-    from cdp.services import jobs
+    from cdp.services import jobs, synthesis
 
     job = jobs.show(workspace, a.id)
     failed = jobs.failed(workspace, job.id)
-    value = {**job.to_dict(), "failed": failed.summary}
-    return say(a, value, "\n".join([show.job(job), *show.failed(failed.summary, failed.files)]))
+    bill = synthesis.bill_of_job(workspace, job.id)
+    cost = [line for line in (bill.told, bill.unanswered) if line] if bill else []
+    value = {**job.to_dict(), "failed": failed.summary, "cost": bill}
+    return say(a, value, "\n".join([show.job(job), *cost, *show.failed(failed.summary, failed.files)]))
 
 
 def logs(workspace: Workspace, a: argparse.Namespace) -> int:

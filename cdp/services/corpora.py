@@ -13,12 +13,13 @@ from typing import BinaryIO
 from cdp import corpus as room
 from cdp.corpus import CorpusManifest, ReadOptions
 from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.failures import FILE, ItemsFailed, summary
 from cdp.names import checked_title
 from cdp.records import Document
 from cdp.services import access, in_use, paths
 from cdp.staging import staging
 from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, disk_faults_told
+from cdp.workspace import Workspace, disk_faults_told, read_jsonl
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,14 @@ def every(workspace: Workspace) -> list[CorpusManifest]:
 def show(workspace: Workspace, corpus: str) -> CorpusManifest:
     """The corpus of that id, name or unique beginning."""
     return room.resolve_corpus(workspace, corpus)
+
+
+def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
+    """The rows that an unexpected error of ours cost, with their texts and tracebacks."""
+    manifest = room.resolve_corpus(workspace, corpus)
+    path = workspace.corpus(manifest.id) / FILE
+    found = summary(read_jsonl(path))
+    return ItemsFailed(found, (path,) if found.n else ())
 
 
 def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:

@@ -5,15 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from cdp import catalog
 from cdp import jobs as room
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
-from cdp.failures import FILE, Summary, lost, summary
+from cdp.failures import FILE, ItemsFailed, lost, summary
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES
 from cdp.services import access, endpoints, evaluated, in_use, live_metrics
@@ -94,31 +92,14 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
     return found
 
 
-@dataclass(frozen=True)
-class Failed:
-    """The items of a job that failed while it went on: how many, the first 20, and the files that list them all."""
-
-    summary: Summary
-    files: tuple[Path, ...]
-
-    @property
-    def warning(self) -> str:
-        """``2 documents failed; the first, d49: KeyError … All are listed in …``; empty where nothing failed."""
-        if not self.summary.n:
-            return ""
-        first = self.summary.first[0]
-        told = f"{self.summary.words}; the first, {first.get('id') or first.get('document_id')}: {first.get('reason')}"
-        return f"{told} Listed in {' and '.join(map(str, self.files))}."
-
-
-def failed(workspace: Workspace, job: str) -> Failed:
+def failed(workspace: Workspace, job: str) -> ItemsFailed:
     """What failed item by item: of the set that a job writes, and of the job itself."""
     spec = room.load_spec(workspace, room.resolve_job(workspace, job))
     paths = [workspace.job(spec.id) / FILE]
     if spec.kind == "synthesis":
         paths.insert(0, workspace.query_set(query_set_id(spec.id, SynthesisConfig.from_dict(spec.config))) / FILE)
     there = tuple(path for path in paths if any(True for _ in lost(read_jsonl(path))))
-    return Failed(summary(line for path in there for line in read_jsonl(path)), there)
+    return ItemsFailed(summary(line for path in there for line in read_jsonl(path)), there)
 
 
 def _title(measure: dict[str, Any]) -> str:

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from cdp import corpus as corpus_room
+from cdp import jobs
 from cdp.config import SynthesisConfig
 from cdp.errors import ConfigError
 from cdp.services import access, completeness, paths
 from cdp.synthesis import batch, exports, pricing, query_sets
 from cdp.synthesis.batch import BatchResult
+from cdp.synthesis.generators.base import Usage
+from cdp.synthesis.generators.openai_chat import checked_url
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
 from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable
 from cdp.synthesis.pricing import dollars as dollars
@@ -31,6 +34,31 @@ class Bill:
     expected_tokens: tuple[int, int] | None
     actual_tokens: tuple[int, int] | None
     price_as_of: str = ""
+    n_unanswered: int = 0
+
+    @property
+    def told(self) -> str:
+        """What it cost, in a sentence."""
+        tokens = "" if self.actual_tokens is None else f" for {_tokens(self.actual_tokens)}"
+        day = f", by prices as of {self.price_as_of}" if self.price_as_of else ""
+        expected = "" if self.expected_tokens is None else f" ({_tokens(self.expected_tokens)})"
+        return f"Cost: {dollars(self.actual)}{tokens}{day}. Expected: {dollars(self.expected)}{expected}."
+
+    @property
+    def unanswered(self) -> str:
+        """How many requests may have been charged for without an answer, in a sentence; empty for none."""
+        if not self.n_unanswered:
+            return ""
+        requests = "1 request was" if self.n_unanswered == 1 else f"{self.n_unanswered:,} requests were"
+        return (
+            f"{requests} sent and never answered (connection lost, time-out, stopped or killed). The endpoint may "
+            "charge for them all the same, so the cost counts them at their expected price; what was asked again may "
+            "be paid for twice."
+        )
+
+
+def _tokens(both: tuple[int, int]) -> str:
+    return "{:,} input and {:,} output tokens".format(*both)
 
 
 @dataclass(frozen=True)
@@ -68,7 +96,12 @@ def estimate(
     tokens_per_query: float | None = None,
     latency_s: float | None = None,
 ) -> Estimate:
-    """The expected tokens, price and time; the two measured values come from a preview where there was one."""
+    """The expected tokens, price and time; the two measured values come from a preview where there was one.
+
+    ConfigError for an endpoint's address that is none, as from the job itself.
+    """
+    if config.generator == "openai":
+        checked_url(config.base_url)
     return pricing.estimate(
         workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
     )
@@ -103,7 +136,19 @@ def bill(workspace: Workspace, query_set: str) -> Bill | None:
     found = query_sets.resolve_query_set(workspace, query_set)
     if found.generator != "openai" or not found.job_id:
         return None
-    folder = workspace.job(found.job_id)
+    return _bill(workspace.job(found.job_id))
+
+
+def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
+    """What a job that writes queries has cost so far; None before its first attempt ends, and where no LLM is paid."""
+    folder = workspace.job(jobs.resolve_job(workspace, job))
+    spec = jobs.load_spec(workspace, folder.name)
+    if spec.kind != "synthesis" or spec.config.get("generator") != "openai":
+        return None
+    return _bill(folder) if (folder / "results" / "synthesis.json").exists() else None
+
+
+def _bill(folder: Path) -> Bill:
     spec = read_json_or_none(folder / "spec.json") or {}
     result = read_json_or_none(folder / "results" / "synthesis.json") or {}
     expected = (spec.get("inputs") or {}).get("estimate") or {}
@@ -113,7 +158,12 @@ def bill(workspace: Workspace, query_set: str) -> Bill | None:
         return (values["input_tokens"], values["output_tokens"]) if "input_tokens" in values else None
 
     return Bill(
-        expected.get("cost"), result.get("cost"), tokens(expected), tokens(spent), result.get("price_as_of") or ""
+        expected.get("cost"),
+        result.get("cost"),
+        tokens(expected),
+        tokens(spent),
+        result.get("price_as_of") or "",
+        Usage.from_dict(spent).unanswered,
     )
 
 

@@ -5,6 +5,7 @@ Each export streams over corpus and query set side by side (both are in corpus o
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -133,7 +134,7 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
     if form not in FORMATS:
         raise NotFoundError("export format", form, known=list(FORMATS))
     if target.exists():
-        raise InputError(f"{target} is there already.", hint="Choose another name or remove it.")
+        raise _there_already(target)
     query_set = load(workspace, query_set_id)
     rankings = workspace.query_set(query_set_id) / RANKINGS
     try:
@@ -146,12 +147,30 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
             n = ranked_to_flagembedding(workspace, query_set.corpus_id, rankings, staging / target.name)
         else:
             n = FORMATS[form](pairs(workspace, query_set_id, per_doc), staging / target.name)
-        os.replace(staging / target.name, target)
+        _appear(staging / target.name, target)
     except OSError as error:
         raise _unwritable(target, error) from error
     finally:
         shutil.rmtree(staging, ignore_errors=True)
     return n
+
+
+def _appear(made: Path, target: Path) -> None:
+    """Give what was made its name, unless something has come to bear it meanwhile."""
+    try:
+        if not made.is_dir():
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o666))
+            os.replace(made, target)
+        else:
+            os.rename(made, target)  # never over a file, nor over a folder that holds anything
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and os.path.lexists(target):
+            raise _there_already(target) from error
+        raise
+
+
+def _there_already(target: Path) -> InputError:
+    return InputError(f"{target} is there already.", hint="Choose another name or remove it.")
 
 
 def _unwritable(target: Path, error: OSError) -> WorkspaceError:

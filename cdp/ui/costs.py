@@ -75,15 +75,19 @@ def before(workspace: Workspace, config: SynthesisConfig) -> None:
 
 def after(workspace: Workspace, query_set: QuerySet) -> None:
     """The cost of a set beside its estimate."""
-    bill = synthesis.bill(workspace, query_set.id)
-    if bill is None:
-        return
-    tokens = "" if bill.actual_tokens is None else " for {:,} input and {:,} output tokens".format(*bill.actual_tokens)
-    expected = (
-        "" if bill.expected_tokens is None else " ({:,} input and {:,} output tokens)".format(*bill.expected_tokens)
-    )
-    day = f", by prices as of {md(bill.price_as_of)}" if bill.price_as_of else ""
-    st.caption(f"Cost: **{md(dollars(bill.actual))}**{tokens}{day}. Expected: {md(dollars(bill.expected))}{expected}.")
+    _told(synthesis.bill(workspace, query_set.id))
+
+
+def of_job(workspace: Workspace, job_id: str) -> None:
+    """What a job that writes queries has cost so far, and what of it may have been paid for nothing."""
+    _told(synthesis.bill_of_job(workspace, job_id))
+
+
+def _told(bill: synthesis.Bill | None) -> None:
+    if bill is not None:
+        st.caption(md(bill.told))
+        if bill.unanswered:
+            st.caption(f":material/warning: {md(bill.unanswered)}")
 
 
 def table(workspace: Workspace) -> None:

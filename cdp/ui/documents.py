@@ -7,7 +7,7 @@ import streamlit as st
 from cdp.charts.distributions import length_histogram
 from cdp.services import corpora
 from cdp.services.corpora import CorpusManifest
-from cdp.ui import access, charts, frame, imports, state, tables
+from cdp.ui import access, charts, failed, frame, imports, state, tables
 from cdp.ui.text import count, cut, md, moment, number
 from cdp.workspace import Workspace
 
@@ -134,6 +134,20 @@ def rejected(manifest: CorpusManifest) -> None:
     )
     if len(rows) < manifest.n_rejected:
         st.caption(f"The first {len(rows):,} are listed.")
+
+
+def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
+    """The rows that an error of ours cost, each with its text and traceback."""
+    found = corpora.failed(workspace, manifest.id)
+    if not found.summary.n:
+        return
+    title = f"{count(found.summary.n, 'row')} met an unexpected error"
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"faults_{manifest.id}")
+    if folded.open:
+        with folded:
+            failed.listing(found.summary.first, found.summary.n, key=f"faults_of_{manifest.id}")
+            st.caption("All of them, with texts and tracebacks, are listed in:")
+            st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:

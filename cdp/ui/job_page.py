@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.services import commands, jobs
 from cdp.services.jobs import JobView
-from cdp.ui import access, clone, command, failed, frame, state, tables
+from cdp.ui import access, clone, command, costs, failed, frame, state, tables
 from cdp.ui import jobs as views
 from cdp.ui.text import count, duration, label_of, md, moment, size
 from cdp.workspace import Workspace
@@ -47,6 +47,8 @@ def _live(workspace: Workspace, job_id: str, was_active: bool) -> None:
         st.markdown(f"#### {md(view.name, 120)}")
         views.summary(view)
         _actions(workspace, view)
+        if view.kind == "synthesis":
+            costs.of_job(workspace, view.id)
         views.figures(workspace, view)
         views.curves(workspace, view)
 

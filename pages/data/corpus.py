@@ -28,6 +28,7 @@ with frame.guarded():
         documents.lengths(manifest)
         documents.browse(workspace, manifest)
         documents.rejected(manifest)
+        documents.faults(workspace, manifest)
         frame.next_step(
             "queries",
             "See queries for these documents",

@@ -41,6 +41,11 @@ def test_an_estimate_in_words_and_in_json(workspace: Workspace, capsys: pytest.C
     assert "not in the price table" in said(capsys, *words, "--set", "model=my-own")
 
 
+def test_an_estimate_refuses_an_address_that_is_none(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["queries", "estimate", "--corpus", "demo", "--set", "base_url=http://127.0.0.1:abc/v1"]
+    assert "is not the address of an endpoint" in said(capsys, *words, code=2)
+
+
 @pytest.mark.parametrize(("method", "requests"), [("sap", 96 * 4), ("dragon_s_paper", 0)])
 def test_methods_are_priced_by_their_requests(
     method: str, requests: int, workspace: Workspace, capsys: pytest.CaptureFixture[str]

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cdp import cli
 from cdp.corpus import ReadOptions, read_documents, reading, store
 from cdp.corpus.checks import checked_title
 from cdp.errors import ConfigError, InputError, RepeatedFailureError
@@ -113,7 +114,7 @@ def test_names_that_are_no_text_can_be_stored(tmp_path: Path, workspace: Workspa
 
 
 def test_a_fault_of_our_own_costs_its_row(
-    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def faulty(value: Any, field: str) -> str:
         return str(1 // 0) if value == "bad" else checked_title(value, field)
@@ -128,6 +129,11 @@ def test_a_fault_of_our_own_costs_its_row(
     assert [(line["id"], line["line"]) for line in lines][:2] == [("d.jsonl:8", 8), ("d.jsonl:58", 58)]
     assert "ZeroDivisionError" in lines[0]["traceback"]
     assert "d7 | bad | text 7" in lines[0]["text"]
+    assert cli.main(["corpus", "show", stored.id]) == 0
+    shown = capsys.readouterr().out
+    assert "4 rows failed:" in shown
+    assert "d.jsonl:8: ZeroDivisionError" in shown
+    assert str(workspace.corpus(stored.id) / "failures.jsonl") in shown
 
     # Ordinary rejections do not count towards the twenty, and neither do they break the row of faults.
     rows = [{"_id": f"d{i}", "title": "bad" if i % 2 else "", "text": "" if i % 2 == 0 else "x"} for i in range(200)]

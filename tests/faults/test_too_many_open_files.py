@@ -13,6 +13,7 @@ import pytest
 from cdp import catalog, jobs
 from cdp.errors import CdpError
 from cdp.services import corpora
+from cdp.staging import staging
 from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until_state, until_step
@@ -94,3 +95,16 @@ def test_what_cannot_be_done_is_told_and_leaves_nothing(
     assert {job.id for job in jobs.list_jobs(workspace)} >= before - {path for path in before if path.startswith(".")}
     act(workspace, source)
     assert not list(workspace.jobs.glob(".*")), "no half-made job is left"
+
+
+def test_what_could_not_be_cleared_away_goes_with_the_next_import(tmp_path: Path) -> None:
+    one = staging(tmp_path)
+    folder = one.__enter__()
+    (folder / "half").mkdir()
+    (folder / "half" / "made").write_text("x", encoding="utf-8")
+    with spare_descriptors(0):
+        one.__exit__(None, None, None)
+    assert folder.exists(), "no folder can be read without a descriptor"
+    with staging(tmp_path) as other:
+        assert [path for path in tmp_path.iterdir() if path.is_dir()] == [other]
+    assert list(tmp_path.iterdir()) == []

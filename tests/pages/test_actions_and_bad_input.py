@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp.corpus import reading
 from cdp.services import corpora, jobs, queries
 from cdp.ui import state
 from cdp.workspace import Workspace
@@ -142,3 +148,21 @@ def test_equal_names_are_told_apart() -> None:
         "b-2": "demo · b-2",
         "c-3": "other",
     }
+
+
+def test_rows_that_met_an_error_of_ours_are_listed_with_their_tracebacks(
+    open_page: Open, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reading, "checked_title", lambda value, field: str(1 // len(value)))
+    rows = [{"_id": f"d{i}", "title": "" if i == 3 else "t", "text": f"text {i}"} for i in range(9)]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    corpus = corpora.add(workspace, path, name="rows").corpus.id
+    at = open_page("corpus", corpus=corpus)
+    assert "1 row met an unexpected error" in [e.label for e in at.expander]
+    at.session_state[f"faults_{corpus}"] = True
+    at.run()
+    assert not at.exception
+    (listed,) = [f.value for f in at.dataframe if "What" in f.value]
+    assert list(listed["Id"]) == ["rows.jsonl:4"]
+    assert "ZeroDivisionError" in listed["Reason"][0]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cdp import cli
 from cdp.config import SynthesisConfig
 from cdp.services import jobs, queries, synthesis
 from cdp.workspace import Workspace
@@ -80,8 +81,12 @@ def test_a_preview_of_an_endpoint_is_measured_and_priced(
     assert KEY not in repr([m.value for m in at.markdown]) + repr([c.value for c in at.code])
 
 
-def test_cost_afterwards_stands_beside_its_estimate(open_page: Open, filled: Workspace, endpoint: ChatServer) -> None:
+def test_cost_afterwards_stands_beside_its_estimate(
+    open_page: Open, filled: Workspace, endpoint: ChatServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One connection is lost on the way: the endpoint may have charged for it, and the job says so."""
     priced(filled)
+    endpoint.script = ["reset"]
     config = SynthesisConfig(
         corpus="demo", generator="openai", model=MODEL, base_url=endpoint.url, per_doc=2, limit=4, concurrency=2
     )
@@ -94,6 +99,15 @@ def test_cost_afterwards_stands_beside_its_estimate(open_page: Open, filled: Wor
     assert bill.actual == pytest.approx((bill.actual_tokens[0] * 1.0 + bill.actual_tokens[1] * 4.0) / 1e6)
     assert bill.expected == pytest.approx(synthesis.estimate(filled, config).cost)
     assert bill.price_as_of == "2026-02-03"
+    assert bill.unanswered.startswith("1 request was sent and never answered")
+    at = open_page("jobs", job=job)
+    shown = [c.value.replace("\\", "") for c in at.caption]
+    assert any(bill.told in text.replace("\u2060", "") for text in shown), shown
+    assert any("1 request was sent and never answered" in text for text in shown), shown
+    assert cli.main(["jobs", "show", job]) == 0
+    told = capsys.readouterr().out
+    assert bill.told in told
+    assert bill.unanswered in told
     recorded = next(q for q in queries.every(filled) if q.generator == "recorded")
     assert synthesis.bill(filled, recorded.id) is None
 

@@ -26,7 +26,7 @@ READING = {
     "commands": {"settings"},
     "complexity": {"profile_benchmark", "profile_query_set"},
     "completeness": {"counted", "lacking", "of", "require"},
-    "corpora": {"document", "every", "page", "show"},
+    "corpora": {"document", "every", "failed", "page", "show"},
     "decisions": {"decide"},
     "doctor": {"check"},
     "evaluated": {
@@ -57,7 +57,7 @@ READING = {
     "studies": {"every", "report", "to_yaml"},
     "study_reuse": {"reused"},
     "sweeps": {"every", "find", "grid_for", "report"},
-    "synthesis": {"bill", "prices"},
+    "synthesis": {"bill", "bill_of_job", "prices"},
     "training": {
         "command", "defaults", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets", "results",
         "retrievers", "trained_on",

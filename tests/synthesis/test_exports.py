@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
@@ -73,3 +74,27 @@ def test_nothing_is_overwritten_and_unknown_names_are_told(
     with pytest.raises(NotFoundError):
         export(workspace, "nope", "beir", tmp_path / "new")
     assert query_sets.load(workspace, query_set.id) == query_set
+
+
+@pytest.mark.parametrize("form", FORMATS)
+def test_what_comes_to_bear_the_name_meanwhile_is_not_overwritten(
+    form: str, workspace: Workspace, query_set: QuerySet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target = tmp_path / f"out{SUFFIXES[form]}"
+    write = FORMATS[form]
+
+    def and_another_export_ends_first(*arguments: Any) -> int:
+        monkeypatch.setitem(FORMATS, form, write)
+        assert export(workspace, query_set.id, form, target, per_doc=1) == 2
+        return write(*arguments)
+
+    monkeypatch.setitem(FORMATS, form, and_another_export_ends_first)
+    with pytest.raises(InputError, match="is there already"):
+        export(workspace, query_set.id, form, target)
+    export(workspace, query_set.id, form, tmp_path / f"alone{SUFFIXES[form]}", per_doc=1)
+    assert _files(target) == _files(tmp_path / f"alone{SUFFIXES[form]}")
+    assert len(list(tmp_path.glob(".*"))) == 0, "nothing half-made is left"
+
+
+def _files(path: Path) -> list[bytes]:
+    return [f.read_bytes() for f in sorted(path.rglob("*")) if f.is_file()] if path.is_dir() else [path.read_bytes()]

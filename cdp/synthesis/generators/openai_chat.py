@@ -85,7 +85,7 @@ class OpenAIGenerator:
     is_llm = True
 
     def __init__(self, config: SynthesisConfig, api_key: str = "") -> None:
-        self.base_url = _checked_url(config.base_url)
+        self.base_url = checked_url(config.base_url)
         key = api_key.strip() or api_key_from_environment()
         if not key and self.base_url == OPENAI_URL:
             raise RefusedError(
@@ -314,7 +314,7 @@ class OpenAIGenerator:
 def parameters(config: SynthesisConfig) -> dict[str, object]:
     """What an answer depends on besides prompt and model, unless its method fixes it."""
     return {
-        "base_url": _checked_url(config.base_url),
+        "base_url": checked_url(config.base_url),
         "temperature": config.temperature,
         "max_output_tokens": config.max_output_tokens,
         "output": config.output,
@@ -359,7 +359,7 @@ def _believable(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) and 0 <= seconds <= BELIEVED_RETRY_AFTER_S else None
 
 
-def _checked_url(base_url: str) -> str:
+def checked_url(base_url: str) -> str:
     """``base_url`` without its last slash, OpenAI's for none; ConfigError for what is no address of an endpoint."""
     url = base_url.strip().rstrip("/")
     if not url:
