@@ -95,6 +95,7 @@ def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import metrics as service
+    from cdp.services import queries
 
     config = MetricsConfig.from_dict(
         {
@@ -109,6 +110,9 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
         workspace, config.query_set, human=config.human, language=config.language, stopwords=config.stopwords
     )
     warn(quick.note)
+    reference = queries.show(workspace, config.human) if config.human else None
+    if reference is not None and reference.kind != "human":
+        warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
     if quick.n_failed:
         first = quick.failed[0]
         warn(f"{show.many(quick.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")

@@ -122,19 +122,9 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
     for item in (completeness.of(workspace, q) for q in queries.every(workspace, corpus=a.corpus)):
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'gone'})"
         rows.append({**show.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
-    columns = [
-        "id",
-        "name",
-        "kind",
-        "method",
-        "generator",
-        "per_doc",
-        "n_documents",
-        "n_queries",
-        "n_failures",
-        "state",
-    ]
-    columns += ["state", "unfinished_job"] if any(row["unfinished_job"] for row in rows) else ["state"]
+    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
+    columns += [column for column in ("model", "licence") if any(row[column] for row in rows)]
+    columns += ["state", *(["unfinished_job"] if any(row["unfinished_job"] for row in rows) else [])]
     return say(a, rows, show.table(rows, columns, "No query set yet: queries generate --corpus ID"))
 
 

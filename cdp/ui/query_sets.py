@@ -60,7 +60,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
         {
             "Name": [q.name for q in sets],
             "State": [item.label for item in states],
-            "Kind": [q.method or q.kind if q.kind == "synthetic" else q.kind for q in sets],
+            "Kind": [_kind(q) for q in sets],
             "Generator": [" ".join(part for part in (q.generator, q.model) if part) for q in sets],
             "Licence": [q.licence or "–" for q in sets],
             "Q/Doc": [q.per_doc for q in sets],
@@ -84,6 +84,13 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     read(workspace, manifest, query_set)
     exports.export(workspace, query_set)
     _remove(workspace, query_set)
+
+
+def _kind(query_set: QuerySet) -> str:
+    """The method that wrote a set, or who did: human, LLM, unknown."""
+    if query_set.kind != "synthetic":
+        return query_set.kind
+    return "LLM" if query_set.method == "imported" else query_set.method or query_set.kind
 
 
 def _origin(workspace: Workspace, query_set: QuerySet) -> None:
