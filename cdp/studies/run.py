@@ -213,7 +213,9 @@ class Study:
             usable, _, stores = stores_of(model, data.pairs, failures)
             data.stores = usable, stores
         pairs, stores = data.stores
-        weights = pair_weights(pairs, config.weighting, kappa=config.kappa)
+        failures = self.job.failures(f"weighting {condition.source}", unit="pair")
+        weights = pair_weights(pairs, config.weighting, kappa=config.kappa, failures=failures)
+        weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
         made = make_retriever(
             model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints,
             evaluate=self._judge(condition), steps=steps,

@@ -80,6 +80,8 @@ def widget(
     widget_key = f"{key}_{name}"
     if meta["choices"]:
         return _choice(title, meta["choices"], first, widget_key, about)
+    if python_type is bool and optional:
+        return _yes_or_no(title, first, widget_key, about)
     if python_type is bool:
         return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
     if python_type in (int, float):
@@ -100,6 +102,16 @@ def help_text(text: str, preset: Preset | None) -> str:
 def _choice(title: str, choices: tuple[str, ...], first: Any, key: str, about: str) -> str:
     index = choices.index(first) if first in choices else 0
     return st.selectbox(title, choices, index=index, key=key, help=about, persist_state="session") or choices[0]
+
+
+def _yes_or_no(title: str, first: bool | None, key: str, about: str) -> bool | None:
+    """Yes, no, or left to what stands for an empty value."""
+    answers = {True: "yes", False: "no"}
+    index = None if first is None else list(answers).index(first)
+    return st.selectbox(
+        title, list(answers), index=index, format_func=lambda value: answers[value], placeholder="as the preset says",
+        key=key, help=about, persist_state="session",
+    )  # fmt: skip
 
 
 def _number(

@@ -133,11 +133,12 @@ def _idle(weighting: str) -> list[str]:
     """Settings that have no effect with this weighting."""
     effects = {
         "kappa": ("cw", "ri-cw"),
+        "reasoning": ("ri", "ri-cw"),
         "ri_mode": ("ri", "ri-cw"),
         "ri_kappa": ("ri", "ri-cw"),
         "weights": ("column",),
     }
-    return ["reasoning", "query_source", *(name for name, needs in effects.items() if weighting not in needs)]
+    return ["query_source", *(name for name, needs in effects.items() if weighting not in needs)]
 
 
 def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
@@ -154,7 +155,7 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
     if not names:
         if ri:
             st.caption(
-                "There are no reasoned queries for this corpus yet. The method reasoning writes them from a query set; "
+                "There are no reasoned queries yet for this corpus. The method reasoning writes them from a query set; "
                 "existing ones can be imported."
             )
             frame.navigation.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")

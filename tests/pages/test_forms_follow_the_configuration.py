@@ -54,6 +54,17 @@ def test_a_changed_field_is_returned_and_accepted() -> None:
     assert (config.learning_rate, config.epochs, config.weighting) == (0.003, 2, "cw")
 
 
+def test_a_yes_or_no_that_may_stay_open_has_three_answers() -> None:
+    """Left open it is what the preset says; "no" is an answer of its own."""
+    at = drawn(TrainingConfig)
+    box = at.selectbox(key="f_gradient_checkpointing")
+    assert (box.value, box.options) == (None, ["yes", "no"])
+    for answer in (False, True):
+        box.select(answer).run()
+        chosen = at.session_state["chosen"]
+        assert chosen["gradient_checkpointing"] is answer
+
+
 def test_ranges_come_from_the_configuration() -> None:
     box = drawn(SynthesisConfig).number_input(key="f_per_doc")
     assert (box.min, box.max, box.value) == (1, 20, 5)
