@@ -68,6 +68,7 @@ def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[
     best = max(whole, key=lambda key: gains[key], default="")
     better = best and gains[best] > max((gains[key] for key in shown if key in gains and key not in marked), default=0)
     told = f"{len(hidden)} of {len(gains)} retrievers with results beside the baseline's are not shown."
+    aside = ", stopped and leaked ones aside," if len(whole) < len(hidden) else ""
     if better:
         st.warning(
             f"{told} One of them is better than all that are: **{md(names[best])}**, {points(gains[best])} points in "
@@ -75,7 +76,7 @@ def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[
             icon=":material/visibility_off:",
         )
     else:
-        st.caption(f":material/visibility_off: {told} None of them is better in the mean; choose any above.")
+        st.caption(f":material/visibility_off: {told} None of them{aside} is better in the mean; choose any above.")
 
 
 def bm25(workspace: Workspace, found: Comparison) -> None:

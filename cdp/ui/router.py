@@ -51,7 +51,7 @@ def main() -> None:
         navigation.sidebar()
         access.who()
         jobs.strip(Workspace.default())
-    state.begin()
+    state.begin(current.url_path)
     with frame.guarded(), frame.unexpected():
         current.run()
 

@@ -19,6 +19,9 @@ from cdp.ui.text import cut, md
 _DRAWN = "drawn_selections"
 """Where the selections of the page that is on screen stand."""
 
+_PAGE, _OPENED = "drawn_page", "page_opened"
+"""Which page was drawn last, and whether another one is drawn now."""
+
 LabelVisibility = Literal["visible", "hidden", "collapsed"]
 
 
@@ -118,9 +121,7 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     current = next((v for v in (asked, kept(param)) if v in names), None)
     if current is None and names and not optional:
         current = next(iter(names))
-    key = f"choose_{param}"
-    if key not in st.session_state or st.session_state[key] != current:
-        st.session_state[key] = current
+    _set(f"choose_{param}", current)
     return current
 
 
@@ -142,8 +143,7 @@ def choose_many(
     touched = f"kept_{param}" in st.session_state
     current = asked or (known if touched else [v for v in default if v in names])
     key = f"choose_{param}"
-    if st.session_state.get(key) != current:
-        st.session_state[key] = current
+    _set(key, current)
     st.multiselect(
         label,
         list(names),
@@ -159,9 +159,18 @@ def choose_many(
     return current
 
 
-def begin() -> None:
-    """A page begins to be drawn: no selection of it is known yet."""
+def begin(page: str = "") -> None:
+    """A page begins to be drawn: no selection of it is known yet. On another page than before the browser shows its own
+    first choice in every widget until it is told; the figures would be those of what is chosen."""
     st.session_state[_DRAWN] = {}
+    st.session_state[_OPENED] = page != st.session_state.get(_PAGE)
+    st.session_state[_PAGE] = page
+
+
+def _set(key: str, value: str | list[str] | None) -> None:
+    """Tell the widget what is chosen, where it could show something else."""
+    if st.session_state.get(_OPENED) or key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
 
 
 def write(param: str, value: str | list[str] | None) -> None:
