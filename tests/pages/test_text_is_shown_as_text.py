@@ -122,7 +122,7 @@ def elements_of(node: Any) -> Iterator[Any]:
 
 
 def loads_an_image(text: str) -> bool:
-    return re.search(r"(?<!\\)!\[|(?<!\\)\]\(http|(?<!\\):red\[|(?<!\\)<b>", text) is not None
+    return re.search(r"(?<!\\)!\[|(?<!\\)\]\(http|(?<!\\):red\[h\]|(?<!\\)<b>", text) is not None
 
 
 def hostile(workspace: Workspace) -> dict[str, dict[str, str | list[str]]]:
