@@ -42,7 +42,8 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
         return DONE
     outcome = jobs.outcome(workspace, job.id)
     failed = jobs.failed(workspace, job.id)
-    say(a, {"id": job.id, "state": str(job.state), **outcome, "failed": failed.summary}, show.ended(job, outcome))
+    # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is what the command is about.
+    say(a, {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}, show.ended(job, outcome))
     warn(failed.warning)
     return DONE if job.state == "finished" else FAILED
 
