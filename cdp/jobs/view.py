@@ -212,6 +212,8 @@ def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] |
     if failure is None:
         return None
     tail = failure["log_tail"] if "log_tail" in failure else log_tail(folder / "worker.log")
+    if isinstance(tail, str):  # one text, as a record of other hands may hold it
+        tail = tail.splitlines()
     told = {name: redact(str(failure[name])) for name in ("message", "hint") if failure.get(name)}
     return {**failure, **told, "log_tail": [redact(str(line)) for line in tail]}
 
