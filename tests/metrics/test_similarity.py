@@ -120,6 +120,7 @@ def test_the_table_of_measures() -> None:
         "paraphrase_ratio",
         "paraphrase_ratio_bi_encoder",
         "self_bleu",
+        "embedding_diversity",
         "cw",
     ]
     for name, measure in MEASURES.items():
@@ -131,4 +132,5 @@ def test_the_table_of_measures() -> None:
         "dist_sim",
         "paraphrase_ratio",
         "paraphrase_ratio_bi_encoder",
+        "embedding_diversity",
     }

@@ -19,7 +19,7 @@ EMPTY = {
     "overview": "**Next:** upload a file",
     "corpus": "No documents yet",
     "queries": "No documents yet",
-    "benchmarks": "0 of 50 known benchmarks are in the workspace",
+    "benchmarks": "0 of 57 known benchmarks are in the workspace",
     "quality_diversity": "No query sets yet",
     "complexity": "No target queries yet",
     "launch": "No query sets yet",

@@ -58,10 +58,10 @@ def test_a_grade_that_is_no_number(grade: str, workspace: Workspace, make_corpus
     (folder / "qrels").mkdir(parents=True)
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "q1", "text": "what?"}) + "\n", encoding="utf-8")
     lines = f"query-id\tcorpus-id\tscore\nq1\td1\t1\nq1\td2\t{grade}\nq1\td3\t2\n"
-    (folder / "qrels" / "test.tsv").write_text(lines, encoding="utf-8")
+    (folder / "qrels" / "train.tsv").write_text(lines, encoding="utf-8")
     done = import_queries(folder, workspace, corpus.id, options=ImportOptions())
     assert (done.query_set.n_documents, done.n_rejected) == (2, 1)
-    assert done.rejected[0].startswith("Line 3: test.tsv: this is not query id")
+    assert done.rejected[0].startswith("Line 3: train.tsv: this is not query id")
 
 
 def test_a_fault_of_our_own_costs_its_row(

@@ -22,9 +22,10 @@ def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Row
 
 def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
     """(the splits of a BEIR folder or zip that are taken, those that are left out); both empty for another file."""
+    path = existing(path)  # first: to look at a name that no file can have is an OSError
     if not path.is_dir() and path.suffix.lower() != ".zip":
         return [], []
-    return splits_of(path, options, Budget.of(existing(path), MAX_UNPACKED_BYTES))
+    return splits_of(path, options, Budget.of(path, MAX_UNPACKED_BYTES))
 
 
 def read_path(path: Path, options: ImportOptions) -> Iterator[Row]:
