@@ -37,6 +37,8 @@ pytestmark = [pytest.mark.soak, pytest.mark.browser]
 SESSIONS = 10
 AT_ONCE = 30
 EVERY_S = 5.0
+PAUSE_S = 2.0
+"""People read before they click: without a pause, what is measured is a queue of clicks."""
 
 
 class Visitor:
@@ -129,6 +131,7 @@ def test_hours_of_use(
     ends = time.monotonic() + 60 * minutes
     while time.monotonic() < ends:
         visitor = rng.choice(visitors)
+        time.sleep(rng.uniform(0.0, PAUSE_S))
         try:
             done[visitor.act()] += 1
             for text in visitor.tab.page.get_by_text("This page has a fault").all_inner_texts():
