@@ -5,7 +5,7 @@
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
-# make bench  measure speed against peers, write benchmarks/results/latest.json
+# make bench  measure speed against peers, write perf/results/latest.json
 
 PYTHON ?= python3.11
 PORT ?= 8501
@@ -58,7 +58,7 @@ gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
 
 bench: install-dev
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m perf
 
 # What docs/ quotes from the code.
 docs: install

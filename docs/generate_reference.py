@@ -14,15 +14,15 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from cdp import config
+from cdp.base import config
 from cdp.cli.options import commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
 from cdp.metrics import MEASURES
+from cdp.query_sets import ImportOptions
+from cdp.retrievers import PRESETS
 from cdp.studies import StudyConfig
 from cdp.synthesis.methods import METHODS
-from cdp.synthesis.query_sets import ImportOptions
-from cdp.training.retrievers import PRESETS
 
 TARGET = Path(__file__).parent / "REFERENCE.md"
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.services import modes
-from cdp.workspace import Workspace
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 

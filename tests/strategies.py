@@ -15,7 +15,7 @@ from typing import Any
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
-from cdp.errors import CdpError
+from cdp.base.errors import CdpError
 
 SOAK = bool(os.environ.get("CDP_SOAK"))
 

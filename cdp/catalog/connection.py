@@ -21,10 +21,10 @@ from typing import Any
 
 import duckdb
 
+from cdp.base.errors import ConfigError, WorkspaceError
+from cdp.base.locks import locked
+from cdp.base.workspace import Workspace, disk_fault, now
 from cdp.catalog.migrations import MIGRATIONS, migrate, version
-from cdp.errors import ConfigError, WorkspaceError
-from cdp.locks import locked
-from cdp.workspace import Workspace, disk_fault, now
 
 WAIT_VARIABLE = "CDP_CATALOG_WAIT_S"
 WAIT_S = 30.0

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 import duckdb
 
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace
 from cdp.catalog import connection as db
 from cdp.catalog.sources import Content, read, scan
-from cdp.errors import WorkspaceError
-from cdp.workspace import Workspace
 
 ROUNDS = 5
 """How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import duckdb
 
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.settings import storable
+from cdp.base.workspace import Workspace
 from cdp.catalog import connection as db
 from cdp.catalog.ingest import with_catalog
-from cdp.errors import InputError, NotFoundError
-from cdp.settings import storable
-from cdp.workspace import Workspace
 
 QUERY_TIMEOUT_S = 30.0
 QUERY_ROWS = 10_000

@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdp.settings import storable
-from cdp.workspace import Workspace
+from cdp.base.settings import storable
+from cdp.base.workspace import Workspace
 
 Row = dict[str, Any]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import plotly.graph_objects as go
 
-from cdp.markup import spreadsheet_row
+from cdp.base.markup import spreadsheet_row
 
 WIDTHS: Mapping[str, int] = {"one column": 340, "two columns": 700}
 """CSS pixels, 96 to the inch: 90 mm and 185 mm."""

@@ -7,9 +7,9 @@ import json
 import sys
 from typing import Any
 
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show
-from cdp.errors import ConfigError
-from cdp.workspace import Workspace
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdp.config import DownloadConfig
+from cdp.base.config import DownloadConfig
 
 Option = tuple[str, dict[str, Any]]
 

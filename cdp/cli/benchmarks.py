@@ -6,11 +6,11 @@ import argparse
 import sys
 from typing import Any
 
+from cdp.base.config import EvaluationConfig
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show_text
 from cdp.cli.answers import DONE, followed, say, started
-from cdp.config import EvaluationConfig
 from cdp.services import job_words
-from cdp.workspace import Workspace
 
 
 def known(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -163,7 +163,7 @@ def _scores(scores: Any) -> str:
 
 def download(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks download NAME``: says what it is before it starts."""
-    from cdp.config import DownloadConfig
+    from cdp.base.config import DownloadConfig
     from cdp.services import benchmarks
 
     config = DownloadConfig.from_dict(

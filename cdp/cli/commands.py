@@ -12,13 +12,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cdp import __version__
+from cdp.base.config import EvaluationConfig, MetricsConfig
+from cdp.base.errors import CdpError, ConfigError
+from cdp.base.versions import open_workspace
+from cdp.base.workspace import Workspace, disk_fault, private_files
 from cdp.cli import text as show
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, in_one_line, say, settings, started, warn
 from cdp.cli.parser import build
-from cdp.config import EvaluationConfig, MetricsConfig
-from cdp.errors import CdpError, ConfigError
-from cdp.versions import open_workspace
-from cdp.workspace import Workspace, disk_fault, private_files
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 

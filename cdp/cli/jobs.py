@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, say, settings, started
-from cdp.errors import ConfigError
-from cdp.workspace import Workspace
 
 
 def every(workspace: Workspace, a: argparse.Namespace) -> int:

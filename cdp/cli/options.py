@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from cdp.base.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 from cdp.cli import benchmark_options
 from cdp.cli.results_options import results_commands
 from cdp.cli.training_options import ALLOW_INCOMPLETE, ALLOW_LEAKAGE, training_commands
 from cdp.cli.workspace_options import workspace_commands
-from cdp.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 
 ORIGINS = ("human", "llm", "unknown")
 ORIGIN_DETAILS = (

@@ -8,9 +8,9 @@ import importlib
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
+from cdp.base.errors import nearest, offer
 from cdp.cli.answers import BAD_INPUT
 from cdp.cli.options import GROUPS, commands
-from cdp.errors import nearest, offer
 
 
 class Parser(argparse.ArgumentParser):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 import sys
 
+from cdp.base.paths import typed_path
+from cdp.base.workspace import Workspace, write_bytes
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, say, settings, started, warn_incomplete
-from cdp.paths import typed_path
-from cdp.workspace import Workspace, write_bytes
 
 
 def principle(workspace: Workspace, a: argparse.Namespace) -> int:

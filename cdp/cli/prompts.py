@@ -5,10 +5,10 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from cdp.base.config import PromptTuningConfig
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, say, settings, started
-from cdp.config import PromptTuningConfig
-from cdp.workspace import Workspace
 
 
 def tune(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -6,11 +6,11 @@ import argparse
 from datetime import date
 from typing import Any
 
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, FAILED, say, settings, started, warn
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
-from cdp.workspace import Workspace
 
 SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
 DETAILS = ("model", "prompt", "licence")

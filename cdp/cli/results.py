@@ -9,9 +9,9 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, say, warn
-from cdp.workspace import Workspace
 
 
 def every(workspace: Workspace, a: argparse.Namespace) -> int:

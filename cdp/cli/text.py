@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import SHOWN_PROBLEMS
+from cdp.base.errors import SHOWN_PROBLEMS
 from cdp.services import job_words
 
 LONGEST_CELL = 60

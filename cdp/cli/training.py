@@ -7,13 +7,13 @@ import dataclasses
 import sys
 from typing import Any
 
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.paths import typed_path
+from cdp.base.workspace import Workspace, write_bytes
 from cdp.cli import text as show
 from cdp.cli.answers import followed, say, settings, started, warn_incomplete
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
-from cdp.paths import typed_path
 from cdp.services import job_words
-from cdp.workspace import Workspace, write_bytes
 
 
 def _config(workspace: Workspace, a: argparse.Namespace, **more: Any) -> TrainingConfig:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
 
 Option = tuple[str, dict[str, Any]]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import argparse
 
+from cdp.base.workspace import Workspace
 from cdp.cli import text as show
 from cdp.cli.answers import say
-from cdp.workspace import Workspace
 
 
 def export(workspace: Workspace, a: argparse.Namespace) -> int:

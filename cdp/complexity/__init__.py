@@ -7,6 +7,7 @@ Japanese and Korean are loaded when they are first used.
 
 from __future__ import annotations
 
+from cdp.base.statistics import bootstrap_interval
 from cdp.complexity.content_words import content_words, count_content_words
 from cdp.complexity.languages import LANGUAGES, Language, language_of
 from cdp.complexity.profile import CwProfile, cw_interval, profile
@@ -21,7 +22,6 @@ from cdp.complexity.stopwords import (
     stopwords_of,
 )
 from cdp.complexity.weights import cw_weights
-from cdp.statistics import bootstrap_interval
 
 __all__ = [
     "LANGUAGES",

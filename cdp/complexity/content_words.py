@@ -11,9 +11,9 @@ from collections.abc import Collection, Iterable, Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.errors import InputError
 from cdp.complexity.languages import language_of
 from cdp.complexity.stopwords import STANDARD, own_words, stopword_list
-from cdp.errors import InputError
 
 
 def content_words(text: str, language: str = "en", *, stopwords: str | Collection[str] = STANDARD) -> set[str]:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.errors import InputError
-from cdp.statistics import bootstrap_interval
+from cdp.base.errors import InputError
+from cdp.base.statistics import bootstrap_interval
 
 LOW = 7
 """Below it the paper advises against diverse queries."""

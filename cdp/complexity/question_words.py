@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cdp.base.errors import InputError
+from cdp.base.statistics import bootstrap_interval
 from cdp.complexity.content_words import count_content_words
 from cdp.complexity.profile import CwProfile, profile
 from cdp.complexity.stopwords import QUESTION_WORDS_KEPT
-from cdp.errors import InputError
-from cdp.statistics import bootstrap_interval
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,10 @@ from collections.abc import Collection, Iterable
 from functools import lru_cache
 from pathlib import Path
 
-from cdp.errors import ConfigError, InputError
-from cdp.paths import typed_path
-from cdp.settings import shown
-from cdp.workspace import SHIPPED_DATA
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.paths import typed_path
+from cdp.base.settings import shown
+from cdp.base.workspace import SHIPPED_DATA
 
 STANDARD = "standard"
 """The language's list as it was published."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import Any
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 
 _LATIN = re.compile(r"\b[a-z]+\b")
 _UNICODE = re.compile(r"\w+")

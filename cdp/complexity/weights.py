@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 
 
 def cw_weights(cw: ArrayLike, kappa: float = 100.0) -> NDArray[np.float64]:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import BinaryIO
 
+from cdp.base.errors import InputError
 from cdp.corpus.options import MAX_LINE_CHARACTERS
 from cdp.corpus.sources import Source, shown_name
-from cdp.errors import InputError
 
 BLOCK = 1 << 20
 

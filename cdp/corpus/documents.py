@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cdp.errors import WorkspaceError
-from cdp.records import Document
-from cdp.settings import storable
+from cdp.base.errors import WorkspaceError
+from cdp.base.records import Document
+from cdp.base.settings import storable
 
 SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
 ROW_GROUP_ROWS = 8192

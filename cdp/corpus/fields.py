@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from cdp.base.errors import InputError, offer
 from cdp.corpus.options import ReadOptions
-from cdp.errors import InputError, offer
 
 GUESSES = {
     "id": ("_id", "id", "doc_id", "docid", "pid"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import codecs
 from dataclasses import dataclass
 
-from cdp.errors import ConfigError
-from cdp.settings import Config, option
+from cdp.base.errors import ConfigError
+from cdp.base.settings import Config, option
 
 FORMAT_NAMES = ("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder")
 """The names in ``cdp.corpus.readers.READERS``; a test holds the two together."""

@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 
 HUMAN, LLM, UNKNOWN = "human", "llm", "unknown"
 ORIGINS = (HUMAN, LLM, UNKNOWN)

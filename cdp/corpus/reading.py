@@ -12,6 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
+from cdp.base.errors import InputError
+from cdp.base.failures import FILE, Failures, describe
+from cdp.base.scratch import scratch as own_scratch
+from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import checked_id, checked_text, checked_title, queries_of, storable
 from cdp.corpus.collector import Collector, Entry
 from cdp.corpus.documents import DocumentFile
@@ -23,10 +27,6 @@ from cdp.corpus.queries import FoundQueries
 from cdp.corpus.readers import BadRow, Contents, Row, container_of, row_format_of, row_suffixes
 from cdp.corpus.rejections import RefusedError, Rejected, Rejections, excerpt
 from cdp.corpus.sources import Budget, Source, existing
-from cdp.errors import InputError
-from cdp.failures import FILE, Failures, describe
-from cdp.scratch import scratch as own_scratch
-from cdp.workspace import sha256_file, sha256_text
 
 UNEXPECTED = "unexpected error"
 """The kind of a row that our own code could not handle."""

@@ -18,9 +18,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
-from cdp.errors import InputError
-from cdp.scratch import scratch
-from cdp.workspace import folder_size
+from cdp.base.errors import InputError
+from cdp.base.scratch import scratch
+from cdp.base.workspace import folder_size
 
 DAMAGED = (
     EOFError,

@@ -14,16 +14,16 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.failures import FILE
+from cdp.base.locks import locked
+from cdp.base.names import pick
+from cdp.base.records import Document, checked
+from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, DocumentFile
 from cdp.corpus.manifest import CorpusManifest
 from cdp.corpus.reading import ReadResult
 from cdp.corpus.sources import shown_name
-from cdp.errors import NotFoundError, WorkspaceError
-from cdp.failures import FILE
-from cdp.locks import locked
-from cdp.names import pick
-from cdp.records import Document, checked
-from cdp.workspace import Workspace, now, read_json, slug, write_json
 
 HASH_DIGITS = 8
 NONE_YET = "There is no corpus yet: add one (corpus add PATH)."
@@ -134,7 +134,7 @@ def list_corpora(workspace: Workspace) -> list[CorpusManifest]:
 
 
 def resolve_corpus(workspace: Workspace, name_or_id: str) -> CorpusManifest:
-    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.names.pick``."""
+    """The corpus with this id, this name, or the only one whose id or name begins so; see ``cdp.base.names.pick``."""
     return pick("corpus", name_or_id, list_corpora(workspace), none_yet=NONE_YET)
 
 

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from cdp.base.errors import InputError
+from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
-from cdp.errors import InputError
-from cdp.evaluation.benchmarks import Benchmark
 from cdp.evaluation.evaluate import Evaluation
 from cdp.evaluation.protocols import Protocol
 from cdp.evaluation.ranking import in_trec_order, judge

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
+from cdp.base.failures import Failures
+from cdp.base.statistics import bootstrap_interval
 from cdp.evaluation.relevant_ranks import Qrels, Run, judged
-from cdp.failures import Failures
-from cdp.statistics import bootstrap_interval
 
 SAME_SOURCE, OTHER_SOURCE, NOTHING = "same source", "different source", "nothing retrieved"
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.evaluation.benchmarks import Benchmark
-from cdp.evaluation.encode import Embedded, EmbeddingStore, Encoded, Encoding, Stopped, encode, precision_for
-from cdp.evaluation.exact_search import search
+from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.protocols import Protocol, protocol_for
 from cdp.evaluation.ranking import Ranking, in_trec_order, judge
+from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoded, Encoding, Stopped, encode, precision_for
+from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

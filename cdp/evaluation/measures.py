@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.evaluation.relevant_ranks import RelevantRanks
 
 REPORTED = ("ndcg@10", "mrr@10", "p@1", "recall@10", "recall@100", "map@100")

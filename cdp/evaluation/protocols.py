@@ -11,8 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from cdp.errors import ConfigError
-from cdp.workspace import sha256_text
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import sha256_text
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

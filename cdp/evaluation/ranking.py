@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import measures
-from cdp.evaluation.benchmarks import Benchmark
 from cdp.evaluation.relevant_ranks import from_ranking
 
 

@@ -14,7 +14,7 @@ from itertools import chain
 
 import numpy as np
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 
 Run = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, int]]

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cdp.errors import WorkspaceError
-from cdp.evaluation.benchmarks import Benchmark
+from cdp.base.errors import WorkspaceError
+from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.ranking import Ranking
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.evaluation import measures
 from cdp.evaluation.relevant_ranks import Qrels, Run, from_run
 

@@ -13,8 +13,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from cdp.errors import ConfigError
-from cdp.markup import spreadsheet_row
+from cdp.base.errors import ConfigError
+from cdp.base.markup import spreadsheet_row
 
 Values = Mapping[tuple[str, str], float]
 """{(retriever, dataset): percent}; a pair that was not evaluated is left out."""

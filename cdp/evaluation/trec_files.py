@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 
 
 def run_lines(run: Mapping[str, Mapping[str, float]], tag: str = "cdp") -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 ::
 
-    job_id = submit(workspace, kind="train", name="…", module="cdp.training.worker", config={…})
+    job_id = submit(workspace, kind="train", name="…", module="cdp.workers.training", config={…})
     view(workspace, job_id).state            # queued, running, stalled, stopping, stopped, finished, failed, lost
     stop(workspace, job_id)                  # saves a checkpoint, keeps the model
     resume(workspace, job_id)                # a new attempt, from the last checkpoint

@@ -11,9 +11,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from cdp.errors import WorkspaceError
-from cdp.locks import is_held
-from cdp.workspace import disk_fault
+from cdp.base.errors import WorkspaceError
+from cdp.base.locks import is_held
+from cdp.base.workspace import disk_fault
 
 VARIABLE = "CDP_JOB"
 """Set by the submitter for the supervisor, and inherited by every process of the job: the job's folder."""

@@ -13,8 +13,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import ConfigError, NotFoundError, WorkspaceError
-from cdp.failures import failure_of
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.failures import failure_of
+from cdp.base.locks import is_held, try_lock, wait_for_lock
+from cdp.base.worker import release_reserve
+from cdp.base.workspace import Workspace, new_id, now, read_json_or_none, write_json
 from cdp.jobs import alive, tidy
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
@@ -22,9 +25,6 @@ from cdp.jobs.processes import send
 from cdp.jobs.queue import Queue
 from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
 from cdp.jobs.status import Status, set_reserve
-from cdp.locks import is_held, try_lock, wait_for_lock
-from cdp.worker import release_reserve
-from cdp.workspace import Workspace, new_id, now, read_json_or_none, write_json
 
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
 

@@ -10,7 +10,7 @@ import subprocess
 from dataclasses import dataclass
 from typing import Any, Self
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 
 CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
 

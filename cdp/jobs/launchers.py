@@ -7,27 +7,39 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import REPOSITORY, write_bytes
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec
-from cdp.workspace import REPOSITORY, write_bytes
 
 SPINS = "10000"
 """How often a thread that waits for its fellows looks before it sleeps (``GOMP_SPINCOUNT``). With OpenMP's own 300,000,
 two trainings at once on two cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast."""
 
+MOVED = {
+    "cdp.synthesis.worker": "cdp.workers.synthesis",
+    "cdp.metrics.worker": "cdp.workers.metrics",
+    "cdp.training.worker": "cdp.workers.training",
+    "cdp.evaluation.worker": "cdp.workers.evaluation",
+    "cdp.evaluation.download_worker": "cdp.workers.download",
+    "cdp.studies.worker": "cdp.workers.study",
+    "cdp.tuning.worker": "cdp.workers.prompt_tuning",
+}
+"""What jobs of earlier versions name in their ``spec.json``, and where it is now: such a job can be resumed."""
+
 
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     """The command line that runs the job's module on the granted devices."""
+    module = MOVED.get(spec.module, spec.module)
     if spec.launcher == "python":
-        return [sys.executable, "-m", spec.module, str(folder)]
+        return [sys.executable, "-m", module, str(folder)]
     if spec.launcher != "accelerate":
         raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
     processes = spec.device.processes if CPU in devices else len(devices)
     if CPU in devices and processes > 1:
         # accelerate starts several processes on CPU only through MPI; torchrun needs nothing but torch.
         launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-        return [sys.executable, "-m", *launcher, "-m", spec.module, str(folder)]
+        return [sys.executable, "-m", *launcher, "-m", module, str(folder)]
     options = [
         "--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
         "--num_cpu_threads_per_process", str(max(1, (os.cpu_count() or 1) // processes)),
@@ -37,7 +49,7 @@ def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     else:
         options += ["--config_file", str(_own_config(folder, processes)), "--main_process_port", "0"]
         options += ["--multi_gpu"] if processes > 1 else []
-    return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", spec.module, str(folder)]
+    return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", module, str(folder)]
 
 
 def _own_config(folder: Path, processes: int) -> Path:

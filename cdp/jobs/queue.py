@@ -13,12 +13,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
+from cdp.base.locks import locked
+from cdp.base.workspace import Workspace, read_json_or_none, write_bytes, write_json
 from cdp.jobs.alive import is_alive
 from cdp.jobs.devices import LIGHT_SLOTS, DeviceRequest
 from cdp.jobs.records import read_record
-from cdp.locks import locked
-from cdp.workspace import Workspace, read_json_or_none, write_bytes, write_json
 
 CPU, LIGHT = "cpu", "light"
 """The names of a granted CPU slot and of a place among the light jobs: unlike GPUs, these are not told apart."""

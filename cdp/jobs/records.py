@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from cdp.workspace import read_json_or_none
+from cdp.base.workspace import read_json_or_none
 
 _NUMBER = (int, float)
 _FIELDS: dict[str, tuple[type, ...]] = {

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from cdp.errors import NotFoundError, WorkspaceError
+from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.workspace import Workspace, checked_name, read_json
 from cdp.jobs.devices import DeviceRequest
-from cdp.workspace import Workspace, checked_name, read_json
 
 SCHEMA = 1
 LAUNCHERS = ("python", "accelerate")

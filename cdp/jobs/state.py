@@ -17,8 +17,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from cdp.base.locks import is_held
 from cdp.jobs.records import read_record
-from cdp.locks import is_held
 
 START_WITHIN_S = 300.0
 """How long a worker may take from its launch to its first heartbeat (importing torch on a busy machine)."""

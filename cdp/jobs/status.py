@@ -6,10 +6,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
+from cdp.base.worker import release_reserve
+from cdp.base.workspace import now, write_bytes, write_json
 from cdp.jobs.records import read_record
-from cdp.worker import release_reserve
-from cdp.workspace import now, write_bytes, write_json
 
 RESERVE_BYTES = 64 * 1024
 """Set aside from the submit until a job has ended, so that its end can be recorded on a disk that it has filled."""

@@ -16,8 +16,12 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import CdpError, ConfigError, WorkspaceError
-from cdp.failures import failure_of
+from cdp.base.errors import CdpError, ConfigError, WorkspaceError
+from cdp.base.failures import failure_of
+from cdp.base.locks import wait_for_lock
+from cdp.base.output import survives_a_full_disk
+from cdp.base.worker import release_reserve
+from cdp.base.workspace import Workspace, private_files, read_json_or_none
 from cdp.jobs import processes
 from cdp.jobs.alive import VARIABLE
 from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
@@ -27,10 +31,6 @@ from cdp.jobs.queue import CPU, LIGHT, Queue
 from cdp.jobs.spec import JobSpec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
-from cdp.locks import wait_for_lock
-from cdp.output import survives_a_full_disk
-from cdp.worker import release_reserve
-from cdp.workspace import Workspace, private_files, read_json_or_none
 
 POLL_S = 0.1
 """Seconds between looks at the worker and at the stop request."""

@@ -11,9 +11,9 @@ import shutil
 from contextlib import suppress
 from pathlib import Path
 
-from cdp.errors import WorkspaceError
-from cdp.locks import try_lock
-from cdp.workspace import Workspace
+from cdp.base.errors import WorkspaceError
+from cdp.base.locks import try_lock
+from cdp.base.workspace import Workspace
 
 NEW, DELETED = ".new-", ".deleted-"
 """How the names of folders begin that are not jobs yet, or no longer."""

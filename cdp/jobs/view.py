@@ -13,15 +13,15 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import NotFoundError, WorkspaceError
+from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.locks import is_held
+from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
 from cdp.jobs import alive, tidy
 from cdp.jobs.failures import log_tail
 from cdp.jobs.queue import Queue
 from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
-from cdp.locks import is_held
-from cdp.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
 
 
 @dataclass(frozen=True, slots=True)

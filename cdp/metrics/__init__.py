@@ -1,7 +1,7 @@
 """How good and how diverse synthetic queries are: Dist-Sim, Len-Sim, CE and Self-BLEU, one file per measure.
 
 A measure's function takes texts and returns a number; ``measure_query_set`` takes a whole set. Measures that need a
-model take it as a callable; ``cdp.metrics.scorers`` loads real ones, and ``cdp.metrics.worker`` runs them over a query
+model take it as a callable; ``cdp.metrics.scorers`` loads real ones, and ``cdp.workers.metrics`` runs them over a query
 set as a job. Importing this room loads no torch.
 """
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from cdp.errors import InputError
-from cdp.statistics import bootstrap_interval
+from cdp.base.errors import InputError
+from cdp.base.statistics import bootstrap_interval
 
 
 @dataclass(frozen=True, slots=True)

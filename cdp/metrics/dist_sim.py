@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.errors import ModelError
+from cdp.base.errors import ModelError
 from cdp.metrics.documents import Queries, aligned
 from cdp.metrics.measure import Measure
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 
 Queries = Sequence[str] | Sequence[Sequence[str]]
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.workspace import read_json_or_none, write_json
+from cdp.base.workspace import read_json_or_none, write_json
 
 
 class Ledger:

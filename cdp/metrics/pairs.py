@@ -9,8 +9,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.workspace import sha256_text
 from cdp.metrics.paraphrase_ratio import Pair, document_ratios
-from cdp.workspace import sha256_text
 
 CORPUS_PAIRS = 1000
 """Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them."""

@@ -8,7 +8,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.errors import InputError, ModelError
+from cdp.base.errors import InputError, ModelError
 from cdp.metrics.documents import Queries, by_document
 from cdp.metrics.measure import Measure
 

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.errors import NotFoundError
+from cdp.base.failures import Failures
+from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
 from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
-from cdp.errors import NotFoundError
-from cdp.failures import Failures
 from cdp.metrics.len_sim import length_similarity
 from cdp.metrics.sampling import CorpusPool
 from cdp.metrics.self_bleu import SMOOTHING, bleu_against_others
 from cdp.metrics.tokens import TOKENIZER, tokens, word_count
 from cdp.metrics.values import CORPUS, MetricValue, aggregate, mean_over_queries
-from cdp.workspace import Workspace, read_json_or_none, read_jsonl
 
 DEPTHS = (1, 2, 3, 5, 10, 20)
 """The M at which nested values are given besides the full number of queries; the paper's."""

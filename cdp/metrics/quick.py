@@ -20,16 +20,16 @@ from typing import Any
 
 import numpy as np
 
-from cdp import worker
+from cdp.base import worker
+from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.failures import Failures
+from cdp.base.records import checked
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
-from cdp.errors import InputError, WorkspaceError
-from cdp.failures import Failures
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.query_set import DocumentQueries, measure_query_set, query_set_manifest, read_queries
-from cdp.records import checked
-from cdp.worker import Job
-from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
 
 VERSION = "3"
 

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.workspace import read_jsonl, write_bytes
 from cdp.metrics.pairs import PairTable
 from cdp.metrics.query_set import ONE_QUERY, depths_of
 from cdp.metrics.scorers import PairScorer
 from cdp.metrics.values import CORPUS, MetricValue, aggregate
-from cdp.workspace import read_jsonl, write_bytes
 
 EXAMPLES = 20
 """So many of the highest- and of the lowest-scoring pairs are kept as examples."""

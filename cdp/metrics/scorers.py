@@ -1,6 +1,6 @@
 """The models behind the model-based measures: what scores a pair of queries, and what embeds queries.
 
-torch and sentence-transformers are imported inside the functions. ``cdp.training.retrievers`` finds the models: one
+torch and sentence-transformers are imported inside the functions. ``cdp.retrievers`` finds the models: one
 that is neither on this machine nor to be had from the hub is known to be missing within seconds.
 """
 
@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.errors import ModelError, NotFoundError
+from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.workspace import Workspace
 from cdp.metrics.dist_sim import unit_vectors
 from cdp.metrics.measure import Measure
 from cdp.metrics.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
-from cdp.workspace import Workspace
 
 CROSS_ENCODER = "cross-encoder/quora-distilroberta-base"
 """The paper does not name its cross-encoder; this one was trained to tell duplicate questions, score 0 to 1."""
@@ -87,7 +87,7 @@ def load_encoder(
     The retriever's query prompt is used. The result maps n texts to unit vectors, float64 of shape (n, dim).
     NotFoundError if there is no such model, ModelError if it cannot be loaded.
     """
-    from cdp.training.retrievers import load, resolve
+    from cdp.retrievers import load, resolve
 
     model = load(resolve(name, workspace), device)
     prompt = model.prompts.get("query", "")
@@ -126,7 +126,7 @@ def _bi_encoder(
 def _cross_encoder(
     name: str, workspace: Workspace, threshold: float, batch_size: int, device: str | None
 ) -> PairScorer:
-    from cdp.training.retrievers import resolve
+    from cdp.retrievers import resolve
 
     found = resolve(name, workspace)
     if found.origin in ("preset", "job"):

@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 from cdp.metrics.measure import Measure
 from cdp.metrics.tokens import MARKS, tokens
 

@@ -6,8 +6,8 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from cdp.base.errors import ConfigError
 from cdp.complexity.tokenizers import combining_marks
-from cdp.errors import ConfigError
 
 TOKENIZER = (
     "lower-cased words and punctuation marks; single characters in scripts written without spaces (Chinese, Japanese, "

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.statistics import bootstrap_interval
+from cdp.base.statistics import bootstrap_interval
 
 DOCUMENT, CORPUS = "document", "corpus"
 """Scopes: queries of one document against each other, or queries of different documents."""

@@ -11,13 +11,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from cdp.base.statistics import pearson
 from cdp.principle.advice import printed_splits
 from cdp.principle.correlation import correlation_table, dataset_means, positive_rates, threshold
 from cdp.principle.differences import ALL, PARAPHRASE, differences, other_differences, weighting_differences
 from cdp.principle.published import datasets, read, results
 from cdp.principle.tables import best_per_doc
 from cdp.principle.weighting import trained_languages, weighting_gains
-from cdp.statistics import pearson
 
 HOLDS, PARTLY, NOT = "holds", "partly", "does not hold"
 

@@ -2,7 +2,7 @@
 
 All of it is computed from differences of NDCG@10 (``differences()``, or a study's own), never looked up. Every answer
 says how many datasets stand behind it: conditions on the same dataset are not independent of each other, so every
-interval counts each dataset once (``cdp.statistics``; which one covers how well: docs/METHODS.md).
+interval counts each dataset once (``cdp.base.statistics``; which one covers how well: docs/METHODS.md).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from itertools import permutations
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
+from cdp.base.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson
 from cdp.principle.differences import Difference, differences
-from cdp.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson
 
 EXACT_UP_TO = 8
 """With so few datasets Spearman's p is counted over all orders; the usual approximation would give p = 0 for four."""

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from cdp.errors import NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.principle.published import datasets, results
 
 PARAPHRASE = "diverse_minus_paraphrase"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.principle.published import datasets
 
 MULTI_HOP_QA = "multi-hop"

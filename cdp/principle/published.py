@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from cdp.workspace import SHIPPED_DATA
+from cdp.base.workspace import SHIPPED_DATA
 
 FOLDER = SHIPPED_DATA / "published"
 

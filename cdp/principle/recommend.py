@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cdp.base.errors import ConfigError, InputError
 from cdp.complexity import cw_interval
 from cdp.complexity.profile import HIGH, LOW
-from cdp.errors import ConfigError, InputError
 from cdp.principle.advice import (
     Expected,
     Experiment,

@@ -10,9 +10,9 @@ from functools import lru_cache
 import numpy as np
 from scipy.special import stdtr
 
+from cdp.base.statistics import prediction_interval
 from cdp.principle.differences import ALL, differences
 from cdp.principle.kinds import kinds_of_datasets
-from cdp.statistics import prediction_interval
 
 MOST_LIKE = 5
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdp.errors import NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.principle.published import Note, Row, notes, read
 
 MARKS = {"bold": "●", "underlined": "○", "dagger": "†"}

@@ -15,19 +15,20 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
+from cdp.base.config import DEFAULT_MODELS
+from cdp.base.errors import CdpError
+from cdp.base.settings import Config
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import library
 from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD
-from cdp.config import DEFAULT_MODELS
-from cdp.errors import CdpError
-from cdp.evaluation import bm25, library
+from cdp.evaluation import bm25
+from cdp.retrievers import PRESETS, in_cache
 from cdp.services import endpoints, paths
 from cdp.services.modes import REASON as REASON
 from cdp.services.modes import Action, Mode, NotAllowedError, may, mode, require
 from cdp.services.modes import ReadOnlyError as ReadOnlyError
 from cdp.services.modes import in_dashboard as in_dashboard
 from cdp.services.modes import read_only as read_only
-from cdp.settings import Config
-from cdp.training.retrievers import PRESETS, in_cache
-from cdp.workspace import Workspace
 
 MODELS = "CDP_ALLOWED_MODELS"
 

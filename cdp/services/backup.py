@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import archives, jobs
 from cdp import corpus as corpus_room
-from cdp.archives import Report, Written
-from cdp.errors import ConfigError, NotFoundError
+from cdp import jobs, query_sets
+from cdp.base import archives
+from cdp.base.archives import Report, Written
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.locks import is_held
+from cdp.base.staging import OLD_S, PREFIX
+from cdp.base.workspace import Workspace, folder_size, read_json_or_none
 from cdp.jobs import JobView, State
 from cdp.jobs.tidy import DELETED, NEW
-from cdp.locks import is_held
 from cdp.services import access, in_use, paths
 from cdp.services.prune_kinds import BY_DEFAULT, PRUNABLE
-from cdp.staging import OLD_S, PREFIX
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, folder_size, read_json_or_none
 
 CACHES = ("llm_cache", "embeddings")
 

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from cdp import benchmarks as room
 from cdp import catalog, jobs
-from cdp import evaluation as room
-from cdp.config import DownloadConfig, EvaluationConfig
-from cdp.errors import ConfigError, NotFoundError
-from cdp.evaluation import BenchmarkInfo, library, manifests, origins, registry, subsets
-from cdp.evaluation.manifests import Manifest
-from cdp.evaluation.registry import Entry, Group, Mean
-from cdp.paths import typed_folder
+from cdp.base.config import DownloadConfig, EvaluationConfig
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.paths import typed_folder
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import BenchmarkInfo, library, manifests, origins, registry, subsets
+from cdp.benchmarks.manifests import Manifest
+from cdp.benchmarks.registry import Entry, Group, Mean
 from cdp.services import access, evaluation, in_use, paths
-from cdp.workspace import Workspace
 
-WORKER = "cdp.evaluation.download_worker"
+WORKER = "cdp.workers.download"
 KIND = "download"
 GROUPS = registry.GROUPS
 

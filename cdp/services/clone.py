@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cdp.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
-from cdp.errors import ConfigError
+from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.settings import Config
+from cdp.base.workspace import Workspace
 from cdp.jobs import load_spec, resolve_job
 from cdp.services import access, benchmarks, evaluation, metrics, queries, studies, training
 from cdp.services.studies import StudyConfig
-from cdp.settings import Config
-from cdp.workspace import Workspace
 
 CONFIGS: dict[str, type[Config]] = {
     "synthesis": SynthesisConfig,

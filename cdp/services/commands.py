@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cdp.settings import Config
+from cdp.base.settings import Config
 
 PROGRAM = "python -m cdp"
 

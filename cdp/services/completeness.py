@@ -10,13 +10,12 @@ import dataclasses
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cdp import jobs
+from cdp import jobs, query_sets
+from cdp.base.errors import CdpError, ConfigError
+from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
-from cdp.errors import CdpError, ConfigError
+from cdp.query_sets import QuerySet
 from cdp.services import kept
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet
-from cdp.workspace import Workspace
 
 FLAG = "--allow-incomplete"
 

@@ -8,16 +8,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp import benchmarks, principle, query_sets
 from cdp import complexity as room
 from cdp import corpus as corpus_room
-from cdp import evaluation, principle
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
-from cdp.errors import InputError
 from cdp.principle import Recommendation
 from cdp.services import access, corpora, kept, published
 from cdp.services.target_queries import read_queries
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
 
 __all__ = ["read_queries"]
 
@@ -200,11 +199,11 @@ def profile_benchmark(
     stopwords: str | Collection[str] = STANDARD,
 ) -> Profiled:
     """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named."""
-    folder = evaluation.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = benchmarks.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
 
     def measure() -> Profiled:
-        found = evaluation.load_benchmark(folder, split)
+        found = benchmarks.load_benchmark(folder, split)
         code = language or found.counted_language
         profiled = profile_texts(
             found.queries, language=code, name=f"{found.name} ({found.split})", stopwords=stopwords

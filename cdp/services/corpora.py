@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cdp import corpus as room
+from cdp import query_sets
+from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.base.failures import FILE, ItemsFailed, summary
+from cdp.base.names import checked_title
+from cdp.base.records import Document
+from cdp.base.staging import staging
+from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
 from cdp.corpus import CorpusManifest, ReadOptions
-from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
-from cdp.failures import FILE, ItemsFailed, summary
-from cdp.names import checked_title
-from cdp.records import Document
 from cdp.services import access, in_use, paths
-from cdp.staging import staging
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, disk_faults_told, read_jsonl
 
 
 @dataclass(frozen=True)

@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp import corpus as corpus_room
-from cdp.config import SynthesisConfig
-from cdp.errors import CdpError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
 from cdp.principle import Recommendation
-from cdp.records import Document
 from cdp.services import commands, synthesis
 from cdp.services.complexity import Profiled
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import Usage
 from cdp.synthesis.methods import get_method
 from cdp.synthesis.tokens import estimate_tokens
-from cdp.workspace import Workspace
 
 MODEL = "gpt-4o-mini"
 TYPICAL_WORDS = 120

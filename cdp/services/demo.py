@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from cdp import evaluation
+from cdp import benchmarks, query_sets
+from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.services import access, corpora
-from cdp.synthesis import query_sets
 from cdp.synthesis.methods import METHODS
-from cdp.workspace import SHIPPED_DATA, Workspace
 
 FOLDER = SHIPPED_DATA / "demo"
 NAME = "demo"
@@ -34,8 +33,8 @@ def load(workspace: Workspace) -> list[str]:
             workspace, imported.query_set.id, generator="recorded", prompt_hash=METHODS[method].prompt_hash
         )
         done.append(f"query set {query_set.id} ({query_set.n_queries} {method} queries)")
-    if NAME not in {info.name for info in evaluation.list_benchmarks(workspace)}:
-        evaluation.add_benchmark(FOLDER, workspace, NAME)
+    if NAME not in {info.name for info in benchmarks.list_benchmarks(workspace)}:
+        benchmarks.add_benchmark(FOLDER, workspace, NAME)
         done.append(f"benchmark {NAME}")
     return done
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.jobs import DeviceRequest, Gpu, list_gpus
 
 

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from cdp import catalog, jobs
-from cdp.embedded import minilm_folder
-from cdp.errors import CdpError
-from cdp.workspace import REPOSITORY, Workspace, new_id
+from cdp.base.errors import CdpError
+from cdp.base.workspace import REPOSITORY, Workspace, new_id
+from cdp.retrievers.embedded import minilm_folder
 
 LOW_DISK_GB = 2.0
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.services.modes import Action, Mode, NotAllowedError, may, mode
 from cdp.synthesis.generators.openai_chat import NO_KEY, OPENAI_URL
 

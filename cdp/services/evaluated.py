@@ -9,14 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, evaluation
-from cdp.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.evaluation import beir_files, leakage, manifests
-from cdp.evaluation.benchmarks import part, qrels_files
-from cdp.evaluation.encode import HALF_PRECISION
+from cdp import benchmarks, catalog
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.benchmarks import beir_files, leakage, manifests
+from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.evaluation.runs import read_run
+from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import kept
-from cdp.workspace import Workspace, read_json_or_none
 
 Judgments = dict[str, dict[str, int]]
 
@@ -72,7 +72,7 @@ def remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
     found = of_counts(row["counts"])
     found += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
     try:
-        info = evaluation.describe(folder(workspace, row), workspace)
+        info = benchmarks.describe(folder(workspace, row), workspace)
     except CdpError:
         return found
     return [*found, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
@@ -90,7 +90,7 @@ def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
     """Where the evaluation's benchmark lies. NotFoundError if it is no longer there."""
     for name in (row["benchmark"], row["folder"]):
         try:
-            return evaluation.resolve_benchmark(name, workspace)
+            return benchmarks.resolve_benchmark(name, workspace)
         except CdpError:
             continue
     raise NotFoundError("benchmark", row["benchmark"], hint="Add it to the workspace again: benchmarks add FOLDER.")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from cdp import benchmarks as room
 from cdp import catalog, jobs
-from cdp import evaluation as room
-from cdp.config import EvaluationConfig
-from cdp.evaluation import BenchmarkInfo, bm25, manifests
+from cdp.base.config import EvaluationConfig
+from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.benchmarks import BenchmarkInfo, manifests
+from cdp.evaluation import bm25
+from cdp.retrievers import resolve
 from cdp.services import access, devices, paths
-from cdp.training.retrievers import resolve
-from cdp.workspace import Workspace, disk_faults_told
 
-WORKER = "cdp.evaluation.worker"
+WORKER = "cdp.workers.evaluation"
 
 
 def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:

@@ -9,11 +9,11 @@ from dataclasses import fields
 from typing import Any
 
 from cdp import jobs
-from cdp.config import SynthesisConfig
-from cdp.errors import CdpError, ConfigError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError, ConfigError
+from cdp.base.workspace import Workspace
 from cdp.jobs import JobView
 from cdp.synthesis.manifests import query_set_id
-from cdp.workspace import Workspace
 
 
 def jobs_that_need(workspace: Workspace, name: str) -> list[JobView]:

@@ -9,15 +9,15 @@ from typing import Any
 
 from cdp import catalog
 from cdp import jobs as room
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
-from cdp.failures import FILE, ItemsFailed, lost, summary
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.failures import FILE, ItemsFailed, lost, summary
+from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES
 from cdp.services import access, endpoints, evaluated, in_use, live_metrics
 from cdp.services.live_metrics import Curve
 from cdp.synthesis.manifests import query_set_id
-from cdp.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
 
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
 """What a job's folder holds that a person would miss, by its name there."""

@@ -14,16 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from cdp import evaluation
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
-from cdp.evaluation import beir_files
-from cdp.evaluation import leakage as room
-from cdp.evaluation.benchmarks import part, qrels_files
+from cdp import benchmarks, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, sha256_text
+from cdp.benchmarks import beir_files
+from cdp.benchmarks import leakage as room
+from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.query_sets import QuerySet
 from cdp.services import access, kept
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet
-from cdp.workspace import Workspace, sha256_text
 
 LEAKAGE = room.LEAKAGE
 FLAG = "--allow-leakage"
@@ -121,8 +120,8 @@ def links(leaks: Iterable[Leak]) -> dict[str, Any]:
 
 
 def _place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
-    folder = evaluation.resolve_benchmark(access.benchmark(workspace, name), workspace)
-    return folder, evaluation.choose_split(evaluation.describe(folder, workspace), split)
+    folder = benchmarks.resolve_benchmark(access.benchmark(workspace, name), workspace)
+    return folder, benchmarks.choose_split(benchmarks.describe(folder, workspace), split)
 
 
 def _hashes(path: Path, per_doc: int | None, max_documents: int | None) -> room.Hashes:

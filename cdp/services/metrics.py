@@ -9,22 +9,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import jobs
+from cdp import jobs, query_sets
 from cdp import metrics as room
+from cdp.base.config import MetricsConfig
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
-from cdp.config import MetricsConfig
-from cdp.errors import InputError
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES, Measure, PairedDifference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
+from cdp.query_sets import QuerySet
 from cdp.services import access, completeness
 from cdp.services import kept as kept_answers
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet
-from cdp.workspace import Workspace, read_json_or_none
 
-WORKER = "cdp.metrics.worker"
+WORKER = "cdp.workers.metrics"
 QUICK_WORKER, QUICK_KIND = "cdp.metrics.quick", "measures"
 
 AT_ONCE = 5000

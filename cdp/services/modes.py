@@ -11,7 +11,7 @@ import os
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cdp.errors import CdpError, ConfigError
+from cdp.base.errors import CdpError, ConfigError
 
 READ_ONLY = "CDP_READ_ONLY"
 SHARED = "CDP_SHARED"

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cdp import benchmarks as benchmark_room
 from cdp import corpus as corpus_room
-from cdp import evaluation, jobs
+from cdp import jobs, query_sets
+from cdp.base.workspace import Workspace
 from cdp.jobs import JobView
 from cdp.services import commands, results
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
     all_jobs = jobs.list_jobs(workspace)
     rows = results.every(workspace)
     trained = [job for job in all_jobs if job.kind == "training" and job.has_model]
-    benchmarks = evaluation.list_benchmarks(workspace)
+    benchmarks = benchmark_room.list_benchmarks(workspace)
     return Overview(
         n_corpora=len(corpora),
         n_documents=sum(c.n_documents for c in corpora),

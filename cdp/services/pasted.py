@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, sha256_text, write_bytes
 from cdp.services import access
-from cdp.workspace import Workspace, sha256_text, write_bytes
 
 FOLDER = "pasted"
 LARGEST = 5_000_000

@@ -12,10 +12,10 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from cdp.errors import ConfigError, InputError
-from cdp.paths import typed_path
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.paths import typed_path
+from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.services.modes import Action, NotAllowedError, may, require
-from cdp.workspace import SHIPPED_DATA, Workspace
 
 ALLOWED = "CDP_ALLOWED_FOLDERS"
 EXPORTS = "exports"

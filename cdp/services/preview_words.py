@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cdp.records import Document
+from cdp.base.records import Document
 from cdp.synthesis.generators.phrases import is_english
 
 _WORDS = {

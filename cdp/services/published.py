@@ -10,11 +10,12 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from cdp import catalog, jobs
-from cdp.errors import CdpError
-from cdp.evaluation import registry
-from cdp.evaluation.subsets import SUBSET
-from cdp.markup import spreadsheet
+from cdp import catalog, jobs, query_sets
+from cdp.base.errors import CdpError
+from cdp.base.markup import spreadsheet
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import registry
+from cdp.benchmarks.subsets import SUBSET
 from cdp.principle import (
     ALL,
     COMPARISONS,
@@ -55,8 +56,6 @@ from cdp.principle.tables import (
     wide,
 )
 from cdp.services import studies
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
 
 __all__ = [
     "ALL",

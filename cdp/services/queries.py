@@ -10,14 +10,16 @@ from pathlib import Path
 from typing import Any
 
 from cdp import corpus as corpus_room
-from cdp import jobs
+from cdp import jobs, query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
+from cdp.base.failures import Failures
+from cdp.base.names import checked_title
+from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
-from cdp.config import SynthesisConfig
 from cdp.corpus.origin import KIND_OF, described
-from cdp.errors import SHOWN_PROBLEMS, CdpError, ConfigError
-from cdp.failures import Failures
 from cdp.metrics import self_bleu
-from cdp.names import checked_title
+from cdp.query_sets import ImportOptions, QuerySet
 from cdp.services import (
     access,
     completeness,
@@ -32,15 +34,12 @@ from cdp.services import (
 )
 from cdp.services.modes import Action, require
 from cdp.synthesis import preview as room
-from cdp.synthesis import query_sets
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
 from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, Method, method_of
 from cdp.synthesis.pricing import Price, load_price, price_file
-from cdp.synthesis.query_sets import ImportOptions, QuerySet
-from cdp.workspace import Workspace, disk_faults_told
 
-WORKER = "cdp.synthesis.worker"
+WORKER = "cdp.workers.synthesis"
 
 
 @dataclass(frozen=True)

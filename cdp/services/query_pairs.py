@@ -6,13 +6,13 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from cdp.base.workspace import Workspace
 from cdp.metrics import read_queries
 from cdp.metrics.report import document_pairs
 from cdp.metrics.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
 from cdp.services import kept, metrics
 from cdp.services.metrics import QuickMetrics
-from cdp.workspace import Workspace
 
 MOST_DOCUMENTS = 500
 """A table of documents shows so many at most: those with the highest and those with the lowest values."""

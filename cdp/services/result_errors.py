@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp import catalog
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.failures import Failures
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import describe
 from cdp.complexity import content_words, count_content_words
-from cdp.errors import ConfigError, NotFoundError
-from cdp.evaluation import describe
 from cdp.evaluation.error_analysis import (
     NOTHING,
     OTHER_SOURCE,
@@ -20,11 +22,9 @@ from cdp.evaluation.error_analysis import (
     first_place,
     gains_by_complexity,
 )
-from cdp.failures import Failures
 from cdp.services import evaluated
 from cdp.services.evaluated import Passage
 from cdp.services.results import MEASURE, Comparison, Scores
-from cdp.workspace import Workspace
 
 KINDS = (SAME_SOURCE, OTHER_SOURCE, NOTHING)
 

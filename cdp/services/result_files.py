@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from cdp import __version__
-from cdp.errors import CdpError, ConfigError, WorkspaceError
-from cdp.evaluation import describe, manifests
+from cdp.base.errors import CdpError, ConfigError, WorkspaceError
+from cdp.base.workspace import Workspace, write_bytes
+from cdp.benchmarks import describe, manifests
 from cdp.evaluation.trec_files import qrels_lines, run_lines
 from cdp.services import access, evaluated, paths
-from cdp.workspace import Workspace, write_bytes
 
 FORMATS = ("trec-run", "trec-qrels", "mteb")
 SUFFIXES = {"trec-run": ".run", "trec-qrels": ".qrels", "mteb": ".json"}

@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from cdp.evaluation import registry
-from cdp.evaluation.registry import Entry
+from cdp.benchmarks import registry
+from cdp.benchmarks.registry import Entry
 from cdp.services.results import Comparison, Row, place_name
 
 ALL = "All"

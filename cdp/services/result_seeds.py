@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from cdp import jobs
-from cdp.errors import CdpError
-from cdp.statistics import has_spread, seed_spread
-from cdp.workspace import Workspace
+from cdp.base.errors import CdpError
+from cdp.base.statistics import has_spread, seed_spread
+from cdp.base.workspace import Workspace
 
 Families = Mapping[str, tuple[str, ...]]
 

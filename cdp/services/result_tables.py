@@ -7,11 +7,11 @@ import io
 from dataclasses import asdict, fields
 from typing import Any
 
+from cdp.base.markup import spreadsheet
+from cdp.base.workspace import Workspace
 from cdp.evaluation.tables import Table, comparison_table
-from cdp.markup import spreadsheet
 from cdp.services import evaluated, result_means
 from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row
-from cdp.workspace import Workspace
 
 
 def paper_table(found: Comparison) -> Table:

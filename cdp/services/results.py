@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from cdp import catalog
-from cdp.errors import ConfigError, NotFoundError
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.statistics import has_spread, two_level_test
+from cdp.base.statistics.paired import PairedTest, holm, paired_test
+from cdp.base.workspace import Workspace
+from cdp.query_sets import list_query_sets
 from cdp.services import access, evaluated, result_seeds, runs
-from cdp.statistics import has_spread, two_level_test
-from cdp.statistics.paired import PairedTest, holm, paired_test
-from cdp.synthesis.query_sets import list_query_sets
-from cdp.workspace import Workspace
 
 MEASURE = "ndcg@10"
 

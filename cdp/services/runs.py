@@ -10,13 +10,13 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cdp import catalog
-from cdp.config import TrainingConfig
+from cdp import catalog, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import leakage
 from cdp.corpus import load_manifest
-from cdp.errors import CdpError
-from cdp.evaluation import bm25, leakage
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
+from cdp.evaluation import bm25
 
 NEAR = 6
 """How many retrievers are compared with the baseline where nobody chose."""

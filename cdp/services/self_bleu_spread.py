@@ -8,12 +8,12 @@ from itertools import islice
 
 import numpy as np
 
+from cdp import query_sets
+from cdp.base.workspace import Workspace
 from cdp.complexity import bootstrap_interval
 from cdp.metrics import read_queries, reservoir, self_bleu
 from cdp.metrics.tokens import TOKENISATIONS
 from cdp.services import kept
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
 
 DOCUMENTS, AMONG = 200, 2000
 """A random sample of so many documents among the first so many is cut in every way: a fraction of a second, however

@@ -7,13 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdp import catalog, jobs
+from cdp import benchmarks as benchmark_room
+from cdp import catalog, jobs, query_sets
 from cdp import corpus as corpus_room
-from cdp import evaluation as evaluation_room
+from cdp.base.config import SynthesisConfig, TrainingConfig
+from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import count_content_words
-from cdp.config import SynthesisConfig, TrainingConfig
-from cdp.errors import ConfigError, InputError, NotFoundError
 from cdp.jobs import JobView
+from cdp.query_sets import QuerySet
+from cdp.retrievers import resolve
 from cdp.services import access, completeness, devices, leakage, queries, study_reuse, synthesis
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
@@ -22,14 +25,10 @@ from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import benchmark_names, dev_name, needs_reasoning, problems_of_budget
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
-from cdp.synthesis import query_sets
 from cdp.synthesis.methods import get_method
-from cdp.synthesis.query_sets import QuerySet
 from cdp.training.reasoning import check_reasoned
-from cdp.training.retrievers import resolve
 from cdp.training.settings import complete
 from cdp.training.weights import WEIGHTINGS
-from cdp.workspace import Workspace, read_json_or_none
 
 __all__ = [
     "SCALING",
@@ -55,7 +54,7 @@ __all__ = [
     "weightings",
 ]
 
-WORKER = "cdp.studies.worker"
+WORKER = "cdp.workers.study"
 
 
 @dataclass(frozen=True)
@@ -105,10 +104,10 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
 def _dev_place(workspace: Workspace, config: StudyConfig, places: Sequence[tuple[str, str]]) -> str:
     """The place of the dev benchmark; ConfigError for one that is also reported on: its scores would be selected."""
     name, split = dev_name(config)
-    info = evaluation_room.describe(
-        evaluation_room.resolve_benchmark(access.benchmark(workspace, name), workspace), workspace
+    info = benchmark_room.describe(
+        benchmark_room.resolve_benchmark(access.benchmark(workspace, name), workspace), workspace
     )
-    chosen = evaluation_room.choose_split(info, split)
+    chosen = benchmark_room.choose_split(info, split)
     if (info.name, chosen) in places:
         raise ConfigError(
             f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
@@ -311,10 +310,10 @@ def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
 
 
 def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:
-    folder = evaluation_room.resolve_benchmark(access.benchmark(workspace, name), workspace)
-    info = evaluation_room.describe(folder, workspace)
-    chosen = evaluation_room.choose_split(info, split)
-    loaded = evaluation_room.load_benchmark(folder, chosen)
+    folder = benchmark_room.resolve_benchmark(access.benchmark(workspace, name), workspace)
+    info = benchmark_room.describe(folder, workspace)
+    chosen = benchmark_room.choose_split(info, split)
+    loaded = benchmark_room.load_benchmark(folder, chosen)
     language = config.language or loaded.counted_language
     cw = count_content_words(loaded.queries, language)
     return {

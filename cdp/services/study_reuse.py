@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cdp.errors import CdpError
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.retrievers import ResolvedRetriever
 from cdp.studies import Source, StudyConfig, records
 from cdp.studies.plan import conditions, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
-from cdp.training.retrievers import ResolvedRetriever
 from cdp.training.settings import complete
-from cdp.workspace import Workspace
 
 
 def reused(

@@ -9,16 +9,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp import jobs
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
-from cdp.evaluation import describe, resolve_benchmark
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.names import pick
+from cdp.base.workspace import Workspace, new_id, read_json_or_none, read_jsonl
+from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
-from cdp.names import pick
 from cdp.principle.tables import table
+from cdp.retrievers import PRESETS
 from cdp.services import access, completeness, evaluation, leakage, training
-from cdp.training.retrievers import PRESETS
-from cdp.training.sweep import Run, SweepReport, grid, rate, read_rates, to_markdown
-from cdp.workspace import Workspace, new_id, read_json_or_none, read_jsonl
+from cdp.studies.sweeps import Run, SweepReport, grid, rate, read_rates, to_markdown
 
 __all__ = [
     "DEV_SPLITS",
@@ -128,7 +128,7 @@ def every(workspace: Workspace) -> list[Sweep]:
 
 
 def find(workspace: Workspace, name: str) -> Sweep:
-    """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.names.pick``."""
+    """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.base.names.pick``."""
     return pick("sweep", name, every(workspace), none_yet="There is no sweep yet: start one (sweep run).")
 
 

@@ -8,18 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from cdp import corpus as corpus_room
-from cdp import jobs
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
+from cdp import jobs, query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.query_sets import exports
 from cdp.services import access, completeness, paths
-from cdp.synthesis import batch, exports, pricing, query_sets
+from cdp.synthesis import batch, pricing
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.generators.base import Usage
 from cdp.synthesis.generators.openai_chat import checked_url
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
 from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable
 from cdp.synthesis.pricing import dollars as dollars
-from cdp.workspace import Workspace, read_json_or_none
 
 BATCH_FORMAT = "openai-batch"
 FORMATS = (*exports.FORMATS, BATCH_FORMAT)

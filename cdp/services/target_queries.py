@@ -9,11 +9,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.corpus.decoding import open_text
 from cdp.corpus.sources import Budget, Source, existing
-from cdp.errors import InputError
 from cdp.services import paths
-from cdp.workspace import Workspace
 
 FIELDS = ("query", "text", "question")
 """Names of the field or column that holds a query, in the order in which they are looked for."""

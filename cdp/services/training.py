@@ -14,26 +14,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import catalog, jobs
-from cdp.config import TrainingConfig
-from cdp.errors import InputError, ModelError
+from cdp import catalog, jobs, query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import InputError, ModelError
+from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS, python_path
+from cdp.query_sets import QuerySet
+from cdp.retrievers import PRESETS, Default, resolve
+from cdp.retrievers.preset import PAPER_EPOCHS
 from cdp.services import access, commands, completeness, devices, evaluation, kept, leakage, paths, runs
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet
 from cdp.training.licences import licence_notes
 from cdp.training.plan import INCOMPLETE, Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
 from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
-from cdp.training.retrievers import PRESETS, Default, resolve
-from cdp.training.retrievers.preset import PAPER_EPOCHS
 from cdp.training.settings import complete, defaults_for, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
 from cdp.training.weights import weighting_named
 from cdp.training.weights_file import read_weights
-from cdp.workspace import Workspace
 
-WORKER = "cdp.training.worker"
+WORKER = "cdp.workers.training"
 LONGEST_MEASUREMENT_S = 900.0
 POOLING = {"mean": "Mean pooling", "cls": "CLS pooling", "lasttoken": "Last-token pooling"}
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cdp import corpus as corpus_room
+from cdp import query_sets
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.staging import staging
+from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.benchmarks import library, registry
+from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import ReadOptions
-from cdp.errors import ConfigError, InputError
-from cdp.evaluation import library, registry
-from cdp.evaluation.beir_files import iter_corpus, read_qrels, read_queries
-from cdp.evaluation.benchmarks import part, qrels_files
+from cdp.query_sets import ImportOptions, QuerySet
 from cdp.services import access
-from cdp.staging import staging
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import ImportOptions, QuerySet
-from cdp.workspace import Workspace, disk_faults_told
 
 TRAIN = "train"
 

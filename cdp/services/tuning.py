@@ -8,18 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from cdp import corpus as corpus_room
-from cdp import jobs
-from cdp.config import PromptTuningConfig, SynthesisConfig
-from cdp.errors import InputError, NotFoundError
+from cdp import jobs, query_sets
+from cdp.base.config import PromptTuningConfig, SynthesisConfig
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
 from cdp.jobs import JobView
 from cdp.services import access, endpoints, paths, queries
-from cdp.synthesis import query_sets
+from cdp.studies.prompt_tuning import LINE, candidates_of
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
-from cdp.tuning import LINE, candidates_of
-from cdp.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
 
-WORKER = "cdp.tuning.worker"
+WORKER = "cdp.workers.prompt_tuning"
 KIND = "prompts"
 LONGEST_PROMPT = 100_000
 """Characters; a longer file is taken for something else than a prompt."""

@@ -1,6 +1,6 @@
 """Studies: the paper's experiment on one's own data. A plan in, its conditions trained and evaluated, a report out.
 
-``config`` and ``plan`` say what is to be run, ``worker`` runs it (``python -m cdp.studies.worker <job folder>``),
+``config`` and ``plan`` say what is to be run, ``worker`` runs it (``python -m cdp.workers.study <job folder>``),
 ``report`` says what was found. Importing this loads no torch.
 """
 

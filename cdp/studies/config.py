@@ -8,10 +8,10 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import ConfigError, InputError, offer
-from cdp.paths import typed_path
-from cdp.settings import LARGEST_WHOLE, REQUIRED, Config, option, shown
-from cdp.workspace import SHIPPED_DATA
+from cdp.base.errors import ConfigError, InputError, offer
+from cdp.base.paths import typed_path
+from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option, shown
+from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.statistics import bootstrap_interval, has_spread, two_level_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.statistics import bootstrap_interval, has_spread, two_level_test
 from cdp.studies.plan import UNTRAINED
 
 TRAINING = "trained_minus_untrained"
@@ -36,7 +36,7 @@ class Gain:
     """The difference between a condition and its control on one benchmark, in NDCG@10 points, mean over the seeds.
 
     ``low`` and ``high`` bound it (95%) and ``p`` tests it by the variance over queries and over seeds together
-    (``cdp.statistics.two_level_test``); with one seed, or seeds without any spread, by the queries alone, which know
+    (``statistics.two_level_test``); with one seed, or seeds without any spread, by the queries alone, which know
     nothing of training noise. ``p_holm`` is corrected over the benchmarks of the comparison. ``seed_sd`` is the
     standard deviation over seeds (None without a spread) and ``seeds_agree`` whether all have its sign.
     """

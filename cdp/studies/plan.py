@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
 from cdp.studies.config import StudyConfig
 from cdp.training.weights import WEIGHTINGS
 

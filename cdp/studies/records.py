@@ -12,10 +12,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_json
+from cdp.retrievers import TRAINED_SIMILARITY
 from cdp.studies.plan import Condition
-from cdp.training.retrievers import TRAINED_SIMILARITY
-from cdp.workspace import Workspace, read_json_or_none, sha256_text, write_json
 
 SCHEMA = 1
 FOLDER = Path("results") / "conditions"

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.statistics import WithinSlope, has_spread, within_slope
 from cdp.principle import (
     PARAPHRASE,
     SCALING,
@@ -27,7 +28,6 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
-from cdp.statistics import WithinSlope, has_spread, within_slope
 from cdp.studies.config import StudyConfig
 from cdp.studies.findings import findings, limits
 from cdp.studies.gains import Cell, Gain, Scores, gains, query_gains, read_scores

@@ -17,22 +17,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
-from cdp.evaluation import Benchmark, Evaluation, evaluate_model
-from cdp.evaluation.encode import EmbeddingStore, Stopped, cast, precision_for
-from cdp.failures import failure_of
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.failures import failure_of
+from cdp.base.worker import Job
+from cdp.base.workspace import now
+from cdp.benchmarks import Benchmark
+from cdp.evaluation import Evaluation, evaluate_model
+from cdp.evaluation.dev import judge_on
+from cdp.retrievers import ResolvedRetriever, load, model_hash, resolve
+from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, needs_reasoning, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
-from cdp.training.dev import judge_on
 from cdp.training.pairs import BatchOrder, PairSet
-from cdp.training.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.training.settings import complete, on_device
 from cdp.training.weights import pair_weights
-from cdp.worker import Job
-from cdp.workspace import now
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer

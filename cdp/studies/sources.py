@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
-from cdp.failures import Failures
+from cdp import query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.failures import Failures
+from cdp.base.workspace import Workspace, read_json
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, Source, needs_reasoning
-from cdp.synthesis import query_sets
 from cdp.training.draws import drawn_rows
 from cdp.training.pairs import PairSet, load_pairs
 from cdp.training.reasoning import with_reasoned
 from cdp.training.settings import order_of
-from cdp.workspace import Workspace, read_json
 
 
 def written(workspace: Workspace, source: Source) -> Source:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp.markup import shown
+from cdp.base.markup import shown
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.findings import signed

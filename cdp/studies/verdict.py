@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdp.base.statistics import LineFit, fit_line, power_of_slope
 from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference
 from cdp.principle.correlation import dataset_means
-from cdp.statistics import LineFit, fit_line, power_of_slope
 
 SUPPORTS, CONTRADICTS, UNCLEAR = "supports", "contradicts", "cannot tell"
 

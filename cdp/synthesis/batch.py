@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.corpus.sources import Budget, Source
-from cdp.errors import ConfigError, InputError, WorkspaceError
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import RequestError
 from cdp.synthesis.generators.openai_chat import parameters, request_body
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut
 from cdp.synthesis.work import Work
-from cdp.workspace import Workspace
 
 PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")

@@ -19,9 +19,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace, now, sha256_text
 from cdp.synthesis.generators.base import Answer, RequestError, Usage
-from cdp.workspace import Workspace, now, sha256_text
 
 BUSY_TIMEOUT_S = 30.0
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdp.records import Document
+from cdp.base.records import Document
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Generator, RequestError, Usage
 from cdp.synthesis.generators.base import usual_usage

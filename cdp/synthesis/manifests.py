@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from cdp.config import SynthesisConfig
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.worker import Job
+from cdp.base.workspace import sha256_text, slug
 from cdp.corpus import CorpusManifest
-from cdp.synthesis import query_sets
+from cdp.query_sets.store import known_language
 from cdp.synthesis.methods import Method
-from cdp.synthesis.query_sets.store import known_language
-from cdp.worker import Job
-from cdp.workspace import sha256_text, slug
 
 KEPT_SETTINGS = ("prompt", "examples", "source", "sampling_temperature")
 """Of the configuration, kept with the query set where they are set."""

@@ -16,17 +16,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdp.config import SynthesisConfig
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError, ConfigError, ModelError
+from cdp.base.failures import Failures
+from cdp.base.records import Document
+from cdp.base.workspace import REPOSITORY, Workspace
 from cdp.corpus import get_documents
-from cdp.errors import CdpError, ConfigError, ModelError
-from cdp.failures import Failures
-from cdp.records import Document
-from cdp.synthesis import query_sets
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import Generator, make_generator
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import estimate_tokens
-from cdp.workspace import REPOSITORY, Workspace
 
 LONGEST_S = 900.0
 

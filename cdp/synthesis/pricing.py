@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from cdp.config import SynthesisConfig
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, WorkspaceError
+from cdp.base.records import Document
+from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, write_json
 from cdp.corpus import get_documents, load_documents, load_manifest
-from cdp.errors import ConfigError, WorkspaceError
-from cdp.records import Document
-from cdp.synthesis import query_sets
 from cdp.synthesis.generators import Usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import cut, estimate_tokens
 from cdp.synthesis.work import Work
-from cdp.workspace import SHIPPED_DATA, Workspace, read_json, write_json
 
 PRICES = SHIPPED_DATA / "prices" / "prices.json"
 SAMPLE = 200

@@ -21,21 +21,21 @@ from typing import Any
 
 import numpy as np
 
-from cdp.config import SynthesisConfig
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.failures import Failures, lost
+from cdp.base.records import Document
+from cdp.base.worker import START_FOR_S, Job
+from cdp.base.workspace import append_jsonl
 from cdp.corpus import iter_documents, load_manifest
-from cdp.errors import ConfigError
-from cdp.failures import Failures, lost
-from cdp.records import Document
-from cdp.synthesis import query_sets
+from cdp.query_sets.ordered import scan, write_lines
+from cdp.query_sets.store import RANKINGS
 from cdp.synthesis.generators.phrases import sentences
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.ordered import scan, write_lines
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
-from cdp.worker import START_FOR_S, Job
-from cdp.workspace import append_jsonl
 
-RANKINGS = "rankings.jsonl"
 POSITIVE_RANKS = 10
 NEGATIVE_RANKS = (46, 50)
 BLOCK = 1024
@@ -186,8 +186,8 @@ class _Teacher:
     def __init__(self, job: Job, name: str, texts: list[str], gpus: int | None) -> None:
         import torch
 
-        from cdp.evaluation.encode import EmbeddingStore, Encoding
-        from cdp.training.retrievers import load, model_hash, resolve
+        from cdp.retrievers import load, model_hash, resolve
+        from cdp.retrievers.encode import EmbeddingStore, Encoding
 
         self.device = "cuda" if gpus != 0 and torch.cuda.is_available() else "cpu"
         self.model = load(resolve(name, job.workspace), self.device)
@@ -203,8 +203,8 @@ class _Teacher:
         )
 
     def __call__(self, queries: list[str]) -> list[list[int]]:
-        from cdp.evaluation import search
-        from cdp.evaluation.encode import encode
+        from cdp.retrievers.encode import encode
+        from cdp.retrievers.exact_search import search
 
         vectors = encode(self.model, queries, self._query)
         k = min(NEGATIVE_RANKS[1], self._n)

@@ -1,6 +1,6 @@
 """A synthesis job: queries for every document of a corpus, appended as they come, resumable at any moment.
 
-What goes wrong with one document, a bug of our own included, is recorded and the run goes on; see ``cdp.failures``.
+What goes wrong with one document, a bug of our own included, is recorded and the run goes on; see ``base.failures``.
 
 Each document's line is appended to ``queries.jsonl`` as soon as its answer is there, in whatever order; when the run
 ends the file is put into the order of the corpus. A resumed run skips the documents that have a line and asks again
@@ -16,12 +16,15 @@ from contextlib import closing
 from dataclasses import dataclass
 from typing import Any
 
-from cdp.config import SynthesisConfig
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
+from cdp.base.failures import concerns_run, describe, line_of
+from cdp.base.records import Document
+from cdp.base.worker import START_FOR_S, Job
+from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
-from cdp.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
-from cdp.failures import concerns_run, describe, line_of
-from cdp.records import Document
-from cdp.synthesis import query_sets
+from cdp.query_sets.ordered import put_in_order, scan
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generate import Generation, generate_for, to_line
@@ -29,12 +32,9 @@ from cdp.synthesis.generators import Cancelled, RequestError, Usage, make_genera
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.ordered import put_in_order, scan
 from cdp.synthesis.pricing import load_price, price_file
 from cdp.synthesis.spending import Account
 from cdp.synthesis.work import Item, Work
-from cdp.worker import START_FOR_S, Job
-from cdp.workspace import append_jsonl
 
 FLUSH_LINES = 256
 FLUSH_EVERY_S = 1.0

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from cdp.config import SynthesisConfig
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, iter_documents
-from cdp.errors import ConfigError
-from cdp.records import Document
-from cdp.synthesis import query_sets
 from cdp.synthesis.methods import Method
-from cdp.workspace import Workspace
 
 
 @dataclass(frozen=True)

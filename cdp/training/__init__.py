@@ -1,4 +1,4 @@
-"""Training a retriever: presets, pairs, weights, the loss, the loop and its worker.
+"""Training a retriever: pairs, weights, the loss and the loop.
 
 Importing the package loads no torch: the loss is imported when it is first asked for.
 """
@@ -7,17 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdp.training.retrievers import PRESETS, ResolvedRetriever, Retriever, load, model_hash, resolve
-
-__all__ = [
-    "PRESETS",
-    "ResolvedRetriever",
-    "Retriever",
-    "WeightedInfoNCELoss",
-    "load",
-    "model_hash",
-    "resolve",
-]
+__all__ = ["WeightedInfoNCELoss"]
 
 
 def __getattr__(name: str) -> Any:

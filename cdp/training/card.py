@@ -6,17 +6,17 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.paths import typed_path
+from cdp.base.workspace import Workspace, read_json_or_none, sha256_file
 from cdp.complexity import count_content_words, profile
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError
-from cdp.paths import typed_path
-from cdp.training.card_results import section
+from cdp.retrievers import ResolvedRetriever
+from cdp.retrievers.card_results import section
 from cdp.training.pairs import PairSet
 from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY, REASONING_ONLY, WITHOUT_REASONED, uses_reasoned
-from cdp.training.retrievers import ResolvedRetriever
-from cdp.training.sweep import rate
+from cdp.training.settings import rate
 from cdp.training.weights import WEIGHTINGS
-from cdp.workspace import Workspace, read_json_or_none, sha256_file
 
 SOURCES = {
     QUERY_ONLY: "the queries q; RI compares each with its reasoned form q′",

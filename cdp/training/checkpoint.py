@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
 
 STATE = "state.pt"
 

@@ -7,15 +7,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.config import TrainingConfig
-from cdp.failures import Failures
+from cdp.base.config import TrainingConfig
+from cdp.base.failures import Failures
+from cdp.base.workspace import Workspace
+from cdp.retrievers import ResolvedRetriever, resolve
 from cdp.training.hard_negatives import with_negatives
 from cdp.training.pairs import UNTOKENISED, PairSet, load_pairs
 from cdp.training.reasoning import check_reasoned, uses_reasoned, with_reasoned
-from cdp.training.retrievers import ResolvedRetriever, resolve
 from cdp.training.settings import complete
 from cdp.training.weights import pair_weights, weighting_named
-from cdp.workspace import Workspace
 
 
 @dataclass(frozen=True)

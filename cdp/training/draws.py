@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 
 Indices = NDArray[np.int64]
 

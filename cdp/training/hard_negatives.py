@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, read_json, read_jsonl
+from cdp.query_sets.store import RANKINGS
 from cdp.training.pairs import PairSet
-from cdp.workspace import Workspace, read_json, read_jsonl
 
-RANKINGS = "rankings.jsonl"
 IMPORTED = "hard_negatives"
 """The manifest's parameter that says how many hard negatives an imported set has."""
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.retrievers import ResolvedRetriever
 from cdp.training.reasoning import uses_reasoned
-from cdp.training.retrievers import ResolvedRetriever
-from cdp.workspace import Workspace, read_json_or_none
 
 UNKNOWN = "not recorded here; ask whoever published it."
 
@@ -52,7 +52,7 @@ def _queries(made: dict[str, Any]) -> str:
 
 
 def _benchmark(config: TrainingConfig, workspace: Workspace) -> str:
-    from cdp.evaluation import describe, resolve_benchmark
+    from cdp.benchmarks import describe, resolve_benchmark
 
     return describe(resolve_benchmark(config.benchmark, workspace), workspace).licence or UNKNOWN
 

@@ -22,8 +22,9 @@ import torch.distributed as dist
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError, ModelError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError, ModelError
+from cdp.base.workspace import write_bytes
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
@@ -32,7 +33,6 @@ from cdp.training.outcome import Hooks, Outcome, host_memory_mib, precision_of
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import static_ri
 from cdp.training.static import StaticEngine
-from cdp.workspace import write_bytes
 
 LOGGED_LINES = 400
 """About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sentence_transformers import SentenceTransformer
 
-from cdp.errors import ModelError
+from cdp.base.errors import ModelError
 
 
 def add_lora(model: SentenceTransformer, rank: int) -> None:

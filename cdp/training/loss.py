@@ -25,7 +25,7 @@ from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.util import all_gather, all_gather_with_grad
 from torch import Tensor, nn
 
-from cdp.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError
 
 Similarity = Callable[[Tensor, Tensor], Tensor]
 

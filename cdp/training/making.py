@@ -15,13 +15,13 @@ import torch
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer, SimilarityFunction
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training.engine import Batches
 from cdp.training.loop import Training
 from cdp.training.lora import add_lora, merge_lora
 from cdp.training.outcome import Hooks, Outcome
 from cdp.training.pairs import BatchOrder, PairSet
-from cdp.training.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
 from cdp.training.settings import order_of
 from cdp.training.stores import Stores
 

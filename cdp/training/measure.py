@@ -18,16 +18,16 @@ from pathlib import Path
 
 import numpy as np
 
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError
-from cdp.failures import Failures, failure_of
-from cdp.scratch import scratch
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.failures import Failures, failure_of
+from cdp.base.scratch import scratch
+from cdp.base.workspace import Workspace
+from cdp.retrievers import load
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import BatchOrder
 from cdp.training.plan import Measured, plan_of
-from cdp.training.retrievers import load
 from cdp.training.settings import on_device, order_of
-from cdp.workspace import Workspace
 
 WARM_UP = 1
 STEPS = 3

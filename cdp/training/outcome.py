@@ -7,8 +7,8 @@ from typing import Protocol
 
 import torch
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
 
 
 class Hooks(Protocol):

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.errors import InputError, NotFoundError
-from cdp.failures import Failures
-from cdp.workspace import Workspace, read_json, read_jsonl
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.failures import Failures
+from cdp.base.workspace import Workspace, read_json, read_jsonl
 
 UNUSABLE = "documents whose queries or text could not be read"
 UNTOKENISED = "pairs that could not be tokenised or weighted"

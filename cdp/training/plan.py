@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace
 from cdp.training.data import TrainingData, prepare
 from cdp.training.licences import licence_notes
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import unreasoned_note
 from cdp.training.settings import order_of
-from cdp.workspace import Workspace
 
 INCOMPLETE = "The query set is incomplete: only what was there is trained on."
 

@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.training.pairs import PairSet
 from cdp.training.weights import weighting_named
-from cdp.workspace import Workspace, read_json, read_jsonl
 
 if TYPE_CHECKING:
     from cdp.training.engine import Engine

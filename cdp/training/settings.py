@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.retrievers import Default, ResolvedRetriever
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import check_reasoned
-from cdp.training.retrievers import Default, ResolvedRetriever
 
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
@@ -74,3 +74,12 @@ def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchO
             hint="Use a larger batch_size or fewer GPUs." if processes > 1 else "Use a larger batch_size.",
         )
     return order
+
+
+def rate(value: float) -> str:
+    """A learning rate as it is printed: ``2e-6``."""
+    digits, _, exponent = f"{value:.3g}".partition("e")
+    if exponent:
+        return f"{digits}e{int(exponent)}"
+    digits, _, exponent = f"{value:.2e}".partition("e")
+    return f"{float(digits):g}e{int(exponent)}"

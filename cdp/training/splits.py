@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 
 MOST_PER_DOC = 20
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sentence_transformers import SentenceTransformer
 
-from cdp.failures import Failures, concerns_run
+from cdp.base.failures import Failures, concerns_run
 from cdp.training.pairs import UNTOKENISED, PairSet
 from cdp.training.tokens import CHUNK, Store, tokenise
 

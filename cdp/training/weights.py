@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.errors import ConfigError
+from cdp.base.failures import Failures
 from cdp.complexity import count_content_words
-from cdp.errors import ConfigError
-from cdp.failures import Failures
 from cdp.training.pairs import PairSet
 from cdp.training.weights_file import read_weights
 

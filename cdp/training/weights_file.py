@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError
+from cdp.base.paths import typed_path
+from cdp.base.settings import shown
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
-from cdp.errors import SHOWN_PROBLEMS, ConfigError, InputError
-from cdp.paths import typed_path
-from cdp.settings import shown
 
 MOST_BYTES = 2 * 10**9
 """Of a file of weights: thirty million queries."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import backup, commands
 from cdp.services.job_words import size
 from cdp.ui import access, command, frame, imports, tables
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 
 def section(workspace: Workspace) -> None:

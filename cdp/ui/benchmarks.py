@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import DownloadConfig
+from cdp.base.config import DownloadConfig
+from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, commands, evaluation
 from cdp.services.benchmarks import Known, Shown
 from cdp.services.evaluation import BenchmarkInfo
 from cdp.ui import access, command, frame, imports, paper_notes, state, tables
 from cdp.ui.text import count, md, number, size
-from cdp.workspace import Workspace
 
 ALL = "all"
 HUB, FOLDER = "The hub", "A folder on this server"

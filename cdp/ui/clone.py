@@ -10,13 +10,13 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import EvaluationConfig
-from cdp.errors import CdpError
+from cdp.base.config import EvaluationConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.services import clone, evaluation, jobs
 from cdp.services.jobs import JobView
 from cdp.ui import access, forms, frame, navigation
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 LABEL = "Run again with changes"
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS, by_method
 from cdp.services import commands, evaluation, queries, result_means, result_tables, results, runs
 from cdp.services.results import Comparison, Row
 from cdp.ui import access, command, frame, navigation, state
 from cdp.ui.text import cut, md, p_value, points
-from cdp.workspace import Workspace
 
 MOST = 12
 """How many retrievers are compared with a baseline at once."""

@@ -8,15 +8,15 @@ from html import escape
 
 import streamlit as st
 
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.charts.complexity_gains import gains_by_cw
-from cdp.errors import CdpError
 from cdp.services import commands, evaluated, result_errors, result_files
 from cdp.services.evaluated import Passage
 from cdp.services.result_errors import AUTO, FIELDS, ID_PREFIX, Errors
 from cdp.services.results import Comparison, Row
 from cdp.ui import charts, command, failed, state, tables
 from cdp.ui.text import count, cut, md, points
-from cdp.workspace import Workspace
 
 SHOWN_CHARACTERS = 1200
 MOST_CASES = 200

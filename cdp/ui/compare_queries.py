@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import results
 from cdp.services.results import Comparison, Row
 from cdp.ui import compare_errors, compare_runs, frame, state, tables
 from cdp.ui.compare import compared, largest
 from cdp.ui.text import count, points
-from cdp.workspace import Workspace
 
 SHOWN_QUERIES = 10
 QUERIES, FIRST, SETTINGS, TRAINING = "Query by query", "What stood first", "Settings that differ", "Training"

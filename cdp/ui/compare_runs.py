@@ -7,16 +7,16 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.charts.parallel import parallel
 from cdp.charts.training import LABELS, curve
-from cdp.errors import CdpError
 from cdp.services import jobs
 from cdp.services.result_means import means
 from cdp.services.results import Comparison
 from cdp.ui import charts, focus, tables
 from cdp.ui.compare import names_of
 from cdp.ui.text import label_of
-from cdp.workspace import Workspace
 
 OUTCOME = "NDCG@10 (%)"
 

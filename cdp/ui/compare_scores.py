@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.charts.results import Gain, gains, ndcg_bars
 from cdp.services import result_tables
 from cdp.services.result_means import ALL, OWN, means
@@ -14,7 +15,6 @@ from cdp.services.results import Comparison, Row
 from cdp.ui import charts, compare_queries, focus, frame, state, tables
 from cdp.ui.compare import compared, interval, mark, marks, names_of
 from cdp.ui.text import cut, md, p_value, points
-from cdp.workspace import Workspace
 
 
 def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:

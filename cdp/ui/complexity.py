@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, decisions, evaluation, pasted, queries, training
 from cdp.services import complexity as service
 from cdp.services.access import read_only
 from cdp.services.complexity import Profiled, Recommendation
 from cdp.ui import command, frame, incomplete, navigation, state, tables
 from cdp.ui.text import count, md, number
-from cdp.workspace import Workspace
 
 OWN = "own"
 STOPWORDS = {

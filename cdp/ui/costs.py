@@ -7,14 +7,14 @@ from datetime import date
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
-from cdp.errors import CdpError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.services import job_words, synthesis
 from cdp.services.queries import Preview, QuerySet
 from cdp.services.synthesis import Estimate, dollars
 from cdp.ui import access, frame
 from cdp.ui.text import count, md, number
-from cdp.workspace import Workspace
 
 MEASURED = "preview_measured"
 """In the session: what the last preview of a method and model measured, (tokens per query, seconds per request)."""

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.charts.distributions import cw_cumulative, cw_histogram
 from cdp.services import complexity as service
 from cdp.services import evaluation, queries
 from cdp.services.complexity import Profiled
 from cdp.ui import charts, frame, incomplete, paper_notes, state, tables
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 
 def heading() -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.charts.distributions import length_histogram
 from cdp.services import corpora
 from cdp.services.corpora import CorpusManifest
 from cdp.ui import access, charts, failed, frame, imports, state, tables
 from cdp.ui.text import count, cut, md, moment, number
-from cdp.workspace import Workspace
 
 PER_PAGE = 20
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import EvaluationConfig
+from cdp.base.config import EvaluationConfig
+from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, commands, evaluation, training
 from cdp.services.evaluation import BenchmarkInfo
 from cdp.ui import access, command, forms, frame, state
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 BM25, OTHER = "bm25", "other"
 GROUP = "group:"

@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
 from cdp.services import commands, published
 from cdp.services.published import Correlation, Difference, PublishedTable, Threshold
 from cdp.ui import charts, command, frame, state, tables
 from cdp.ui.text import count, md, p_value, points
-from cdp.workspace import Workspace
 
 FILTERS = ("retriever", "method", "queries_per_doc", "weighting", "n_docs", "group", "dataset", "metric")
 """Columns that a table can be filtered by, where they hold more than one value."""

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import commands, synthesis
 from cdp.services.queries import QuerySet
 from cdp.ui import access, command, frame, imports
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 SUFFIXES = {"beir": "-beir", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
 HELP = {

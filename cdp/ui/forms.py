@@ -1,4 +1,4 @@
-"""Widgets made from a configuration's fields: what a setting means is written once, in ``cdp.config``."""
+"""Widgets made from a configuration's fields: what a setting means is written once, in ``cdp.base.config``."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 import streamlit as st
 
-from cdp.settings import Config, field_type
+from cdp.base.settings import Config, field_type
 from cdp.ui.text import label_of, md
 
 

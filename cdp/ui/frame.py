@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import streamlit as st
 
-from cdp.errors import CdpError
+from cdp.base.errors import CdpError
 from cdp.ui import navigation
 from cdp.ui.text import md
 

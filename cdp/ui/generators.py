@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import DEFAULT_MODELS, SynthesisConfig
-from cdp.errors import CdpError
+from cdp.base.config import DEFAULT_MODELS, SynthesisConfig
+from cdp.base.errors import CdpError
 from cdp.services import endpoints, queries
 from cdp.services.queries import QuerySet
 from cdp.ui import forms, paper_notes

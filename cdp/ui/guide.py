@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, demo, queries
 from cdp.services.overview import NextStep, Overview
 from cdp.ui import access, frame, imports, navigation
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 HIDDEN = "guide_hidden"
 ARROW = ":material/arrow_forward:"

@@ -9,12 +9,12 @@ from pathlib import Path
 import streamlit as st
 from streamlit.typing import UploadedFile
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, demo
 from cdp.services.corpora import ReadOptions
 from cdp.ui import access, command, forms, frame, state
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 DOCUMENT_TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet", "txt", "md", "zip", "gz"]
 MAX_UPLOAD_MB = 500

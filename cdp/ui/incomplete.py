@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import completeness
 from cdp.services.completeness import Completeness
 from cdp.services.queries import QuerySet
 from cdp.ui import navigation
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 
 def name(workspace: Workspace, query_set: QuerySet) -> str:

@@ -7,12 +7,12 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import commands, jobs
 from cdp.services.jobs import JobView
 from cdp.ui import access, clone, command, costs, failed, frame, state, tables
 from cdp.ui import jobs as views
 from cdp.ui.text import count, duration, label_of, md, moment, size
-from cdp.workspace import Workspace
 
 RESUMABLE = ("stopped", "failed", "lost")
 LISTED = 500

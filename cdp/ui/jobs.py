@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.charts.training import LABELS, curve
 from cdp.services import job_words, jobs
 from cdp.services.job_words import KINDS as KINDS
@@ -16,7 +17,6 @@ from cdp.ui import charts as drawn
 from cdp.ui import navigation
 from cdp.ui.frame import guarded
 from cdp.ui.text import count, cut, duration, label_of, md, moment
-from cdp.workspace import Workspace
 
 EVERY = "2s"
 """How often a live view looks again; only while something runs."""

@@ -7,8 +7,9 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.config import MetricsConfig
+from cdp.base.workspace import Workspace
 from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, trade_off
-from cdp.config import MetricsConfig
 from cdp.services import commands, jobs, metrics
 from cdp.services.metrics import QuickMetrics
 from cdp.services.qd_references import references
@@ -16,7 +17,6 @@ from cdp.services.queries import QuerySet
 from cdp.ui import access, charts, clone, command, forms, frame, tables
 from cdp.ui import jobs as job_views
 from cdp.ui.measures import with_interval
-from cdp.workspace import Workspace
 
 Value = dict[str, Any]
 

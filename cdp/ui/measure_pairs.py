@@ -7,13 +7,13 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import query_pairs
 from cdp.services.metrics import QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.services.query_pairs import Behind
 from cdp.ui import frame, tables
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 Value = dict[str, Any]
 

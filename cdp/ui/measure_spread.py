@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import self_bleu_spread
 from cdp.services.queries import QuerySet
 from cdp.ui import tables
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 TITLES = {"marks": "Hyphenated words cut (default)", "hyphens": "Hyphenated words whole", "words": "Words alone"}
 

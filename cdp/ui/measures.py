@@ -8,16 +8,16 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace, slug
 from cdp.charts.distributions import cw_histogram
 from cdp.charts.quality_diversity import by_queries_per_document
 from cdp.charts.style import by_method
-from cdp.errors import CdpError
 from cdp.services import metrics, queries
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
 from cdp.ui import charts, frame, incomplete, measuring, state, tables
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace, slug
 
 Value = dict[str, Any]
 

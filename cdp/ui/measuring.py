@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import access as access_service
 from cdp.services import commands, completeness, jobs, metrics
 from cdp.services.jobs import JobView
@@ -13,7 +14,6 @@ from cdp.services.queries import QuerySet
 from cdp.ui import access, frame
 from cdp.ui import jobs as job_views
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 
 def wait(workspace: Workspace, missing: Sequence[QuerySet], human: str) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
 from cdp.services import synthesis
 from cdp.services.queries import Method, QuerySet
 from cdp.ui import forms, paper_notes, tables

@@ -8,8 +8,8 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import REPOSITORY
 from cdp.ui.state import kept, kept_many
-from cdp.workspace import REPOSITORY
 
 Params = Mapping[str, str | list[str]]
 

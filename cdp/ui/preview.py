@@ -8,15 +8,15 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
-from cdp.errors import NotFoundError
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import NotFoundError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
 from cdp.ui import access, command, costs, frame, generators, methods, preview_parts, state
 from cdp.ui.text import count, cut, md
-from cdp.workspace import Workspace
 
 DEFAULT = ("diverse", "paraphrase")
 MOST_MATCHES = 50

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import job_words
 from cdp.services.queries import Preview
 from cdp.services.synthesis import dollars
 from cdp.ui import costs, frame, tables
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 SAME = 0.0005
 """Self-BLEU that differs by less shows as the same number."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.errors import CdpError
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.services import commands, completeness, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import ImportOptions, QuerySet
 from cdp.ui import access, command, costs, exports, failed, forms, frame, imports, incomplete, state, tables
 from cdp.ui.text import count, cut, md, moment
-from cdp.workspace import Workspace
 
 PER_PAGE = 10
 TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]

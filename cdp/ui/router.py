@@ -10,9 +10,9 @@ from pathlib import Path
 
 import streamlit as st
 
+from cdp.base.versions import open_workspace
+from cdp.base.workspace import Workspace, private_files
 from cdp.ui import access, frame, jobs, navigation, state
-from cdp.versions import open_workspace
-from cdp.workspace import Workspace, private_files
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 MENU_WIDTH = 230

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.charts import study as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.study_report import html
-from cdp.errors import InputError
 from cdp.services import commands, studies
 from cdp.services.studies import Gain, StudyReport
 from cdp.ui import charts, command, frame, navigation, state, tables
 from cdp.ui.text import cut, md, moment, p_value, points
-from cdp.workspace import Workspace
 
 
 def choose_study(workspace: Workspace) -> str | None:

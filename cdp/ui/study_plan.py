@@ -9,13 +9,13 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
 from cdp.services.studies import StudyConfig, StudyPlan
 from cdp.services.synthesis import dollars
 from cdp.ui import access, clone, command, forms, incomplete, leaking, navigation, state, tables
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
 """Fields that are chosen from what is there instead of typed."""

@@ -7,8 +7,9 @@ import json
 
 import streamlit as st
 
-from cdp.config import TrainingConfig
-from cdp.errors import InputError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.services import commands, leakage, sweeps, training
 from cdp.services.sweeps import Sweep, SweepReport
 from cdp.ui import (
@@ -25,7 +26,6 @@ from cdp.ui import (
     training_preview,
 )
 from cdp.ui.text import count, md, moment
-from cdp.workspace import Workspace
 
 ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")

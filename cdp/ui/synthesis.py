@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import commands, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import QuerySet
 from cdp.ui import access, clone, command, costs, exports, forms, frame, generators, methods
 from cdp.ui.generators import Chosen
 from cdp.ui.text import md
-from cdp.workspace import Workspace
 
 
 def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.services import commands, devices, evaluation, leakage, training
 from cdp.services.queries import QuerySet
 from cdp.ui import (
@@ -28,7 +29,6 @@ from cdp.ui import (
     training_preview,
 )
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 OTHER = "other"
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import evaluation, sweeps
-from cdp.workspace import Workspace
 
 NONE = ""
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.services import training
 from cdp.ui import forms, frame
 from cdp.ui.text import count, md
-from cdp.workspace import Workspace
 
 LIMIT, FIXED = "limit", "fixed"
 MOST = 10**9

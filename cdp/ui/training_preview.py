@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace
 from cdp.services import jobs, training
 from cdp.services.training import Plan, Preview
 from cdp.ui import access
 from cdp.ui.text import count, duration, md, number, size
-from cdp.workspace import Workspace
 
 KEPT = "training_preview"
 

@@ -7,14 +7,14 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.config import PromptTuningConfig
+from cdp.base.config import PromptTuningConfig
+from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, jobs, queries, tuning
 from cdp.services.queries import QuerySet
 from cdp.services.tuning import Tuning
 from cdp.ui import access, command, forms, frame, generators, state, tables
 from cdp.ui import jobs as job_views
 from cdp.ui.text import count, md, moment
-from cdp.workspace import Workspace
 
 TARGETS = {"ood": "Unlike the training queries (OOD)", "in-domain": "Like the training queries (in-domain)"}
 OWN_NAME = "my-prompt"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cdp.base.workspace import Workspace
 from cdp.ui import complexity, complexity_evidence, cw_distribution, frame
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("complexity")

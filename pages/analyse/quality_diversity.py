@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import queries
 from cdp.ui import frame, incomplete, measure_models, measure_pairs, measure_spread, measures, state, tuning
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("quality_diversity")

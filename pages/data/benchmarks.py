@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.ui import benchmarks, frame, imports
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("benchmarks")

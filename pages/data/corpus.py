@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import corpora
 from cdp.ui import documents, frame, imports, state
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("corpus")

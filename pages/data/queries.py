@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
 from cdp.ui import clone, frame, imports, preview, query_sets, state, synthesis
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("queries")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import overview, results
 from cdp.ui import addresses, backup, frame, guide, imports, jobs, navigation, tables
 from cdp.ui.text import moment, number
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("overview")

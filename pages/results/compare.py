@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import result_means, results
 from cdp.ui import compare, compare_queries, compare_scores, focus, frame
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("compare")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import published
 from cdp.ui import evidence, evidence_checks, frame
-from cdp.workspace import Workspace
 
 RELATION, CLAIMS, TABLES = "The relation", "Claims and limits", "Every table"
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services import studies
 from cdp.ui import clone, frame, study, study_plan
-from cdp.workspace import Workspace
 
 PLAN = "Plan a new study"
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from cdp.base.workspace import Workspace
 from cdp.services import jobs
 from cdp.ui import frame, job_page
-from cdp.workspace import Workspace
 
 workspace = Workspace.default()
 frame.head("jobs")

@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from cdp.base.workspace import Workspace
 from cdp.services import demo, jobs
-from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 
 SCREENSHOTS = REPOSITORY / "test-artefacts"

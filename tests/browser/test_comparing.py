@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.workspace import Workspace
 from tests.browser.conftest import Looker, Server
 from tests.pages.support import evaluated, trained
 

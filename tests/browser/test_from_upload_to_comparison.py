@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from cdp.base.workspace import SHIPPED_DATA
 from cdp.services import corpora, jobs, queries, results
-from cdp.workspace import SHIPPED_DATA
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

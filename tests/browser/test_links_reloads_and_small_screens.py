@@ -6,11 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, jobs, queries, training
 from cdp.services.corpora import ReadOptions
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import pytest
 from playwright.sync_api import expect
 
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, jobs, queries
 from cdp.services.corpora import ReadOptions
-from cdp.workspace import Workspace
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace
 from cdp.services import jobs, queries, training
-from cdp.workspace import Workspace
 from tests.browser.conftest import Looker, Server
 from tests.support import REPOSITORY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from cdp.workspace import Workspace, write_json
+from cdp.base.workspace import Workspace, write_json
 
 
 def add_job(workspace: Workspace, job_id: str, kind: str = "evaluate") -> None:

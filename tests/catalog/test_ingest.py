@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from cdp import catalog
-from cdp.workspace import Workspace, write_json
+from cdp.base.workspace import Workspace, write_json
 from tests.catalog.support import add_evaluation, add_job
 
 

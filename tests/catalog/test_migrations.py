@@ -6,8 +6,8 @@ import duckdb
 import pytest
 
 from cdp import catalog
+from cdp.base.workspace import Workspace
 from cdp.catalog import migrations
-from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cdp import catalog
-from cdp.errors import InputError, NotFoundError
-from cdp.workspace import Workspace
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.workspace import Workspace
 from tests.catalog.support import add_evaluation
 
 

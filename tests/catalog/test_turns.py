@@ -8,8 +8,8 @@ import time
 import pytest
 
 from cdp import catalog
+from cdp.base.workspace import Workspace
 from cdp.catalog import connection
-from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 
 

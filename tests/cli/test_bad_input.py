@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.cli.support import answer, refusal, run
 
 pytestmark = pytest.mark.slow

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
+from tests.benchmarks import published
+from tests.benchmarks.folders import write_benchmark
+from tests.benchmarks.hub_server import Hub, Server
+from tests.benchmarks.published import put
 from tests.cli.support import answer, refusal, run
-from tests.evaluation import published
-from tests.evaluation.folders import write_benchmark
-from tests.evaluation.hub_server import Hub, Server
-from tests.evaluation.published import put
 
 pytestmark = pytest.mark.slow
 

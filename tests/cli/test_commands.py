@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from cdp import cli
+from cdp.base.workspace import Workspace
 from cdp.cli.options import commands
-from cdp.workspace import Workspace
 from tests.cli.support import answer, run
 from tests.support import REPOSITORY
 

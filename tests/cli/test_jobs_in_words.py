@@ -8,10 +8,10 @@ import io
 import pytest
 
 from cdp import cli
+from cdp.base.workspace import Workspace, append_jsonl
 from cdp.cli import text
 from cdp.jobs import JobView, State
 from cdp.services import job_words, jobs, queries
-from cdp.workspace import Workspace, append_jsonl
 from tests.pages.support import ended_job
 
 

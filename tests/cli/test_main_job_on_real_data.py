@@ -11,8 +11,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from cdp.evaluation import load_benchmark
-from cdp.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json
+from cdp.benchmarks import load_benchmark
 from tests.cli.support import answer, run
 from tests.support import shared
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.cli.commands import main
 from cdp.services import corpora, demo, queries
-from cdp.workspace import Workspace
 from tests.support import shared
 
 

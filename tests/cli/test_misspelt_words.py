@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.workspace import Workspace
 
 
 @pytest.mark.parametrize(

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.cli.commands import main
 from cdp.cli.options import commands
-from cdp.workspace import Workspace
 
 ODD = {
     "longer than a file name": "x" * 300,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cdp import cli
+from cdp.base.workspace import Workspace
 from cdp.services import demo, queries, synthesis
-from cdp.workspace import Workspace
 from tests.cli.support import answer, refusal, run
 
 

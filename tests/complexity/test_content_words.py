@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from cdp.base.errors import ConfigError, InputError
 from cdp.complexity import (
     LANGUAGES,
     QUESTION_WORDS_KEPT,
@@ -22,7 +23,6 @@ from cdp.complexity import (
     stopword_list,
     stopword_variants,
 )
-from cdp.errors import ConfigError, InputError
 
 
 @pytest.mark.parametrize(

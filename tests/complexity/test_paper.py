@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdp.base.errors import ConfigError, InputError
 from cdp.complexity import count_content_words, question_word_effect
-from cdp.errors import ConfigError, InputError
 from tests.support import shared
 
 BRIGHT = [

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdp.base.errors import InputError
 from cdp.complexity import bootstrap_interval, cw_interval, cw_weights, profile
-from cdp.errors import InputError
 
 
 def test_weights_follow_equation_2() -> None:

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.corpus import read_documents, store
 from cdp.corpus.reading import UNEXPECTED
 from cdp.corpus.storage import delete_corpus
-from cdp.errors import InputError
-from cdp.synthesis.query_sets import import_queries, iter_lines
-from cdp.workspace import Workspace
+from cdp.query_sets import import_queries, iter_lines
 from tests.strategies import examples, texts
 
 NAMES = st.sampled_from(["_id", "id", "title", "text", "queries", "query", "document_id", "negatives", "\ud800", ""])

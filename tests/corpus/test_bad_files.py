@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
-from cdp.errors import InputError
 from tests.corpus.files import ROWS, TRIPLES, jsonl, triples
 
 

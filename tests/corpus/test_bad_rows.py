@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.corpus import read_documents
 from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_LINE_CHARACTERS
-from cdp.errors import InputError
 from tests.corpus.files import jsonl, reasons, triples
 
 GOOD = {"_id": "good", "text": "fine"}

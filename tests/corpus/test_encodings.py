@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.decoding import BLOCK, likely_encoding
-from cdp.errors import InputError
 from tests.corpus.files import TRIPLES, read
 
 TEXTS = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
-from cdp.errors import InputError
 from tests.corpus.files import jsonl, read
 
 

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cdp.base.errors import ConfigError, InputError
 from cdp.corpus import READERS, ReadOptions, read_documents
 from cdp.corpus.options import FORMAT_NAMES
-from cdp.errors import ConfigError, InputError
 from tests.corpus.files import ROWS, TRIPLES, jsonl, read, triples
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.json_objects import json_values
 from cdp.corpus.sources import Budget, Source
-from cdp.errors import InputError
 from tests.corpus.files import ROWS, jsonl, triples
 
 

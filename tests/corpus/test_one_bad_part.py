@@ -15,10 +15,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdp import cli
+from cdp.base.errors import ConfigError, InputError, RepeatedFailureError
+from cdp.base.workspace import Workspace, read_jsonl
 from cdp.corpus import ReadOptions, read_documents, reading, store
 from cdp.corpus.checks import checked_title
-from cdp.errors import ConfigError, InputError, RepeatedFailureError
-from cdp.workspace import Workspace, read_jsonl
 from tests.corpus.files import ROWS, TRIPLES, jsonl, triples
 
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, read_documents, store
 from cdp.services.target_queries import read_queries
-from cdp.workspace import Workspace
 from tests.support import shared
 
 

@@ -13,9 +13,9 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents, read_documents, store
-from cdp.errors import InputError
-from cdp.workspace import Workspace
 from tests.corpus.files import triples
 
 ODD = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40)

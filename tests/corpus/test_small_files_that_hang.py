@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from cdp.base.errors import CdpError, InputError
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark
 from cdp.corpus import ReadOptions, read_documents, sources
 from cdp.corpus.readers.markdown import heading_of
-from cdp.errors import CdpError, InputError
-from cdp.evaluation import add_benchmark
+from cdp.query_sets import ImportOptions
+from cdp.query_sets.reading import read_path
 from cdp.services import target_queries
-from cdp.synthesis.query_sets import ImportOptions
-from cdp.synthesis.query_sets.reading import read_path
-from cdp.workspace import Workspace
-from tests.evaluation.folders import write_benchmark
+from tests.benchmarks.folders import write_benchmark
 
 pytestmark = pytest.mark.slow
 

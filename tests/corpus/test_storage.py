@@ -8,6 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace, sha256_file
 from cdp.corpus import (
     CorpusManifest,
     delete_corpus,
@@ -22,9 +25,6 @@ from cdp.corpus import (
     search_documents,
     store,
 )
-from cdp.errors import ConfigError, InputError, NotFoundError, WorkspaceError
-from cdp.records import Document
-from cdp.workspace import Workspace, sha256_file
 from tests.corpus.files import ROWS, jsonl
 
 N = 20_000

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
 from cdp.corpus.readers.csv import find_delimiter
-from cdp.errors import InputError
 from tests.corpus.files import read, reasons, triples
 
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.errors import ConfigError, InputError
-from cdp.evaluation import bm25, load_benchmark
-from tests.evaluation.folders import write_benchmark
+from cdp.base.errors import ConfigError, InputError
+from cdp.benchmarks import load_benchmark
+from cdp.evaluation import bm25
+from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
 TEXTS = ["The cat sat on the mat", "Cats and dogs: a cat, two cats", "Nothing at all", "dogs bark at night, dogs howl"]

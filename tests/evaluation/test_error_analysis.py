@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 from cdp.evaluation.error_analysis import NOTHING, OTHER_SOURCE, SAME_SOURCE, first_place, gains_by_complexity
 
 QRELS = {

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from cdp.evaluation import Benchmark, evaluate_model, load_benchmark
-from cdp.evaluation.encode import EmbeddingStore, Encoding, Stopped, encode
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import Benchmark, load_benchmark
+from cdp.evaluation import evaluate_model
 from cdp.evaluation.evaluate import retrieve
 from cdp.evaluation.ranking import in_trec_order, judge
 from cdp.evaluation.runs import read_run, write_run
-from cdp.training.retrievers import load, resolve
-from cdp.workspace import Workspace
-from tests.evaluation.folders import write_benchmark
+from cdp.retrievers import load, resolve
+from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, encode
+from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
 

@@ -8,7 +8,7 @@ import pytrec_eval
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cdp.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError
 from cdp.evaluation import ndcg, score
 from cdp.evaluation.measures import REPORTED, compute
 from cdp.evaluation.relevant_ranks import from_ranking

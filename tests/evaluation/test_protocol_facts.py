@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from cdp.evaluation import Benchmark, load_benchmark, manifests
-from cdp.evaluation.download import bring
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import Benchmark, load_benchmark, manifests
+from cdp.benchmarks.download import bring
+from cdp.benchmarks.manifests import Manifest
+from cdp.benchmarks.registry import find
 from cdp.evaluation.evaluate import retrieve
-from cdp.evaluation.manifests import Manifest
 from cdp.evaluation.ranking import Ranking, judge
-from cdp.evaluation.registry import find
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.folders import write_benchmark
-from tests.evaluation.published import put
+from tests.benchmarks import published
+from tests.benchmarks.folders import write_benchmark
+from tests.benchmarks.published import put
 
 
 def of_registry(workspace: Workspace, name: str, folder: Path) -> Benchmark:

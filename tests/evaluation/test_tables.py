@@ -7,7 +7,7 @@ import io
 
 import pytest
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.evaluation.tables import Table, comparison_table
 
 GROUPS = {"Multi-hop": ["hotpotqa", "musique", "2wiki"], "Other": ["scifact"]}

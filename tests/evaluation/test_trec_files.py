@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import pytrec_eval
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 from cdp.evaluation import ndcg
 from cdp.evaluation.trec_files import qrels_lines, run_lines
 

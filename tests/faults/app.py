@@ -16,10 +16,10 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from cdp import catalog, jobs
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
 from cdp.services import demo, queries, results, training
-from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.full_disk import disk
 
 

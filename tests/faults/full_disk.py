@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import jobs
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
 from tests.faults.chaos.kinds import SUBMIT, Ground, differences, outputs
 from tests.jobs.support import until_state
 

@@ -11,12 +11,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, download, registry, subsets
 from cdp.corpus import list_corpora
-from cdp.errors import CdpError
-from cdp.evaluation import add_benchmark, download, registry, subsets
+from cdp.query_sets import import_queries
 from cdp.services import corpora
-from cdp.synthesis.query_sets import import_queries
-from cdp.workspace import Workspace
 
 LONGEST_WAIT_S = 60.0
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import psutil
 
 from cdp import jobs
-from cdp.workspace import Workspace, read_jsonl
+from cdp.base.workspace import Workspace, read_jsonl
 from tests.jobs.support import saved_step, status, until_state
 from tests.support import REPOSITORY
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp import catalog, jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.support import TRUE_WITHIN_S, app, first_line, kill_whole
 from tests.jobs.support import until, until_state, until_step
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from cdp import catalog
-from cdp.errors import WorkspaceError
-from cdp.workspace import Workspace
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace
 from tests.catalog.support import add_evaluation
 
 pytestmark = pytest.mark.slow
@@ -87,7 +87,7 @@ def test_a_leftover_log_of_a_deleted_file_does_no_harm(filled: Workspace) -> Non
 @pytest.mark.parametrize("how", ["duckdb.connect(sys.argv[1])", "try_lock(Path(sys.argv[2]))"])
 def test_a_stranger_that_holds_it_is_named(filled: Workspace, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     script = (
-        "import sys, time, duckdb; from pathlib import Path; from cdp.locks import try_lock; "
+        "import sys, time, duckdb; from pathlib import Path; from cdp.base.locks import try_lock; "
         f"held = {how}; print('held', flush=True); time.sleep(600)"
     )
     stranger = subprocess.Popen(

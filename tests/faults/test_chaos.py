@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
+from tests.benchmarks import published
+from tests.benchmarks.hub_server import Hub, Server
 from tests.catalog.support import add_evaluation
-from tests.evaluation import published
-from tests.evaluation.hub_server import Hub, Server
 from tests.faults.chaos.kinds import small_ground
 from tests.faults.chaos.storm import Report, Storm, rebuild_under_fire
 from tests.metrics.models import tiny_cross_encoder

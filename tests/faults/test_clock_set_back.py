@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp import catalog, jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.faults.support import TRUE_WITHIN_S, kill, resumes_without_loss, supervisor_of
 from tests.jobs.support import start, until_state, until_step

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdp import catalog, jobs
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace, read_json
 from cdp.services import corpora, evaluation, queries
-from cdp.workspace import Workspace, read_json
 from tests.faults.full_disk import fill_up
 from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import saved_step, start, status, until_state

@@ -17,10 +17,10 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs
-from cdp.errors import WorkspaceError
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.hub_server import Hub, Server
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace
+from tests.benchmarks import published
+from tests.benchmarks.hub_server import Hub, Server
 from tests.faults.chaos.kinds import small_ground
 from tests.faults.full_disk import FullDisk, fill_up
 from tests.jobs.support import start, status, until_state
@@ -85,7 +85,7 @@ def test_every_write_that_finds_no_space(roomy: Workspace, tmp_path: Path, hub: 
 
 def test_what_a_full_disk_does_not_take_is_lost_from_the_log_and_nothing_else() -> None:
     code = (
-        "import sys; from cdp.output import survives_a_full_disk as s; s(); print('a line', flush=True); "
+        "import sys; from cdp.base.output import survives_a_full_disk as s; s(); print('a line', flush=True); "
         "print('another', file=sys.stderr); sys.exit(7)"
     )
     with open("/dev/full", "wb") as full:
@@ -120,7 +120,7 @@ def test_a_job_resumed_on_a_full_disk_stays_failed(small: Workspace) -> None:
 def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> None:
     import torch
 
-    from cdp.failures import failure_of
+    from cdp.base.failures import failure_of
     from cdp.training import checkpoint
 
     free = shutil.disk_usage(small.root.parent).free

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
+from cdp.base.workspace import Workspace, read_jsonl
 from cdp.cli.commands import main
 from cdp.services import completeness
-from cdp.workspace import Workspace, read_jsonl
 from tests.support import REPOSITORY
 
 BROKEN = Path(__file__).parent / "broken"

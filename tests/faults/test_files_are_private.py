@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs as room
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, private_files
 from cdp.services import queries
-from cdp.workspace import Workspace, private_files
 from tests.support import REPOSITORY
 
 

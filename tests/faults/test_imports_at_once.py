@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
+from cdp.base.locks import try_lock
+from cdp.base.staging import OLD_S, PREFIX, staging
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, load_benchmark
+from cdp.benchmarks.library import names
 from cdp.corpus import iter_documents, list_corpora, read_documents, store
-from cdp.evaluation import add_benchmark, load_benchmark
-from cdp.evaluation.library import names
-from cdp.locks import try_lock
-from cdp.staging import OLD_S, PREFIX, staging
-from cdp.synthesis.query_sets import import_queries, iter_lines, list_query_sets
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.folders import DOCUMENTS, write_benchmark
+from cdp.query_sets import import_queries, iter_lines, list_query_sets
+from tests.benchmarks import published
+from tests.benchmarks.folders import DOCUMENTS, write_benchmark
 from tests.support import REPOSITORY
 
 OF = 6
@@ -121,8 +121,8 @@ def test_six_at_once(prepared: Path, workspace: Workspace) -> None:
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from cdp.synthesis.query_sets import import_queries
-from cdp.workspace import Workspace
+from cdp.query_sets import import_queries
+from cdp.base.workspace import Workspace
 
 def pairs():
     for i in range(5000):

@@ -7,7 +7,7 @@ import subprocess
 import pytest
 
 from cdp import jobs
-from cdp.workspace import Workspace, read_json, write_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, resumes_without_loss
 from tests.jobs.support import start, state, until_state, until_step

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from cdp import catalog, jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.support import app
 from tests.jobs.support import status, until
 from tests.support import REPOSITORY

@@ -9,12 +9,12 @@ import psutil
 import pytest
 
 from cdp import jobs
-from cdp.errors import NotFoundError
+from cdp.base.errors import NotFoundError
+from cdp.base.locks import wait_for_lock
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import Queue
 from cdp.jobs.tidy import DELETED, NEW
-from cdp.locks import wait_for_lock
-from cdp.workspace import Workspace, read_json, write_json
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, supervisor_of, worker_of
 from tests.jobs.support import start, state, until, until_state, until_step

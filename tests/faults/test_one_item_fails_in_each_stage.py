@@ -8,17 +8,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdp.base.failures import Failures
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.complexity import count_content_words
 from cdp.evaluation.error_analysis import first_place
-from cdp.failures import Failures
 from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
-from cdp.records import Document
 from cdp.synthesis import ranking
 from cdp.synthesis.generators.phrases import sentences
 from cdp.training import weights
 from cdp.training.pairs import UNUSABLE, PairSet, load_pairs
-from cdp.workspace import Workspace, append_jsonl, write_json
 
 BAD = "a bad one"
 

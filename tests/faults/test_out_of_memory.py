@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp import jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import start, until_state
 

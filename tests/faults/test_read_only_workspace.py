@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.cli.commands import main
 from cdp.services import demo, queries
-from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until, until_state
 

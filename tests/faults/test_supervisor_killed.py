@@ -6,8 +6,8 @@ import psutil
 import pytest
 
 from cdp import jobs
-from cdp.errors import ConfigError
-from cdp.workspace import Workspace
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, resumes_without_loss, supervisor_of, worker_of
 from tests.jobs.support import start, state, until, until_state, until_step

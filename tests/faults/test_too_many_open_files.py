@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cdp import catalog, jobs
-from cdp.errors import CdpError
+from cdp.base.errors import CdpError
+from cdp.base.staging import staging
+from cdp.base.workspace import Workspace
 from cdp.services import corpora
-from cdp.staging import staging
-from cdp.workspace import Workspace
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until_state, until_step
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from cdp import jobs
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace, append_jsonl, read_jsonl
 from cdp.services import corpora, queries
-from cdp.workspace import Workspace, append_jsonl, read_jsonl
 from tests.faults.support import kill, resumes_without_loss, worker_of
 from tests.jobs.support import start, until, until_state, until_step
 

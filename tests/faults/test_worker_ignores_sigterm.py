@@ -6,7 +6,7 @@ import psutil
 import pytest
 
 from cdp import jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.support import TRUE_WITHIN_S, worker_of
 from tests.jobs.support import saved_step, start, until_state, until_step
 

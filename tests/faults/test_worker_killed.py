@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.support import TRUE_WITHIN_S, kill, resumes_without_loss, worker_of
 from tests.jobs.support import start, status, until_state, until_step
 

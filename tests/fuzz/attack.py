@@ -59,9 +59,9 @@ def main(name: str, n: int, seed: int, root: Path) -> dict[str, Any]:
     """Attack one target ``n`` times."""
     os.environ["TMPDIR"] = str(root / "tmp")
     tempfile.tempdir = None
+    from cdp.base.errors import CdpError
+    from cdp.base.workspace import Workspace
     from cdp.corpus import read_documents, store
-    from cdp.errors import CdpError
-    from cdp.workspace import Workspace
     from tests.fuzz import files
     from tests.fuzz.small_files import SMALL
     from tests.fuzz.targets import TARGETS, Target

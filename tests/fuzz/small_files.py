@@ -8,8 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from cdp.complexity import count_content_words, stopwords_of
-from cdp.config import (
+from cdp.base.config import (
     DownloadConfig,
     EvaluationConfig,
     MetricsConfig,
@@ -17,14 +16,15 @@ from cdp.config import (
     SynthesisConfig,
     TrainingConfig,
 )
+from cdp.base.settings import Config
+from cdp.base.workspace import Workspace
+from cdp.complexity import count_content_words, stopwords_of
 from cdp.corpus import ReadOptions
-from cdp.settings import Config
+from cdp.query_sets import ImportOptions
 from cdp.studies.config import PLANS, StudyConfig, read_plan
 from cdp.studies.plan import Source, benchmark_names, conditions, training_config
 from cdp.synthesis.batch import read_batch
-from cdp.synthesis.query_sets import ImportOptions
 from cdp.training.weights_file import read_weights
-from cdp.workspace import Workspace
 from tests.fuzz.mutation import SNIPPETS, damaged, gzipped
 
 CONFIGS: tuple[type[Config], ...] = (

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, download, registry
+from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import ReadOptions, read_documents, store
 from cdp.corpus.reading import UNEXPECTED
-from cdp.evaluation import add_benchmark, download, registry
-from cdp.evaluation.manifests import Manifest
+from cdp.query_sets import ImportOptions, import_queries
 from cdp.services import target_queries
-from cdp.synthesis.query_sets import ImportOptions, import_queries
-from cdp.workspace import Workspace
-from tests.evaluation import published
+from tests.benchmarks import published
 from tests.fuzz import files
 from tests.fuzz.mutation import ODD_VALUES, damaged, gzipped, odd_lines, zipped
 

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import EvaluationConfig, SynthesisConfig, TrainingConfig
-from cdp.errors import CdpError, ConfigError, InputError
-from cdp.settings import shown
+from cdp.base.config import EvaluationConfig, SynthesisConfig, TrainingConfig
+from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.settings import shown
+from cdp.base.workspace import Workspace
 from cdp.studies.config import StudyConfig, read_plan
 from cdp.training.weights_file import read_weights
-from cdp.workspace import Workspace
 from tests.fuzz.small_files import SMALL, bomb
 from tests.support import REPOSITORY
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from cdp import jobs
-from cdp.workspace import Workspace, read_json, read_json_or_none
+from cdp.base.workspace import Workspace, read_json, read_json_or_none
 
 PATIENCE_S = 60.0
 """How long a test waits for something that must happen before it calls it a failure; not a measure of speed."""

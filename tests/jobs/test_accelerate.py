@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp import jobs
-from cdp.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json
 from tests.jobs.support import start, until, until_state
 
 pytestmark = pytest.mark.slow

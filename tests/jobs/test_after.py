@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp import jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.jobs.support import until_state
 
 

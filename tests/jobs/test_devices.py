@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.jobs.devices import DeviceRequest, list_gpus
 from cdp.jobs.launchers import SPINS, command, environment
 from cdp.jobs.queue import CPU

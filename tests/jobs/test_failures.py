@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs
-from cdp.failures import failure_of
+from cdp.base.failures import failure_of
+from cdp.base.workspace import Workspace
 from cdp.jobs.failures import classify, last_words, log_tail
 from cdp.jobs.processes import memory_kills
-from cdp.workspace import Workspace
 from tests.jobs.support import start, status, until_state
 
 KINDS = {

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.jobs.redaction import CUT, redact
 from cdp.services import job_words, jobs
-from cdp.workspace import Workspace
 from tests.pages.support import ended_job
 
 KEYS = {

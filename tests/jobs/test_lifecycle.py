@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs
-from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.spec import read_spec
-from cdp.workspace import Workspace, read_json, write_json
 from tests.jobs.support import start, status, until, until_state
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdp import jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.jobs.support import start, until_state
 
 

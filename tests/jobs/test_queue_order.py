@@ -7,9 +7,9 @@ from itertools import pairwise
 import pytest
 
 from cdp import jobs
+from cdp.base.workspace import Workspace, read_jsonl
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import CPU, LIGHT, Queue, Ticket, grant
-from cdp.workspace import Workspace, read_jsonl
 from tests.jobs.support import start, status, until, until_state
 
 A, B, C, D = "GPU-a", "GPU-b", "GPU-c", "GPU-d"

@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from cdp import jobs
-from cdp.errors import ConfigError
-from cdp.workspace import Workspace, read_jsonl
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, read_jsonl
 from tests.jobs.support import saved_step, start, status, until, until_state, until_step
 
 

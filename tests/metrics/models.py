@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from cdp.workspace import Workspace, append_jsonl, write_json
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 from tests.support_models import tiny_bert
 
 DOCUMENTS: dict[str, list[str]] = {

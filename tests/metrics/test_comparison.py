@@ -7,9 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
+from cdp.base.workspace import SHIPPED_DATA
 from cdp.metrics import measure_query_set, paired_difference
-from cdp.workspace import SHIPPED_DATA
 
 
 def test_the_difference_is_over_documents_with_both_values() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from cdp import embedded
-from cdp.errors import ModelError
+from cdp.base.errors import ModelError
+from cdp.retrievers import embedded
 
 
 def test_the_shipped_model_is_found_and_is_the_official_one() -> None:

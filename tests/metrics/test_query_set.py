@@ -9,10 +9,10 @@ import sys
 import numpy as np
 import pytest
 
+from cdp.base.errors import NotFoundError
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.complexity import count_content_words
-from cdp.errors import NotFoundError
 from cdp.metrics import MetricValue, len_sim, measure_query_set, read_queries, reservoir, self_bleu
-from cdp.workspace import Workspace, append_jsonl, write_json
 
 DOCUMENTS = [
     ("d1", ["what is rust", "what is iron rust", "why does iron rust in water", "iron rust removal"]),

@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.errors import ModelError, NotFoundError
+from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.workspace import Workspace
 from cdp.metrics import MEASURES, dist_sim, paraphrase_ratio
 from cdp.metrics.scorers import CALIBRATED_THRESHOLD, load_encoder, load_scorer
-from cdp.workspace import Workspace
 from tests.metrics.models import tiny_cross_encoder
 from tests.support_models import tiny_retriever
 
@@ -80,7 +80,7 @@ def test_the_stand_in_tells_paraphrases_from_other_questions(workspace: Workspac
 def test_recorded_paraphrases_and_diverse_queries_of_the_demo_separate_clearly(workspace: Workspace) -> None:
     import json
 
-    from cdp.workspace import SHIPPED_DATA
+    from cdp.base.workspace import SHIPPED_DATA
 
     ratios = {}
     scorer = load_scorer("bi-encoder", workspace)

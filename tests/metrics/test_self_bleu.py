@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 from cdp.metrics import self_bleu
 from cdp.metrics.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens

@@ -7,7 +7,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from cdp.errors import InputError, ModelError
+from cdp.base.errors import InputError, ModelError
 from cdp.metrics import MEASURES, dist_sim, len_sim, paraphrase_ratio
 
 

@@ -9,7 +9,7 @@ import pytest
 from nltk.tokenize import wordpunct_tokenize
 from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.metrics import embedding_diversity, self_bleu
 from cdp.metrics.embedding_diversity import document_diversities
 from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.workspace import Workspace
 from cdp.services import demo
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 
 Open = Callable[..., AppTest]

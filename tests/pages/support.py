@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cdp.workspace import Workspace, append_jsonl, write_json
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 
 STAMP = "2026-01-02T03:04:05+00:00"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.corpus import reading
 from cdp.services import corpora, jobs, queries
 from cdp.ui import state
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, with_results
 

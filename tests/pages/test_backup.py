@@ -7,10 +7,10 @@ import zipfile
 
 import pytest
 
-from cdp.archives import LIST
+from cdp.base.archives import LIST
+from cdp.base.versions import FILE
+from cdp.base.workspace import Workspace, write_json
 from cdp.services import modes, queries
-from cdp.versions import FILE
-from cdp.workspace import Workspace, write_json
 from tests.pages.conftest import Open
 
 

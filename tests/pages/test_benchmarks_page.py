@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from cdp.evaluation import add_benchmark, library
-from cdp.evaluation.download import bring
-from cdp.evaluation.registry import find
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, library
+from cdp.benchmarks.download import bring
+from cdp.benchmarks.registry import find
 from cdp.services import jobs
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.folders import write_benchmark
-from tests.evaluation.published import put
+from tests.benchmarks import published
+from tests.benchmarks.folders import write_benchmark
+from tests.benchmarks.published import put
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
 from tests.services.support import evaluation
@@ -99,7 +99,7 @@ def test_a_group_s_means_say_what_they_cover(open_page: Open, workspace: Workspa
 
 
 def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
-    from cdp.evaluation.subsets import sample
+    from cdp.benchmarks.subsets import sample
 
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
     drawn, _ = sample("musique", workspace, queries=1, documents=2)

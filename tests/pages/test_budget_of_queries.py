@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.pages.conftest import Open
 
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.services import evaluation, jobs
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.folders import write_benchmark
-from tests.evaluation.published import put
+from tests.benchmarks import published
+from tests.benchmarks.folders import write_benchmark
+from tests.benchmarks.published import put
 from tests.pages.conftest import Open
 from tests.pages.test_benchmarks_page import stored
 from tests.pages.test_every_page_in_every_state import words

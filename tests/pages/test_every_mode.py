@@ -9,11 +9,11 @@ import pytest
 import streamlit as st
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.workspace import Workspace
 from cdp.services import modes, queries
 from cdp.services.modes import Mode
 from cdp.ui import access
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 

@@ -8,9 +8,9 @@ import sys
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.workspace import Workspace
 from cdp.services import queries
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.support import REPOSITORY

@@ -7,10 +7,10 @@ from dataclasses import asdict
 
 import pytest
 
+from cdp.base.workspace import Workspace, write_json
 from cdp.services import published, queries, studies
 from cdp.studies import Source, conditions, records
 from cdp.studies.sources import counted
-from cdp.workspace import Workspace, write_json
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
 from tests.pages.test_every_page_in_every_state import words

@@ -7,17 +7,17 @@ import dataclasses
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.config import MetricsConfig, SynthesisConfig, TrainingConfig
-from cdp.settings import Config
+from cdp.base.config import MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.base.settings import Config
 
 
 def form() -> None:
     import streamlit as st
 
-    import cdp.config
+    import cdp.base.config
     from cdp.ui import forms
 
-    kind = getattr(cdp.config, st.session_state["kind"])
+    kind = getattr(cdp.base.config, st.session_state["kind"])
     st.session_state["chosen"] = forms.fields(kind, key="f")
 
 

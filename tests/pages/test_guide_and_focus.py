@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
 from cdp.services import corpora, queries, results
 from cdp.services.overview import summary
 from cdp.ui import compare, guide
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated, trained, with_results
 from tests.support import REPOSITORY

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.locks import wait_for_lock
+from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs.spec import load_spec
-from cdp.locks import wait_for_lock
 from cdp.services import clone, job_words, jobs, live_metrics, queries
 from cdp.ui.text import md
-from cdp.workspace import Workspace, append_jsonl, read_json, write_json
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
 

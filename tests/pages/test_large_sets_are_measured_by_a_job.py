@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, jobs, metrics, queries
 from cdp.services.corpora import ReadOptions
 from cdp.services.metrics import AT_ONCE
 from cdp.services.queries import QuerySet
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 
 pytestmark = pytest.mark.slow

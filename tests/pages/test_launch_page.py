@@ -7,11 +7,11 @@ import dataclasses
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp import query_sets
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.query_sets import QuerySet
 from cdp.services import demo, queries, sweeps, training
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet
 from cdp.ui.text import JOINER
-from cdp.workspace import Workspace, read_json, write_json
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cdp.base.workspace import Workspace
 from cdp.services import complexity as complexity_service
 from cdp.services import corpora, pasted, queries
 from cdp.ui import complexity
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from cdp import cli
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import jobs, queries, synthesis
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 

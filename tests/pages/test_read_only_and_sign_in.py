@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, modes, queries
 from cdp.ui.access import allowed
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.support import REPOSITORY

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import corpora, queries
 from cdp.services.corpora import ReadOptions
 from cdp.ui import text
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace, read_json, write_json
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.services.support import evaluation

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.cli import main
 from cdp.principle.tables import TABLES
-from cdp.workspace import Workspace
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from cdp.errors import InputError, NotFoundError
+from cdp.base.errors import InputError, NotFoundError
 from cdp.principle import (
     ALL,
     Difference,

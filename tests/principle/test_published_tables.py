@@ -6,7 +6,7 @@ import csv
 
 import pytest
 
-from cdp.errors import NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.principle import differences
 from cdp.principle.differences import implied_scores
 from cdp.principle.published import Note, notes, read, results

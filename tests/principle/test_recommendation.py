@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError
 from cdp.principle import recommend
 from cdp.principle.advice import in_words
 from cdp.principle.recommend import level_of

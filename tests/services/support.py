@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from cdp.workspace import Workspace, new_id, write_json
+from cdp.base.workspace import Workspace, new_id, write_json
 
 
 def evaluation(

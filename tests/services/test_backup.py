@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from cdp import catalog, jobs
-from cdp.archives import LIST
-from cdp.errors import CdpError, ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.base.archives import LIST
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.tidy import NEW
 from cdp.services import backup, corpora, demo, queries
-from cdp.workspace import Workspace, write_json
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until_state, until_step
 
@@ -269,7 +269,7 @@ def test_an_import_that_finds_a_link_in_its_way_does_not_follow_it(
 
 
 def test_no_room_is_said_before_anything_is_written(good: Path, workspace: Workspace, monkeypatch: Any) -> None:
-    monkeypatch.setattr("cdp.archives.shutil.disk_usage", lambda path: type("Usage", (), {"free": 5})())
+    monkeypatch.setattr("cdp.base.archives.shutil.disk_usage", lambda path: type("Usage", (), {"free": 5})())
     with pytest.raises(WorkspaceError, match="5 are free"):
         backup.import_archive(workspace, good)
     assert not workspace.root.exists()

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import ConfigError
-from cdp.evaluation import add_benchmark, describe
-from cdp.evaluation.download import bring
-from cdp.evaluation.registry import find, parts
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, describe
+from cdp.benchmarks.download import bring
+from cdp.benchmarks.registry import find, parts
 from cdp.services import benchmarks
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.folders import write_benchmark
-from tests.evaluation.published import put
+from tests.benchmarks import published
+from tests.benchmarks.folders import write_benchmark
+from tests.benchmarks.published import put
 from tests.services.support import evaluation
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import complexity, decisions, demo, studies, synthesis
-from cdp.workspace import Workspace
 
 
 @pytest.fixture

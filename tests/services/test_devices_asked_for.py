@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from cdp import jobs
-from cdp.config import EvaluationConfig, TrainingConfig
-from cdp.errors import ConfigError
+from cdp.base.config import EvaluationConfig, TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.services import demo, devices, evaluation, queries, training
-from cdp.workspace import Workspace
 
 pytestmark = pytest.mark.slow
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries, synthesis
-from cdp.workspace import Workspace
 
 DOCUMENT = {"_id": "1", "text": "Salt keeps food."}
 

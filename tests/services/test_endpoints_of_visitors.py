@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 
 from cdp import jobs as room
-from cdp.config import PromptTuningConfig, SynthesisConfig
-from cdp.errors import CdpError, ConfigError
+from cdp.base.config import PromptTuningConfig, SynthesisConfig
+from cdp.base.errors import CdpError, ConfigError
+from cdp.base.workspace import Workspace
 from cdp.services import clone, corpora, demo, endpoints, jobs, modes, queries, studies, tuning
 from cdp.services.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from cdp.synthesis.generators.openai_chat import OPENAI_URL
-from cdp.workspace import Workspace
 
 SERVERS = "sk-servers-own-0123456789"
 TYPED = "sk-typed-by-a-visitor-01"

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import EvaluationConfig
-from cdp.evaluation.encode import HALF_PRECISION
+from cdp.base.config import EvaluationConfig
+from cdp.base.workspace import Workspace
+from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import evaluation as service
 from cdp.services import jobs, result_tables, results
-from cdp.workspace import Workspace
-from tests.evaluation.folders import QRELS, write_benchmark
+from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.services.support import evaluation
 
 SCORES = {"q1": 0.5, "q2": 0.0, "q3": 1.0}

@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import TrainingConfig
+from cdp import query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
-from cdp.errors import ConfigError
 from cdp.jobs import list_jobs, stop, wait
+from cdp.query_sets import QuerySet
 from cdp.services import clone, completeness, queries, studies, sweeps, training
 from cdp.studies import StudyConfig
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import QuerySet
-from cdp.workspace import Workspace, append_jsonl, write_json
 
 JOB = "synthesis-20260101-000000-abcd-lost"
 
@@ -29,7 +29,7 @@ def torn(workspace: Workspace, tmp_path: Path) -> QuerySet:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     with read_documents(path) as result:
         corpus = store(result, "mills", workspace)
-    spec = {"id": JOB, "kind": "synthesis", "name": "mills", "module": "cdp.synthesis.worker", "created": "2026-01-01",
+    spec = {"id": JOB, "kind": "synthesis", "name": "mills", "module": "cdp.workers.synthesis", "created": "2026-01-01",
             "config": {"corpus": corpus.id}, "launcher": "python", "device": {"kind": "cpu"}, "inputs": {}}  # fmt: skip
     write_json(workspace.job(JOB) / "spec.json", spec)
     write_json(workspace.job(JOB) / "status.json", {"phase": "running", "attempt": 1})
@@ -84,7 +84,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
     refused = "Mills is incomplete: its job was cut off"
     with pytest.raises(ConfigError, match=refused):
         training.start(workspace, config)
-    spec = {"id": "train-1", "kind": "training", "name": "t", "module": "cdp.training.worker", "created": "2026-01-01",
+    spec = {"id": "train-1", "kind": "training", "name": "t", "module": "cdp.workers.training", "created": "2026-01-01",
             "config": config.to_dict(), "launcher": "python", "device": {"kind": "light"}, "inputs": {}}  # fmt: skip
     write_json(workspace.job("train-1") / "spec.json", spec)
     with pytest.raises(ConfigError, match=refused):

@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import TrainingConfig
+from cdp import query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace, write_json
+from cdp.benchmarks import leakage as room
 from cdp.corpus import read_documents, store
-from cdp.errors import ConfigError
-from cdp.evaluation import leakage as room
 from cdp.jobs import list_jobs, stop, wait
+from cdp.query_sets import ImportOptions
 from cdp.services import clone, commands, evaluated, leakage, studies, sweeps, training
 from cdp.studies import StudyConfig
-from cdp.synthesis import query_sets
-from cdp.synthesis.query_sets import ImportOptions
-from cdp.workspace import Workspace, write_json
 from tests.services.support import evaluation
 
 RETRIEVER = "static-minilm"
@@ -65,7 +65,7 @@ def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspac
     study = StudyConfig(query_sets="tested", benchmarks="mills:test", retrievers=RETRIEVER, per_doc="1")
     with pytest.raises(ConfigError, match=refused):
         studies.run(workspace, study)
-    spec = {"id": "train-1", "kind": "training", "name": "t", "module": "cdp.training.worker", "created": "2026-01-01",
+    spec = {"id": "train-1", "kind": "training", "name": "t", "module": "cdp.workers.training", "created": "2026-01-01",
             "config": {**config.to_dict(), "benchmark": "mills", "split": "test"}, "launcher": "python",
             "device": {"kind": "light"}, "inputs": {}}  # fmt: skip
     write_json(workspace.job("train-1") / "spec.json", spec)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from cdp.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
-from cdp.errors import CdpError, InputError
+from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.base.errors import CdpError, InputError
+from cdp.base.workspace import Workspace
 from cdp.services import (
     access,
     benchmarks,
@@ -34,7 +35,6 @@ from cdp.services import (
 )
 from cdp.services.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
-from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import PromptTuningConfig
-from cdp.errors import ConfigError
+from cdp.base.config import PromptTuningConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, preview_words, queries
 from cdp.services.queries import Preview
-from cdp.tuning import candidates_of
-from cdp.workspace import Workspace
+from cdp.studies.prompt_tuning import candidates_of
 
 ROWS = {
     "english": "A lock lifts boats between two levels of a canal. Water flows in from the upper side.",

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.workspace import Workspace
 from cdp.services import access, corpora, demo, jobs, modes
 from cdp.services.modes import Action
-from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"

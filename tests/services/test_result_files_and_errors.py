@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import pytrec_eval
 
-from cdp.errors import ConfigError, NotFoundError
-from cdp.evaluation.benchmarks import load_benchmark
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.workspace import Workspace, new_id, write_json
+from cdp.benchmarks.benchmark import load_benchmark
 from cdp.evaluation.ranking import in_trec_order, judge
 from cdp.evaluation.runs import write_run
 from cdp.services import result_errors, result_files, results
 from cdp.ui.compare_errors import underlined
-from cdp.workspace import Workspace, new_id, write_json
 from tests.services.support import evaluation as recorded
 
 CORPUS = [

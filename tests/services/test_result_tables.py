@@ -9,12 +9,12 @@ import json
 import numpy as np
 import pytest
 
+from cdp.base.errors import ConfigError
+from cdp.base.statistics import two_level_test
+from cdp.base.statistics.paired import holm, paired_test
+from cdp.base.workspace import Workspace, write_json
 from cdp.cli import text as show
-from cdp.errors import ConfigError
 from cdp.services import result_means, result_tables, results
-from cdp.statistics import two_level_test
-from cdp.statistics.paired import holm, paired_test
-from cdp.workspace import Workspace, write_json
 from tests.services.support import evaluation
 
 CHANCE = np.random.default_rng(0)

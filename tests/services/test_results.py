@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy.stats import ttest_rel
 
-from cdp.errors import ConfigError, NotFoundError
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.workspace import Workspace
 from cdp.services import result_tables, results
-from cdp.workspace import Workspace
 from tests.services.support import evaluation
 
 BEFORE = {"q1": 0.2, "q2": 0.5, "q3": 0.9, "q4": 0.0}

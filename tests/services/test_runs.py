@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from cdp.config import TrainingConfig
+from cdp import query_sets
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
 from cdp.services import result_tables, results, runs
 from cdp.services import training as service
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, write_json
 from tests.services.support import evaluation
 
 BEFORE = {f"q{i}": 0.2 + 0.01 * (i % 9) for i in range(40)}

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.services import complexity
 from cdp.services.target_queries import read_queries
-from cdp.workspace import Workspace
 
 TWO = ["Who built the castle?", "Où coule la rivière ?"]
 LINES = "\n".join(TWO) + "\n"
@@ -75,8 +75,8 @@ def test_a_doubtful_count_is_the_first_limit_of_the_answer() -> None:
 
 
 def test_a_query_set_without_queries_says_so(workspace: Workspace) -> None:
+    from cdp import query_sets
     from cdp.services import corpora
-    from cdp.synthesis import query_sets
 
     file = workspace.root / "one.jsonl"
     workspace.root.mkdir(parents=True, exist_ok=True)

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from cdp import jobs
-from cdp.config import SynthesisConfig
+from cdp import jobs, query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest
-from cdp.errors import ConfigError
 from cdp.services import benchmarks, corpora, demo, queries
 from cdp.services import jobs as service
-from cdp.synthesis import query_sets
 from cdp.synthesis.manifests import query_set_id
-from cdp.workspace import Workspace
 from tests.jobs.support import until_state
 
 

@@ -7,22 +7,22 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdp import query_sets
 from cdp.__main__ import main
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import add_benchmark, load_benchmark
+from cdp.benchmarks.download import bring
+from cdp.benchmarks.registry import find
 from cdp.complexity import count_content_words
-from cdp.config import TrainingConfig
-from cdp.errors import InputError
-from cdp.evaluation import add_benchmark, load_benchmark
-from cdp.evaluation.download import bring
-from cdp.evaluation.registry import find
 from cdp.services import training_sets
 from cdp.studies import read_plan
 from cdp.studies.config import PLANS
-from cdp.synthesis import query_sets
 from cdp.training.data import prepare
-from cdp.workspace import Workspace
-from tests.evaluation import published
-from tests.evaluation.folders import write_benchmark
-from tests.evaluation.published import lines, put
+from tests.benchmarks import published
+from tests.benchmarks.folders import write_benchmark
+from tests.benchmarks.published import lines, put
 
 TRAINING = {
     "ko": (["바다는 왜 하루에 두 번 오르내리나요?", "벌은 어떻게 말하나요?"], ["7#0", "9#0"]),

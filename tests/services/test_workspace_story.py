@@ -8,10 +8,10 @@ import shutil
 
 import pytest
 
-from cdp.config import SynthesisConfig, TrainingConfig
-from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.base.config import SynthesisConfig, TrainingConfig
+from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.workspace import Workspace
 from cdp.services import commands, complexity, corpora, demo, doctor, metrics, overview, queries, training
-from cdp.workspace import Workspace
 from tests.pages.support import trained
 from tests.services.support import evaluation
 

@@ -21,11 +21,11 @@ import pytest
 from playwright.sync_api import Browser, Error, TimeoutError
 
 from cdp import jobs
-from cdp.config import SynthesisConfig
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
 from cdp.services import jobs as job_service
 from cdp.ui.navigation import PAGES
-from cdp.workspace import Workspace
 from tests.browser.conftest import Looker, Server, browser, serve  # noqa: F401  (fixtures)
 from tests.jobs.support import start, until
 from tests.services.support import evaluation

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
+from cdp import query_sets
+from cdp.base.workspace import Workspace, write_json
+from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
-from cdp.evaluation import add_benchmark
 from cdp.studies import Source, StudyConfig
 from cdp.studies.sources import counted
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, write_json
 from tests.support_models import tiny_static
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper")
@@ -88,7 +88,7 @@ def study_job(workspace: Workspace, job_id: str, query_set: str, benchmarks: lis
             "name": job_id,
             "created": "2026-01-02T03:04:05+00:00",
             "sequence": 1,
-            "module": "cdp.studies.worker",
+            "module": "cdp.workers.study",
             "config": config.to_dict(),
             "inputs": {"sources": [asdict(source)]},
         },

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.cli import main
-from cdp.config import SynthesisConfig
-from cdp.errors import InputError
 from cdp.services import demo, studies, synthesis
 from cdp.studies import ready_made
-from cdp.workspace import Workspace
 
 ON_DEMO = [plan.name for plan in ready_made() if "demo" in plan.file.read_text(encoding="utf-8")]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import ConfigError, InputError
+from cdp.base.errors import ConfigError, InputError
 from cdp.studies import Source, StudyConfig, conditions, read_plan, ready_made
 from cdp.studies.estimate import Speed, estimate
 from cdp.studies.plan import benchmark_names, documents_at, problems_of_budget, training_config

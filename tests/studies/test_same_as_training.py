@@ -10,15 +10,15 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from cdp.errors import ConfigError
-from cdp.evaluation.worker import main as evaluate
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.retrievers import PRESETS
 from cdp.services import studies
 from cdp.studies import StudyConfig, records
-from cdp.studies.worker import main as run_study
-from cdp.training.retrievers import PRESETS
-from cdp.training.worker import main as train
-from cdp.worker import Job
-from cdp.workspace import Workspace, read_json, write_json
+from cdp.workers.evaluation import main as evaluate
+from cdp.workers.study import main as run_study
+from cdp.workers.training import main as train
 from tests.studies.conftest import study_job
 from tests.support_models import tiny_bert, tiny_decoder
 
@@ -27,7 +27,7 @@ SETTINGS = {"epochs": 2, "batch_size": 8, "learning_rate": 3e-3, "gpus": 0}
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, name: str, folder: Path) -> None:
     """The preset with a tiny model in place of its own; pooling, prompts and similarity stay as they are."""
-    module = importlib.import_module("cdp.training.retrievers.resolve")
+    module = importlib.import_module("cdp.retrievers.resolve")
     tiny = dataclasses.replace(PRESETS[name], embedded=True)
     monkeypatch.setattr(module, "PRESETS", MappingProxyType({**PRESETS, name: tiny}))
     monkeypatch.setattr(module, "minilm_folder", lambda: folder)

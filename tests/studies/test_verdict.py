@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+from cdp.base.statistics import within_slope
 from cdp.principle import Difference
-from cdp.statistics import within_slope
 from cdp.studies.independence import Kin, as_independent, families, left_out
 from cdp.studies.verdict import CONTRADICTS, SUPPORTS, UNCLEAR, design_power, of_means, sentence
 

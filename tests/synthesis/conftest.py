@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, new_id, write_json
 from cdp.corpus import CorpusManifest, read_documents, store
-from cdp.worker import Job
-from cdp.workspace import Workspace, new_id, write_json
 from tests.synthesis.server import ChatServer, chat_server
 
 CorpusMaker = Callable[..., CorpusManifest]

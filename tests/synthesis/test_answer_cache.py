@@ -6,11 +6,11 @@ import sqlite3
 
 import pytest
 
-from cdp.errors import WorkspaceError
+from cdp.base.errors import WorkspaceError
+from cdp.base.workspace import Workspace
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Answer, RequestError, Usage
 from cdp.synthesis.run import Run
-from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer
 from tests.synthesis.test_run import settings

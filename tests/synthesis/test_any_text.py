@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from cdp.config import SynthesisConfig
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.formats import format_mix, overlapping_pairs
 from cdp.synthesis.generators.cropping import CroppingGenerator

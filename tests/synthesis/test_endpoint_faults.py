@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.errors import ProviderError
-from cdp.synthesis import query_sets
+from cdp import query_sets
+from cdp.base.errors import ProviderError
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker

@@ -14,9 +14,9 @@ from collections import Counter
 
 import pytest
 
-from cdp.synthesis import query_sets
+from cdp import query_sets
+from cdp.base.workspace import read_json
 from cdp.synthesis.run import Run
-from cdp.workspace import read_json
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer
 from tests.synthesis.test_run import settings, start_worker

@@ -6,10 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
-from cdp.records import Document
-from cdp.synthesis import METHODS, generate_for, get_method, make_generator, query_sets
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
+from cdp.synthesis import METHODS, generate_for, get_method, make_generator
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Generator
 from cdp.synthesis.methods import method_of
@@ -17,7 +19,6 @@ from cdp.synthesis.methods.examples import EXAMPLES
 from cdp.synthesis.parsing import Parsed, parse_after_summary, parse_line, parse_task_query
 from cdp.synthesis.run import Run
 from cdp.synthesis.tokens import estimate_tokens
-from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 

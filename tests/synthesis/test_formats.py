@@ -6,9 +6,9 @@ from itertools import combinations
 
 import pytest
 
+from cdp.base.workspace import read_jsonl
 from cdp.synthesis.formats import FORMATS, format_mix, overlapping_pairs, query_format
 from cdp.synthesis.generators.recorded import RECORDINGS
-from cdp.workspace import read_jsonl
 
 ASKED_FOR = ("what", "how", "why", "when/if", "which/verify", "keyword", "statement", "comparison")
 

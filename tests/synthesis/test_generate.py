@@ -6,13 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
 from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Generator
 from cdp.synthesis.tokens import cut, estimate_tokens
-from cdp.workspace import Workspace
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 
 DOCUMENT = Document("d1", "Basalt is a dark rock. It forms when lava cools quickly.", "Basalt")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.synthesis import METHODS, query_sets
+from cdp import query_sets
+from cdp.base.workspace import Workspace
+from cdp.synthesis import METHODS
 from cdp.synthesis.methods import get_method
 from cdp.synthesis.run import Run
-from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer, numbered
 from tests.synthesis.test_run import settings

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ModelError
-from cdp.records import Document
-from cdp.synthesis import METHODS, generate_for, make_generator, query_sets
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ModelError
+from cdp.base.records import Document
+from cdp.synthesis import METHODS, generate_for, make_generator
 from cdp.synthesis.generators import Cancelled, RequestError
 from cdp.synthesis.generators.batching import Batcher
 from cdp.synthesis.generators.local_model import LocalModelGenerator, until
@@ -145,7 +146,7 @@ def test_a_run_over_a_corpus_generates_or_lists_every_document(
 
 def test_naming_the_generator_loads_no_torch() -> None:
     code = (
-        "import sys; from cdp.config import SynthesisConfig; from cdp.synthesis import make_generator;"
+        "import sys; from cdp.base.config import SynthesisConfig; from cdp.synthesis import make_generator;"
         "make_generator(SynthesisConfig(corpus='c', generator='transformers'));"
         "print('torch' in sys.modules, 'transformers' in sys.modules)"
     )

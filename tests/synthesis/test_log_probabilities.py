@@ -6,18 +6,19 @@ import math
 
 import pytest
 
+from cdp import query_sets
 from cdp.__main__ import main
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.synthesis import METHODS, query_sets
+from cdp.synthesis import METHODS
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.generators.completions import _mean_logprob
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.run import Run
-from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
@@ -84,7 +85,7 @@ def test_an_endpoint_without_log_probabilities_writes_all_the_same_and_it_is_sai
 
 
 def test_a_kept_answer_keeps_its_log_probability(server: ChatServer, workspace: Workspace) -> None:
-    from cdp.records import Document
+    from cdp.base.records import Document
 
     server.logprobs = told
     config = SynthesisConfig(corpus="c", generator="openai", model=MODEL, base_url=server.url, logprobs=True)

@@ -6,7 +6,7 @@ import hashlib
 
 import pytest
 
-from cdp.errors import NotFoundError
+from cdp.base.errors import NotFoundError
 from cdp.synthesis.methods import METHODS, get_method
 
 

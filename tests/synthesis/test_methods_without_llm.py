@@ -8,13 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.errors import ConfigError, ModelError
-from cdp.records import Document
-from cdp.synthesis import METHODS, query_sets
-from cdp.synthesis.exports import export
+from cdp import query_sets
+from cdp.base.errors import ConfigError, ModelError
+from cdp.base.records import Document
+from cdp.base.worker import Job
+from cdp.query_sets.exports import export
+from cdp.synthesis import METHODS
 from cdp.synthesis.ranking import RANKINGS, RankingRun, distinct_sentences, labels
 from cdp.synthesis.run import Run
-from cdp.worker import Job
 from tests.support_models import tiny_static
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.models import tiny_cross_encoder

@@ -16,9 +16,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError, ProviderError
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, ProviderError
+from cdp.base.records import Document
 from cdp.synthesis import METHODS, make_generator
 from cdp.synthesis.generators import Cancelled, RequestError
 from cdp.synthesis.generators.base import Answer

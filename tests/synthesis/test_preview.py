@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError, ModelError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, ModelError
+from cdp.base.workspace import Workspace
 from cdp.synthesis.preview import needs_process, previews, previews_in_process
-from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.models import tiny_cross_encoder, tiny_writer

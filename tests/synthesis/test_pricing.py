@@ -7,13 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError, WorkspaceError
-from cdp.synthesis import pricing, query_sets
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, WorkspaceError
+from cdp.base.workspace import Workspace
+from cdp.synthesis import pricing
 from cdp.synthesis.generators import Usage
 from cdp.synthesis.pricing import PRICES, Price, estimate, load_price
 from cdp.synthesis.run import Run
-from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 

@@ -7,14 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError
-from cdp.records import Document
-from cdp.synthesis import METHODS, generate_for, get_method, make_generator, query_sets
+from cdp import query_sets
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
+from cdp.synthesis import METHODS, generate_for, get_method, make_generator
 from cdp.synthesis.methods.examples import EXAMPLES
 from cdp.synthesis.parsing import parse_passage
 from cdp.synthesis.run import Run
-from cdp.workspace import Workspace
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import NotFoundError
-from cdp.records import Document
+from cdp.base.errors import NotFoundError
+from cdp.base.records import Document
+from cdp.base.workspace import read_jsonl
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators import RequestError
 from cdp.synthesis.generators.recorded import RECORDINGS, RecordedGenerator
-from cdp.workspace import read_jsonl
 
 
 def demo() -> list[Document]:

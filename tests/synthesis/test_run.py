@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from cdp.errors import ConfigError, InputError, NotFoundError, ProviderError
-from cdp.synthesis import query_sets
+from cdp import query_sets
+from cdp.base.errors import ConfigError, InputError, NotFoundError, ProviderError
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, read_json
 from cdp.synthesis.manifests import query_set_id
 from cdp.synthesis.run import Run
-from cdp.worker import Job
-from cdp.workspace import Workspace, read_json
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
@@ -39,7 +39,7 @@ def documents_of(job: Job, result: dict[str, object]) -> list[str]:
 
 def start_worker(job: Job) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [sys.executable, "-m", "cdp.synthesis.worker", str(job.folder)],
+        [sys.executable, "-m", "cdp.workers.synthesis", str(job.folder)],
         cwd=REPOSITORY,
         env={**os.environ, "CDP_API_KEY": KEY},
         stdout=subprocess.PIPE,
@@ -343,7 +343,7 @@ def test_a_refused_key_is_not_in_the_traceback_either(
     job = make_job(**settings(server, make_corpus(5).id))
     wrong = "sk-wrong-key-555"
     done = subprocess.run(
-        [sys.executable, "-m", "cdp.synthesis.worker", str(job.folder)],
+        [sys.executable, "-m", "cdp.workers.synthesis", str(job.folder)],
         cwd=REPOSITORY, env={**os.environ, "OPENAI_API_KEY": wrong}, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1

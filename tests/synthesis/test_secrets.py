@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import SynthesisConfig
-from cdp.errors import CdpError, ConfigError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError, ConfigError
+from cdp.base.workspace import Workspace
 from cdp.services import jobs, queries, synthesis
-from cdp.workspace import Workspace
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
@@ -52,7 +52,7 @@ def test_the_key_is_on_no_surface(
     seen: list[bytes] = []
     while jobs.show(workspace, job).active:
         seen += command_lines()
-    assert any(b"cdp.synthesis.worker" in line for line in seen)
+    assert any(b"cdp.workers.synthesis" in line for line in seen)
     assert not any(KEY.encode() in line for line in seen)
     view = jobs.show(workspace, job)
     assert view.state == "finished", view.failure

@@ -9,16 +9,16 @@ import time
 
 import pytest
 
-from cdp.errors import ConfigError
-from cdp.synthesis import query_sets
+from cdp import query_sets
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, append_jsonl, read_json
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Usage
 from cdp.synthesis.generators.base import Answer, Cancelled
 from cdp.synthesis.pricing import Price, PriceRow, write_prices
 from cdp.synthesis.run import Run
 from cdp.synthesis.spending import Account, OverBudget
-from cdp.worker import Job
-from cdp.workspace import Workspace, append_jsonl, read_json
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
 from tests.synthesis.test_run import settings, start_worker

@@ -8,8 +8,8 @@ import re
 import numpy as np
 import pytest
 
+from cdp.base.records import Document
 from cdp.metrics import self_bleu
-from cdp.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.formats import format_mix
 from cdp.synthesis.generators.clauses import clauses

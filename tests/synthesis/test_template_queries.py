@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import given
 
-from cdp.records import Document
+from cdp.base.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.presentable import balanced, is_presentable, plain
 from cdp.synthesis.generators.template import TemplateGenerator

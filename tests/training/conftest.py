@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
+from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
-from cdp.workspace import Workspace, write_json
 
 TOPICS = (
     "glacier", "volcano", "harbour", "orchard", "telescope", "bakery", "railway", "lighthouse", "beehive", "quarry",

@@ -11,13 +11,13 @@ import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, write_json
 from cdp.corpus import read_documents, store
 from cdp.metrics import self_bleu
-from cdp.synthesis.query_sets import import_queries
+from cdp.query_sets import import_queries
+from cdp.retrievers import PRESETS
+from cdp.retrievers.card_results import refresh, section
 from cdp.training.card import MEASURES, measured
-from cdp.training.card_results import refresh, section
-from cdp.training.retrievers import PRESETS
-from cdp.workspace import REPOSITORY, Workspace, read_json, write_json
 from tests.support_models import tiny_retriever
 from tests.training.conftest import TOPICS, write_job
 
@@ -142,12 +142,12 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
     model = str(tiny_retriever(tmp_path / "tiny"))
     run = [sys.executable, "-m"]
     measuring = write_job(workspace, "m", query_set=query_set, scorer="bi-encoder", encoder=model)
-    subprocess.run([*run, "cdp.metrics.worker", str(measuring)], cwd=REPOSITORY, check=True, capture_output=True)
+    subprocess.run([*run, "cdp.workers.metrics", str(measuring)], cwd=REPOSITORY, check=True, capture_output=True)
     folder = write_job(
         workspace, "t", query_set=query_set, retriever=model, epochs=2, batch_size=8, learning_rate=1e-3, per_doc=2,
         weighting="cw", lora_rank=2, gpus=0,
     )  # fmt: skip
-    subprocess.run([*run, "cdp.training.worker", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
+    subprocess.run([*run, "cdp.workers.training", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
 
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
     bleu = sum(self_bleu(queries[:2]) for queries in asked.values()) / len(asked)

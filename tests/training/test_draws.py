@@ -7,7 +7,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
 from cdp.training.draws import drawn_rows, ranks
 
 COUNTS = np.random.default_rng(0).integers(1, 6, 300)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from cdp.base.workspace import Workspace, read_json
 from cdp.corpus import read_documents, store
-from cdp.synthesis.query_sets import QuerySet, create, import_queries
-from cdp.workspace import Workspace, read_json
+from cdp.query_sets import QuerySet, create, import_queries
 from tests.cli.support import answer, refusal, run
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_benchmark

@@ -12,10 +12,11 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from cdp.corpus import read_documents, store
-from cdp.errors import ConfigError
-from cdp.synthesis.query_sets import import_queries
+from cdp.query_sets import import_queries
 from cdp.training.data import prepare
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.hard_negatives import with_negatives
@@ -23,7 +24,6 @@ from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import load_pairs
 from cdp.training.static import StaticEngine
 from cdp.training.tokens import tokenise
-from cdp.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_job
 
@@ -145,7 +145,7 @@ def test_rankings_of_dragon_s_reach_the_loss_of_a_training(workspace: Workspace,
     made = workspace.job("dragon")
     write_job(workspace, "dragon", corpus=corpus, method="dragon_s_faithful", per_doc=2, teachers=teacher, gpus=0)
     run = [sys.executable, "-m"]
-    subprocess.run([*run, "cdp.synthesis.worker", str(made)], cwd=REPOSITORY, check=True, capture_output=True)
+    subprocess.run([*run, "cdp.workers.synthesis", str(made)], cwd=REPOSITORY, check=True, capture_output=True)
     query_set = read_json(made / "results" / "synthesis.json")["query_set"]
     ranked = {
         (document, line["query"]): line["negatives"]
@@ -165,7 +165,7 @@ def test_rankings_of_dragon_s_reach_the_loss_of_a_training(workspace: Workspace,
             workspace, f"t{number}", query_set=query_set, retriever=teacher, batch_size=8, learning_rate=1e-3, epochs=1,
             hard_negatives=number, gpus=0,
         )  # fmt: skip
-        subprocess.run([*run, "cdp.training.worker", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
+        subprocess.run([*run, "cdp.workers.training", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
         assert read_json(folder / "results" / "training.json")["hard_negatives"] == number
         losses[number] = next(iter(read_jsonl(folder / "metrics.jsonl")))["loss"]
     assert losses[2] > losses[0] + 0.3  # sixteen more negatives in the same first batch

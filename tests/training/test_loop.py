@@ -11,8 +11,8 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError, ConfigError, ModelError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.training.checkpoint import latest, load
 from cdp.training.engine import Batches
 from cdp.training.loop import Training

@@ -11,8 +11,8 @@ import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
+from cdp.base.errors import ConfigError, InputError
 from cdp.complexity import cw_weights
-from cdp.errors import ConfigError, InputError
 from cdp.training.loss import WeightedInfoNCELoss, normalised
 from tests.support_models import tiny_retriever, tiny_static
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.errors import InputError, NotFoundError
-from cdp.records import Document
+from cdp.base.errors import InputError, NotFoundError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace, read_json
 from cdp.training.pairs import BatchOrder, load_pairs
-from cdp.workspace import Workspace, read_json
 from tests.training.conftest import TOPICS, write_queries
 
 

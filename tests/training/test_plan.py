@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from cdp.config import TrainingConfig
-from cdp.errors import CdpError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, write_json
 from cdp.training.plan import Measured, estimate, measured_from, plan
-from cdp.workspace import REPOSITORY, Workspace, read_json, write_json
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import write_queries
 

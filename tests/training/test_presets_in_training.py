@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 import torch
 
-from cdp.config import TrainingConfig
+from cdp.base.config import TrainingConfig
+from cdp.retrievers import PRESETS, ResolvedRetriever, load
+from cdp.retrievers.preset import Retriever
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
-from cdp.training.retrievers import PRESETS, ResolvedRetriever, load
-from cdp.training.retrievers.preset import Retriever
 from cdp.training.settings import on_device
 from cdp.training.tokens import tokenise
+from tests.retrievers.test_presets import QWEN_PROMPT, TEXTS, by_hand, preset_on
 from tests.support_models import tiny_bert, tiny_decoder
-from tests.training.test_retrievers import QWEN_PROMPT, TEXTS, by_hand, preset_on
 
 LONG = "a river of ice " * 60  # 900 characters, beyond the tiny BERT's 128 tokens, so it is cut there
 POOLING = {"contriever": ("mean", False), "retromae": ("cls", False), "minilm": ("mean", True)}

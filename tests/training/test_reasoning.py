@@ -10,17 +10,17 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError, InputError, NotFoundError
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.workspace import Workspace, read_json
+from cdp.retrievers import resolve
 from cdp.training.engine import Batches, Engine, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss, reasoning_intensity
 from cdp.training.pairs import BatchOrder, load_pairs
 from cdp.training.reasoning import static_ri, with_reasoned
-from cdp.training.retrievers import resolve
 from cdp.training.settings import complete
 from cdp.training.static import StaticEngine
 from cdp.training.tokens import tokenise
-from cdp.workspace import Workspace, read_json
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_queries
 

@@ -13,18 +13,18 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, read_jsonl
 from cdp.complexity import count_content_words
-from cdp.config import TrainingConfig
-from cdp.errors import ConfigError, InputError
+from cdp.query_sets import import_queries
 from cdp.services import training as service
-from cdp.synthesis.query_sets import import_queries
 from cdp.training import data
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.plan import plan
 from cdp.training.static import StaticEngine
 from cdp.training.tokens import tokenise
-from cdp.workspace import SHIPPED_DATA, Workspace, read_json, read_jsonl
 from tests.support_models import tiny_retriever, tiny_static
 
 SOURCES = ("query-only", "reasoning-only", "multi-query")

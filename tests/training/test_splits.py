@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.errors import InputError
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
 from cdp.training.pairs import load_pairs
 from cdp.training.splits import chosen, pairs_of, splits, suggested
-from cdp.workspace import Workspace
 from tests.training.conftest import write_queries
 
 COUNTS = np.array([20] * 300 + [5] * 1300 + [1] * 6400)

@@ -11,7 +11,7 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 
-from cdp.workspace import REPOSITORY, Workspace, read_json, read_jsonl
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import write_benchmark, write_job
 
@@ -29,10 +29,10 @@ def test_two_processes_train_the_model_that_one_trains(
         "weighting": "cw", "gpus": 0, "benchmark": "judged", "eval_steps": 6,
     }  # fmt: skip
     launchers = {
-        "one": [sys.executable, "-m", "cdp.training.worker"],
+        "one": [sys.executable, "-m", "cdp.workers.training"],
         "two": [
             sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2",
-            "-m", "cdp.training.worker",
+            "-m", "cdp.workers.training",
         ],
     }  # fmt: skip
     results, models, lines = {}, [], {}

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.errors import CdpError, ConfigError, InputError
+from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.workspace import Workspace
 from cdp.training.pairs import load_pairs
 from cdp.training.weights import WEIGHTINGS, pair_weights, raw_weights
 from cdp.training.weights_file import read_weights
-from cdp.workspace import Workspace
 
 
 def test_cw_weights_are_capped_content_words() -> None:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdp import catalog, jobs
+from cdp import catalog, jobs, query_sets
+from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
 from cdp.services import corpora, evaluation, metrics, queries, results, studies
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace
 
 
 def facts_of(workspace: Workspace) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import zipfile
 from pathlib import Path
 
 from cdp import jobs
-from cdp.workspace import REPOSITORY, Workspace
+from cdp.base.workspace import REPOSITORY, Workspace
 
 HERE = Path(__file__).resolve().parent
 KINDS = ("count", "synthesis", "metrics", "training", "evaluation", "study")

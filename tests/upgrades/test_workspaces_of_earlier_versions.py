@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from cdp import jobs, versions
-from cdp.config import EvaluationConfig
-from cdp.errors import CdpError
+from cdp import jobs
+from cdp.base import versions
+from cdp.base.config import EvaluationConfig
+from cdp.base.errors import CdpError
+from cdp.base.versions import open_workspace
+from cdp.base.workspace import Workspace
 from cdp.services import evaluation
-from cdp.versions import open_workspace
-from cdp.workspace import Workspace
 from tests.upgrades.facts import facts_of
 
 HERE = Path(__file__).resolve().parent

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from cdp.base.errors import InputError
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import beir, csv, folder, jsonl, markdown, parquet, text, tsv, zip
 from cdp.corpus.readers.base import BadRow, Container, Contents, Row, RowFormat
 from cdp.corpus.sources import Source
-from cdp.errors import InputError
 
 READERS: Mapping[str, RowFormat | Container] = {
     reader.name: reader

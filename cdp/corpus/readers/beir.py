@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cdp.base.errors import InputError
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, Contents
 from cdp.corpus.readers.folder import contents as folder_contents
 from cdp.corpus.readers.members import BEIR_CORPUS
 from cdp.corpus.sources import Budget
-from cdp.errors import InputError
 
 
 def is_beir(path: Path) -> bool:

@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
+from cdp.base.errors import InputError
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, Contents
 from cdp.corpus.readers.members import choose, hidden
 from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
-from cdp.errors import InputError
 
 CHECK_EVERY = 1024
 """Members between two looks at the time."""

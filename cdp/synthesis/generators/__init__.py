@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cdp.config import SynthesisConfig
-from cdp.errors import NotFoundError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import NotFoundError
 from cdp.synthesis.generators.base import Answer, Cancelled, Generator, RequestError, Usage
 
 GENERATORS: dict[str, str] = {

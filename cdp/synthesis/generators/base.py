@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from cdp.errors import ProviderError
-from cdp.records import Document
+from cdp.base.errors import ProviderError
+from cdp.base.records import Document
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.tokens import estimate_tokens
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ModelError
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ModelError
+from cdp.base.records import Document
 from cdp.synthesis.generators.base import Answer, RequestError
 from cdp.synthesis.generators.locate import loading_failed, locate
 from cdp.synthesis.generators.phrases import sentences

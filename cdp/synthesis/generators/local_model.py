@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cdp.config import SynthesisConfig
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.records import Document
+from cdp.base.workspace import sha256_text
 from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.generators.batching import Batcher
 from cdp.synthesis.generators.locate import loading_failed, locate
 from cdp.synthesis.methods.base import Method, Sampling
-from cdp.workspace import sha256_text
 
 HINT = "Give the name or the folder of an instruct model, or use another generator."
 

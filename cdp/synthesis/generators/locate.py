@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from cdp.errors import ModelError, NotFoundError
-from cdp.workspace import Workspace
+from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.workspace import Workspace
 
 
 def locate(name: str, kind: str, hint: str) -> tuple[str, bool]:
     """(source, whether no network is needed) of a model by hub name or folder; ModelError where there is none."""
-    from cdp.training.retrievers import resolve
+    from cdp.retrievers import resolve
 
     try:
         found = resolve(name, Workspace.default())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cdp.records import Document
+from cdp.base.records import Document
 from cdp.synthesis.generators.clauses import Clause, clauses
 from cdp.synthesis.generators.phrases import key_phrases, sentences, words
 from cdp.synthesis.generators.presentable import plain

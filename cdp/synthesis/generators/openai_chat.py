@@ -20,12 +20,12 @@ from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError, ProviderError, RefusedError
-from cdp.records import Document
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, ProviderError, RefusedError
+from cdp.base.records import Document
+from cdp.base.worker import stop_grace_s
 from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage, usual_usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
-from cdp.worker import stop_grace_s
 
 if TYPE_CHECKING:
     import openai

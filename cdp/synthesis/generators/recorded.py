@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from pathlib import Path
 
-from cdp.errors import NotFoundError
-from cdp.records import Document
+from cdp.base.errors import NotFoundError
+from cdp.base.records import Document
+from cdp.base.workspace import SHIPPED_DATA, read_jsonl
 from cdp.synthesis.generators.base import Answer, RequestError
 from cdp.synthesis.methods.base import Method
-from cdp.workspace import SHIPPED_DATA, read_jsonl
 
 RECORDINGS = SHIPPED_DATA / "demo" / "generations"
 

@@ -10,7 +10,7 @@ import hashlib
 import random
 from collections.abc import Iterable
 
-from cdp.records import Document
+from cdp.base.records import Document
 from cdp.synthesis.generators import template_english as english
 from cdp.synthesis.generators import template_other as other
 from cdp.synthesis.generators.base import Answer

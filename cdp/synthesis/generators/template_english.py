@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 from itertools import chain, pairwise
 
-from cdp.records import Document
+from cdp.base.records import Document
 from cdp.synthesis.generators import english_questions as questions
 from cdp.synthesis.generators import template_frames as frames
 from cdp.synthesis.generators.clauses import Clause, standing_alone

@@ -11,9 +11,9 @@ import re
 from collections.abc import Iterator
 from itertools import zip_longest
 
+from cdp.base.records import Document
 from cdp.complexity import language_of, stopword_list
 from cdp.corpus import function_words
-from cdp.records import Document
 from cdp.synthesis.generators.material import MOST_CHARACTERS
 from cdp.synthesis.generators.phrases import sentences
 from cdp.synthesis.generators.presentable import balanced, plain

@@ -8,8 +8,8 @@ import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from cdp.config import SynthesisConfig
-from cdp.errors import ConfigError, NotFoundError
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ConfigError, NotFoundError
 from cdp.synthesis.methods.base import Method, Sampling, fill
 from cdp.synthesis.methods.examples import read_examples
 from cdp.synthesis.methods.own import NAME as OWN

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.errors import ConfigError
+from cdp.base.errors import ConfigError
 from cdp.synthesis.methods.base import Method
 
 NAME = "own"

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cdp import jobs
-from cdp.config import (
+from cdp import jobs, query_sets
+from cdp.base.config import (
     DownloadConfig,
     EvaluationConfig,
     MetricsConfig,
@@ -20,12 +20,11 @@ from cdp.config import (
     SynthesisConfig,
     TrainingConfig,
 )
+from cdp.base.workspace import Workspace, read_json, read_json_or_none
+from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
-from cdp.evaluation import add_benchmark
 from cdp.services import benchmarks, evaluation, metrics, queries, studies, training, tuning
 from cdp.studies import StudyConfig
-from cdp.synthesis import query_sets
-from cdp.workspace import Workspace, read_json, read_json_or_none
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper", "knoll", "lagoon")
 

@@ -16,7 +16,7 @@ from typing import Any
 import duckdb
 
 from cdp import catalog, jobs
-from cdp.workspace import Workspace
+from cdp.base.workspace import Workspace
 from tests.faults.chaos.kinds import SUBMIT, Ground, differences, outputs, submit
 
 TRUE_WITHIN_S = 10.0

@@ -11,8 +11,8 @@ import os
 import signal
 import time
 
-from cdp.worker import Job, run
-from cdp.workspace import append_jsonl, read_json_or_none, write_json
+from cdp.base.worker import Job, run
+from cdp.base.workspace import append_jsonl, read_json_or_none, write_json
 
 
 def main(job: Job) -> None:

@@ -7,8 +7,8 @@ import signal
 import sys
 import time
 
-from cdp.errors import ConfigError, InputError, ProviderError
-from cdp.worker import Job, run
+from cdp.base.errors import ConfigError, InputError, ProviderError
+from cdp.base.worker import Job, run
 
 
 class OutOfMemoryError(RuntimeError):

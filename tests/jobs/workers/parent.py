@@ -5,8 +5,8 @@ from __future__ import annotations
 import subprocess
 import time
 
-from cdp.worker import Job, run
-from cdp.workspace import write_json
+from cdp.base.worker import Job, run
+from cdp.base.workspace import write_json
 
 
 def main(job: Job) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
-from cdp.errors import InputError
-from cdp.worker import Job, run
-from cdp.workspace import write_json
+from cdp.base.errors import InputError
+from cdp.base.worker import Job, run
+from cdp.base.workspace import write_json
 
 
 def main(job: Job) -> None:

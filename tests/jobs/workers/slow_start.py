@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from cdp.worker import Job, run
+from cdp.base.worker import Job, run
 
 while not Path(os.environ["CDP_TEST_GO"]).exists():
     time.sleep(0.02)

@@ -6,8 +6,8 @@ import os
 import resource
 import sys
 
-from cdp.worker import Job, run
-from cdp.workspace import read_json_or_none, write_bytes, write_json
+from cdp.base.worker import Job, run
+from cdp.base.workspace import read_json_or_none, write_bytes, write_json
 
 
 def flood(job: Job) -> None:

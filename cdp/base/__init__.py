@@ -1,0 +1,1 @@
+"""What every room uses and what knows of no room: errors, settings, records, workspace, locks, names, statistics."""

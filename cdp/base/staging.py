@@ -1,0 +1,93 @@
+"""Where something is put together before it takes its place: a folder of one's own beside it, renamed when whole.
+
+::
+
+    with staging(workspace.queries) as folder:
+        …write into folder / "set"…
+        (folder / "set").rename(workspace.queries / "mine-1234")
+
+The folder's name is random, so that any number of processes may import at once. A lock beside it tells the living from
+the dead: whoever stages next removes what a killed process left behind.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from cdp.base.errors import WorkspaceError
+from cdp.base.locks import try_lock
+
+PREFIX = ".incoming-"
+EARLIER = (".importing-",)
+"""What earlier versions called such folders; they had no locks."""
+
+OLD_S = 24 * 3600.0
+"""A folder without a lock is removed after a day: an earlier version made it, and may be at work still."""
+
+
+@contextmanager
+def staging(parent: Path) -> Iterator[Path]:
+    """An empty folder in ``parent`` (made if absent), gone at the end with whatever is still in it.
+
+    WorkspaceError where it cannot be made.
+    """
+    clean(parent)
+    name = f"{PREFIX}{secrets.token_hex(8)}"
+    folder, lock = parent / name, parent / f"{name}.lock"
+    # Locked before it exists: nobody ever meets the folder of a living process without its lock.
+    descriptor = try_lock(lock)
+    try:
+        try:
+            folder.mkdir()
+        except OSError as error:
+            raise WorkspaceError(
+                f"{folder} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
+            ) from error
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():  # else the next one needs the lock to see that it is nobody's
+            with suppress(OSError):
+                lock.unlink()
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def clean(parent: Path) -> None:
+    """Remove what killed processes left in ``parent``; what cannot be removed stays."""
+    with suppress(OSError):
+        for path in list(parent.iterdir()):
+            if path.name.startswith(PREFIX) and path.suffix != ".lock":
+                _remove_dead(path)
+            elif path.name.startswith((*EARLIER, PREFIX)) and _older_than(path, OLD_S):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+def _remove_dead(folder: Path) -> None:
+    lock = folder.with_name(f"{folder.name}.lock")
+    if not lock.exists():
+        if _older_than(folder, OLD_S):
+            shutil.rmtree(folder, ignore_errors=True)
+        return
+    with suppress(WorkspaceError, OSError):
+        descriptor = try_lock(lock)
+        if descriptor is None:
+            return
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            lock.unlink()
+        finally:
+            os.close(descriptor)
+
+
+def _older_than(path: Path, seconds: float) -> bool:
+    try:
+        return time.time() - path.stat().st_mtime > seconds
+    except OSError:
+        return False

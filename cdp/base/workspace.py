@@ -1,0 +1,311 @@
+"""Every path on disk, atomic writes and content hashes. Files are the truth; the catalogue is made from them.
+
+The workspace is ``$CDP_WORKSPACE`` or ``data/workspace`` beside the package. Nothing here creates a folder before
+something is written into it.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
+
+REPOSITORY = Path(__file__).resolve().parent.parent.parent
+SHIPPED_DATA = REPOSITORY / "data"
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """The folder that holds everything a user made. ``Workspace.default()`` is the one in use."""
+
+    root: Path
+
+    @classmethod
+    def default(cls) -> Workspace:
+        configured = os.environ.get("CDP_WORKSPACE", "").strip()
+        return cls(Path(configured).expanduser().resolve() if configured else SHIPPED_DATA / "workspace")
+
+    @property
+    def corpora(self) -> Path:
+        return self.root / "corpora"
+
+    @property
+    def queries(self) -> Path:
+        return self.root / "queries"
+
+    @property
+    def llm_cache(self) -> Path:
+        return self.root / "llm_cache"
+
+    @property
+    def benchmarks(self) -> Path:
+        return self.root / "benchmarks"
+
+    @property
+    def embeddings(self) -> Path:
+        return self.root / "embeddings"
+
+    @property
+    def jobs(self) -> Path:
+        return self.root / "jobs"
+
+    @property
+    def uploads(self) -> Path:
+        """Uploaded files on their way in; each is removed once it is stored."""
+        return self.root / "uploads"
+
+    @property
+    def catalog(self) -> Path:
+        return self.root / "catalog.duckdb"
+
+    @property
+    def catalog_lock(self) -> Path:
+        return self.root / "catalog.lock"
+
+    def corpus(self, corpus_id: str) -> Path:
+        return self.corpora / checked_name(corpus_id)
+
+    def query_set(self, query_set_id: str) -> Path:
+        return self.queries / checked_name(query_set_id)
+
+    def job(self, job_id: str) -> Path:
+        return self.jobs / checked_name(job_id)
+
+    def benchmark(self, name: str) -> Path:
+        return self.benchmarks / checked_name(name)
+
+
+_NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
+
+
+def private_files() -> None:
+    """From now on this process makes files that are its owner's alone; ``$CDP_UMASK`` (octal, 077) says otherwise."""
+    text = os.environ.get("CDP_UMASK", "").strip() or "077"
+    if not re.fullmatch(r"0?[0-7]{3}", text):
+        raise ConfigError(f"CDP_UMASK must be three octal digits, as 077 or 027, not {text!r}.")
+    os.umask(int(text, 8))
+
+
+LONGEST_NAME = 240
+"""Bytes; a file system takes 255 and some names get an ending."""
+
+
+def is_name(text: str) -> bool:
+    """Whether a text is safe as one path component."""
+    return bool(_NAME.fullmatch(text)) and len(text.encode()) <= LONGEST_NAME
+
+
+def checked_name(name: str) -> str:
+    """``name`` itself if it is safe as one path component; InputError otherwise."""
+    if not is_name(name):
+        raise InputError(
+            f"{name[:80]!r} cannot be a name in the workspace.",
+            hint="Use letters, digits, '-', '_' and '.', at most 120 characters, not starting with a dot.",
+        )
+    return name
+
+
+def slug(name: str, *, fallback: str = "unnamed", length: int = 48) -> str:
+    """A readable path component made from any text; letters of every script are kept."""
+    cleaned = re.sub(r"[^\w]+", "-", name.strip().lower(), flags=re.UNICODE).strip("-_")
+    return cleaned[:length].strip("-_") or fallback
+
+
+def new_id(kind: str, name: str = "") -> str:
+    """A fresh id that sorts by time: ``train-20260102-030405-ab12-name``."""
+    stamp = datetime.now(UTC).strftime("%Y%m%d-%H%M%S")
+    tail = f"-{slug(name, length=32)}" if name else ""
+    return f"{kind}-{stamp}-{secrets.token_hex(2)}{tail}"
+
+
+def now() -> str:
+    """The time as it is stored everywhere: ISO 8601, UTC, seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write a file so that a reader sees the old or the new content, never a part: temp, fsync, rename."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    except OSError as error:
+        _remove(temporary)
+        raise WorkspaceError(
+            f"{path} could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
+        ) from error
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+_FAULTS = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EROFS: "the disk is read-only",
+    errno.EFBIG: "files may not grow any larger here",
+    errno.EMFILE: "too many files are open in this process",
+    errno.ENFILE: "too many files are open on this machine",
+    errno.EIO: "the disk reports an error",
+}
+"""What the surroundings do to us, whatever we were about to write or read."""
+
+
+def disk_fault(error: BaseException | None) -> str:
+    """What is wrong with the disk, in words, if an error or its cause is about the disk itself; else empty."""
+    while error is not None:
+        if isinstance(error, OSError) and error.errno in _FAULTS:
+            return _FAULTS[error.errno]
+        error = error.__cause__ or error.__context__
+    return ""
+
+
+@contextmanager
+def disk_faults_told(what: str) -> Iterator[None]:
+    """Raise WorkspaceError in place of an OSError about the disk itself. ``what`` was not done: "The import"."""
+    try:
+        yield
+    except CdpError:
+        raise
+    except Exception as error:
+        fault = disk_fault(error)
+        if not fault:
+            raise
+        where = f" ({error.filename})" if isinstance(error, OSError) and error.filename else ""
+        raise WorkspaceError(
+            f"{what} is not done: {fault}{where}.", hint="What was there before is unchanged."
+        ) from error
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.unlink()
+    except OSError:
+        pass
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write JSON atomically, readable by people."""
+    text = json.dumps(value, ensure_ascii=False, indent=2, default=str) + "\n"
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def read_json(path: Path) -> Any:
+    """The JSON value in ``path``; WorkspaceError if it is missing or broken."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError as error:
+        raise WorkspaceError(f"{path} does not exist.") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise WorkspaceError(f"{path} cannot be read: {error}.", hint="The file is damaged; make it anew.") from error
+
+
+@contextmanager
+def fitting(path: Path) -> Iterator[None]:
+    """Raise WorkspaceError in place of what a record raises that is JSON but does not hold what it should.
+
+    Around the lines that take a record apart, and nothing else: a fault of ours in there would pass for damage.
+    """
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError, OverflowError) as error:
+        raise WorkspaceError(
+            f"{path} does not hold what it should ({type(error).__name__}: {error}).",
+            hint="The file is damaged; make it anew.",
+        ) from error
+
+
+def read_json_or_none(path: Path) -> Any | None:
+    """Like ``read_json``, but None where there is no whole JSON value (yet).
+
+    WorkspaceError if too many files are open: then nothing is known, and None would be a false word.
+    """
+    try:
+        return json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            raise WorkspaceError(f"{path} could not be opened: {_FAULTS[error.errno]}.") from error
+        return None
+
+
+def append_jsonl(path: Path, records: Iterable[Any], *, sync: bool = False) -> None:
+    """Append records, one per line, in a single write. If an earlier writer left a torn line, it is closed first."""
+    lines = "".join(json.dumps(record, ensure_ascii=False, default=str) + "\n" for record in records)
+    if not lines:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "ab+") as file:
+        if file.tell():
+            file.seek(-1, os.SEEK_END)
+            if file.read(1) != b"\n":
+                lines = "\n" + lines
+        # A lone surrogate is no character of UTF-8: its escape is both valid JSON and read back as it was.
+        file.write(lines.encode("utf-8", "backslashreplace"))
+        if sync:
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def read_jsonl(path: Path) -> Iterator[Any]:
+    """The records of an append-only file that we write ourselves; lines torn by a crash are skipped.
+
+    Not for users' files: those go through ``cdp.corpus``, which reports every bad line.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as file:
+        for line in file:
+            if not line.endswith(b"\n"):
+                return
+            try:
+                yield json.loads(line)
+            except (ValueError, RecursionError):
+                continue
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def sha256_text(*parts: str) -> str:
+    """Hex SHA-256 of several texts; their boundaries count (each is preceded by its length)."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}:".encode())
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def folder_size(path: Path) -> int:
+    """Bytes of all files below ``path``."""
+    total = 0
+    for folder, _, files in os.walk(path):
+        for name in files:
+            try:
+                total += os.lstat(os.path.join(folder, name)).st_size
+            except OSError:
+                continue
+    return total

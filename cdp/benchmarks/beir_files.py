@@ -1,0 +1,289 @@
+"""The three kinds of file in a BEIR folder, read strictly: every bad line is found, the first twenty are named.
+
+``corpus.jsonl`` and ``queries.jsonl``: one JSON object per line with ``_id`` (or ``id``), ``text``, and for documents
+an optional ``title``. ``qrels/<split>.tsv``: a header ``query-id  corpus-id  score``, then three tab-separated columns;
+TREC's four columns (``query 0 document grade``, any white space) are read as well. Each file may end in ``.gz``.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import io
+import itertools
+import json
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cdp.base.errors import SHOWN_PROBLEMS, InputError
+from cdp.base.records import Document
+from cdp.corpus.checks import storable
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.seen import SeenIds
+from cdp.corpus.sources import Budget, Source
+
+T = TypeVar("T")
+
+UNPACKED_LIMIT = 1 << 40
+"""Bytes a compressed file may unpack to: 1 TB, more than any public benchmark."""
+
+
+class Problems:
+    """Bad lines of one file: the first twenty with their reason, all counted."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.count = 0
+        self.first: list[tuple[int, str]] = []
+
+    def add(self, line: int, what: str) -> None:
+        self.count += 1
+        bisect.insort(self.first, (line, what))
+        del self.first[SHOWN_PROBLEMS:]
+
+    def raise_if_any(self, hint: str) -> None:
+        """InputError for everything that was added; a single problem carries its line."""
+        if self.count == 1:
+            raise InputError(self.first[0][1], hint=hint, file=self.file, line=self.first[0][0])
+        if self.count:
+            shown = "; ".join(f"line {line}: {what}" for line, what in self.first)
+            more = f"; and {self.count - len(self.first):,} more" if self.count > len(self.first) else ""
+            raise InputError(f"{self.count:,} lines cannot be used. {shown}{more}", hint=hint, file=self.file)
+
+
+def digest_of(path: Path) -> str:
+    """Hex SHA-256 of a file's text, compressed or not, whatever its line breaks."""
+    digest = hashlib.sha256()
+    for _, line in lines_of(path):
+        digest.update((line or "").rstrip("\r\n").encode("utf-8", "surrogatepass") + b"\n")
+    return digest.hexdigest()
+
+
+def text_of_file(path: Path) -> AbstractContextManager[io.TextIOWrapper]:
+    """A file's text as a stream, compressed or not. InputError for bytes that are not UTF-8."""
+    return _opened(path, Budget.of(path, UNPACKED_LIMIT))
+
+
+def _opened(path: Path, budget: Budget) -> AbstractContextManager[io.TextIOWrapper]:
+    return open_text(Source.of_file(path, path.name, budget), "utf-8")
+
+
+def lines_of(path: Path, budget: Budget | None = None) -> Iterator[tuple[int, str | None]]:
+    """(number, line) of every line that is not blank; None for one that is too long to be held."""
+    with _opened(path, budget or Budget.of(path, UNPACKED_LIMIT)) as text:
+        for number, line in numbered_lines(text):
+            if line is None or line.strip():
+                yield number, line
+
+
+@dataclass
+class Entry:
+    """One line of a JSONL file that was read: its place, id and fields."""
+
+    line: int
+    id: str
+    fields: dict[str, Any]
+
+
+BATCH = 4096
+"""Lines whose ids are looked up together."""
+
+
+def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
+    """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
+    seen = SeenIds()
+    budget = Budget.of(path, UNPACKED_LIMIT)
+    for batch in batched(_read_entries(path, problems, budget), BATCH):
+        budget.pause()  # what is done with the entries takes as long as it takes
+        ids, lines = [entry.id for entry in batch], [entry.line for entry in batch]
+        earlier = seen.add(ids, lines, [0] * len(batch))
+        for i, entry in enumerate(batch):
+            if i in earlier:
+                place = earlier[i].place
+                problems.add(entry.line, f"The id {entry.id!r} was already used in line {place}.")
+            else:
+                yield entry
+        budget.resume()
+
+
+def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
+    """Lists of ``size`` items, the last one shorter."""
+    iterator = iter(items)
+    while batch := list(itertools.islice(iterator, size)):
+        yield batch
+
+
+def _read_entries(path: Path, problems: Problems, budget: Budget) -> Iterator[Entry]:
+    """The lines of a JSONL file that have an id and a text."""
+    for number, line in lines_of(path, budget):
+        if line is None:
+            problems.add(number, "The line is too long to be read.")
+            continue
+        try:
+            fields = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            problems.add(number, f"This is not JSON: {getattr(error, 'msg', None) or error}.")
+            continue
+        if not isinstance(fields, dict):
+            problems.add(number, "This is JSON, but not an object with _id and text.")
+            continue
+        identifier = fields.get("_id", fields.get("id"))
+        if isinstance(identifier, int) and not isinstance(identifier, bool):
+            identifier = str(identifier)
+        if not isinstance(identifier, str) or not identifier.strip():
+            problems.add(number, 'There is no "_id".')
+        elif storable(identifier)[1]:
+            problems.add(number, "The _id holds NUL or half of a surrogate pair.")
+        elif not isinstance(fields.get("text"), str):
+            problems.add(number, f'{identifier!r} has no "text".')
+        else:
+            yield Entry(number, identifier, fields)
+
+
+_SHOWN_EMPTY = 3
+_JSONL_HINT = "Correct the file: one JSON object per line, with an _id of its own and a text."
+
+
+def iter_corpus(path: Path, warnings: list[str] | None = None) -> Iterator[Document]:
+    """The documents one after the other; what is odd about them goes to ``warnings`` after the last one.
+
+    InputError after the last one, naming every bad line, or for a file without documents.
+    """
+    problems, n, n_empty, empty, n_repaired = Problems(path.name), 0, 0, [], 0
+    for entry in _entries(path, problems):
+        title = entry.fields.get("title")
+        text, text_repaired = storable(entry.fields["text"])
+        title, title_repaired = storable(title if isinstance(title, str) else "")
+        n_repaired += text_repaired or title_repaired
+        document = Document(entry.id, text, title)
+        n += 1
+        if not document.content.strip():
+            n_empty += 1
+            empty += [entry.id] if n_empty <= _SHOWN_EMPTY else []
+        yield document
+    problems.raise_if_any(_JSONL_HINT)
+    if not n:
+        raise InputError("There is no document in it.", hint=_JSONL_HINT, file=path.name)
+    if n_repaired and warnings is not None:
+        warnings.append(f"Documents with NUL or half of a surrogate pair, replaced by U+FFFD: {n_repaired:,}.")
+    if n_empty and warnings is not None:
+        what = "document has" if n_empty == 1 else "documents have"
+        warnings.append(f"{n_empty:,} {what} neither title nor text (first: {', '.join(empty)}).")
+
+
+@dataclass(frozen=True)
+class QueryLine:
+    """One line of queries.jsonl. ``excluded`` documents never count as retrieved for it (BRIGHT's excluded_ids)."""
+
+    line: int
+    text: str
+    excluded: tuple[str, ...] = ()
+
+
+def _excluded(fields: dict[str, Any]) -> tuple[str, ...]:
+    """BRIGHT's ``excluded_ids``, at the top or in ``metadata``; it writes ["N/A"] for none."""
+    metadata = fields.get("metadata")
+    value = fields.get("excluded_ids") or (metadata.get("excluded_ids") if isinstance(metadata, dict) else None)
+    return (
+        tuple(str(d) for d in value if not isinstance(d, (dict, list)) and d != "N/A")
+        if isinstance(value, list)
+        else ()
+    )
+
+
+def read_queries(path: Path) -> dict[str, QueryLine]:
+    """{query id: its line}. InputError naming every bad line, and for a file without queries."""
+    problems, queries = Problems(path.name), {}
+    for entry in _entries(path, problems):
+        if not entry.fields["text"].strip():
+            problems.add(entry.line, f"The text of query {entry.id!r} is empty.")
+        elif storable(entry.fields["text"])[1]:
+            problems.add(entry.line, f"The text of query {entry.id!r} holds NUL or half of a surrogate pair.")
+        queries[entry.id] = QueryLine(entry.line, entry.fields["text"], _excluded(entry.fields))
+    problems.raise_if_any(_JSONL_HINT)
+    if not queries:
+        raise InputError("There is no query in it.", hint=_JSONL_HINT, file=path.name)
+    return queries
+
+
+@dataclass
+class Judgments:
+    """The judgments of one qrels file, and the line where each query and each document first appears."""
+
+    file: str
+    grades: dict[str, dict[str, int]] = field(default_factory=dict)
+    query_lines: dict[str, int] = field(default_factory=dict)
+    document_lines: dict[str, int] = field(default_factory=dict)
+    repeated: int = 0
+
+    @property
+    def n_judgments(self) -> int:
+        return sum(map(len, self.grades.values()))
+
+
+_QRELS_HINT = (
+    "A line is: query id, tab, document id, tab, a whole number (or TREC's four columns); "
+    "the first may be: query-id, tab, corpus-id, tab, score."
+)
+
+
+def _columns(line: str) -> list[str]:
+    parts = line.rstrip("\r\n").split("\t")
+    if len(parts) < 3:
+        parts = line.split()
+    if len(parts) == 4:
+        del parts[1]
+    return [part.strip() for part in parts]
+
+
+_GRADE_TITLES = ("score", "grade", "rel", "relevance", "relevant", "label", "judgment", "judgement", "rating", "qrel")
+
+
+LARGEST_GRADE = 10**9
+
+
+def _grade(text: str) -> int | None:
+    """A grade written as a whole number below a billion (``2`` or ``2.0``), else None."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return int(number) if abs(number) < LARGEST_GRADE and number.is_integer() else None
+
+
+def read_qrels(path: Path) -> Judgments:
+    """The judgments of one split. InputError naming every bad line, and for a file without judgments.
+
+    A first line is a header if its last column is a word for a grade.
+    """
+    problems, found = Problems(path.name), Judgments(path.name)
+    first = True
+    for number, line in lines_of(path):
+        columns = _columns(line) if line is not None else []
+        grade = _grade(columns[2]) if len(columns) == 3 else None
+        is_header, first = first and len(columns) == 3 and columns[2].lower() in _GRADE_TITLES, False
+        if is_header:
+            continue
+        if len(columns) != 3 or not columns[0] or not columns[1]:
+            problems.add(number, "This is not a query id, a document id and a grade.")
+            continue
+        query, document = columns[0], columns[1]
+        if grade is None:
+            problems.add(number, f"The grade {columns[2]!r} is not a whole number.")
+            continue
+        known = found.grades.setdefault(query, {})
+        if document in known:
+            if known[document] != grade:
+                problems.add(number, f"{query!r} and {document!r} were judged {known[document]} before, here {grade}.")
+            found.repeated += 1
+            continue
+        known[document] = grade
+        found.query_lines.setdefault(query, number)
+        found.document_lines.setdefault(document, number)
+    problems.raise_if_any(_QRELS_HINT)
+    if not found.grades:
+        raise InputError("There is no judgment in it.", hint=_QRELS_HINT, file=path.name)
+    return found

@@ -1,0 +1,354 @@
+"""Benchmarks in BEIR layout: documents, the queries of one split, and who judged what relevant.
+
+::
+
+    corpus.jsonl[.gz]   queries.jsonl[.gz]   qrels/<split>.tsv      and, as a courtesy, SOURCE.md or README.md
+
+A benchmark that was downloaded or sampled has a ``manifest.json`` beside them (see ``manifests``) with its source and
+what its protocol asks for.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Container, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cdp.base.errors import InputError
+from cdp.base.paths import typed_path
+from cdp.benchmarks import manifests
+from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.languages import DEFAULT, benchmark_language
+from cdp.benchmarks.manifests import Manifest
+
+_LAYOUT = "A benchmark is a folder with corpus.jsonl, queries.jsonl and qrels/<split>.tsv."
+_QRELS_ENDINGS = (".tsv", ".txt", ".tsv.gz", ".txt.gz")
+_NAMED = 5
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """One split of a benchmark, ready to be evaluated on.
+
+    ``documents`` holds what is encoded (title, space, text) in the order of the corpus file, ``queries`` the texts of
+    the judged queries in the order of the queries file. ``qrels`` {query: {document: grade}} names no other query; a
+    document may be missing from the corpus only where ``allow_unknown`` was asked for. ``excluded`` {query: documents}
+    are never retrieved for that query. ``relevant_from`` is the lowest grade that the binary measures count as relevant
+    (2 for TREC-DL); NDCG uses every grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of
+    all its splits, and what its protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal
+    texts share embeddings.
+    """
+
+    name: str
+    folder: Path
+    split: str
+    document_ids: list[str] = field(repr=False)
+    documents: list[str] = field(repr=False)
+    query_ids: list[str] = field(repr=False)
+    queries: list[str] = field(repr=False)
+    qrels: dict[str, dict[str, int]] = field(repr=False)
+    excluded: dict[str, tuple[str, ...]] = field(repr=False)
+    hash: str
+    documents_hash: str
+    licence: str = ""
+    warnings: tuple[str, ...] = ()
+    relevant_from: int = 1
+    language: str = ""
+    """As its manifest says or its texts tell; empty where neither does."""
+
+    @property
+    def counted_language(self) -> str:
+        """The language in which its words are counted: English where nothing tells another one."""
+        return self.language or DEFAULT
+
+    @property
+    def n_documents(self) -> int:
+        return len(self.documents)
+
+    @property
+    def n_queries(self) -> int:
+        return len(self.queries)
+
+    def excluded_numbers(self) -> list[list[int]] | None:
+        """Per query the positions of the documents that it must not retrieve; None if there are none at all."""
+        if not self.excluded:
+            return None
+        named = {document for documents in self.excluded.values() for document in documents}
+        numbers = {document: i for i, document in enumerate(self.document_ids) if document in named}
+        return [sorted({numbers[d] for d in self.excluded.get(query, ())}) for query in self.query_ids]
+
+
+class _TextsHash:
+    """SHA-256 of texts in order; the boundaries between them count."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+
+    def add(self, text: str) -> None:
+        data = text.encode("utf-8", "surrogatepass")
+        self._digest.update(b"%d:" % len(data))
+        self._digest.update(data)
+
+    def hexdigest(self) -> str:
+        return self._digest.hexdigest()
+
+
+def texts_hash(texts: Iterable[str]) -> str:
+    """Hex SHA-256 of texts in order; the boundaries between them count."""
+    digest = _TextsHash()
+    for text in texts:
+        digest.add(text)
+    return digest.hexdigest()
+
+
+def part(folder: Path, name: str) -> Path:
+    """``corpus.jsonl`` or ``queries.jsonl`` of a folder, compressed or not. InputError says what is missing."""
+    for ending in ("", ".gz"):
+        path = folder / f"{name}.jsonl{ending}"
+        if path.is_file():
+            return path
+    raise InputError(f"{folder} has no {name}.jsonl (or {name}.jsonl.gz).", hint=_LAYOUT)
+
+
+def qrels_files(folder: Path) -> dict[str, Path]:
+    """{split: its file}, ``test`` first, then by name. InputError where there is none."""
+    if not folder.is_dir():
+        raise InputError(f"There is no folder {folder}.", hint=_LAYOUT)
+    found: dict[str, Path] = {}
+    for path in sorted((folder / "qrels").glob("*")):
+        ending = next((e for e in sorted(_QRELS_ENDINGS, key=len, reverse=True) if path.name.endswith(e)), None)
+        if ending and path.is_file() and not path.name.startswith("."):
+            found.setdefault(path.name.removesuffix(ending), path)
+    if not found:
+        raise InputError(f"{folder} has no judgments: no qrels/<split>.tsv.", hint=_LAYOUT)
+    return {split: found[split] for split in sorted(found, key=lambda s: (s != "test", s))}
+
+
+def list_splits(folder: Path | str) -> list[str]:
+    """The splits of a benchmark, ``test`` first. InputError if the folder is missing or has no qrels."""
+    return list(qrels_files(Path(folder)))
+
+
+def pick_split(name: str, splits: Sequence[str], split: str) -> str:
+    """The split asked for; if none was, ``test``, or the only one. InputError where that does not settle it."""
+    if split:
+        if split not in splits:
+            raise InputError(f"{name} has no split {split!r}.", hint=f"There is: {', '.join(splits)}.")
+        return split
+    if "test" in splits or len(splits) == 1:
+        return "test" if "test" in splits else splits[0]
+    raise InputError(f"{name} has several splits.", hint=f"Choose one of: {', '.join(splits)}.")
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The files of a benchmark as they were read, before a split is chosen. ``texts`` are what is encoded."""
+
+    folder: Path
+    document_ids: list[str]
+    texts: list[str]
+    queries: dict[str, QueryLine]
+    qrels: dict[str, Path]
+    hash: str
+    documents_hash: str
+    manifest: Manifest
+    warnings: tuple[str, ...]
+
+
+class ContentHash:
+    """The hash of a whole benchmark, fed with its documents one by one, so that none has to be held."""
+
+    def __init__(self) -> None:
+        self._ids = _TextsHash()
+        self._texts = _TextsHash()
+
+    def add(self, document_id: str, text: str) -> None:
+        self._ids.add(document_id)
+        self._texts.add(text)
+
+    @property
+    def documents(self) -> str:
+        """Hex SHA-256 of the documents' texts alone, as ``texts_hash`` gives it."""
+        return self._texts.hexdigest()
+
+    def of(self, queries: Mapping[str, QueryLine], qrels: Mapping[str, Path], manifest: Manifest) -> str:
+        """The hash of all: documents, queries, judgments, and what the protocol asks for."""
+        digest = hashlib.sha256(f"{self._ids.hexdigest()}{self._texts.hexdigest()}".encode())
+        for texts in (
+            (text for query, line in queries.items() for text in (query, line.text, *line.excluded)),
+            (text for split in sorted(qrels) for text in (split, digest_of(qrels[split]))),
+            *((manifest.protocol,) if manifest.protocol else ()),
+        ):
+            digest.update(texts_hash(texts).encode())
+        return digest.hexdigest()
+
+
+def read_parts(folder: Path | str) -> Parts:
+    """Documents and queries of a benchmark, and where its judgments are. InputError as for ``load_benchmark``."""
+    folder = typed_path(folder)
+    qrels = qrels_files(folder)
+    queries = read_queries(part(folder, "queries"))
+    manifest = manifests.read(folder)
+    ids: list[str] = []
+    texts: list[str] = []
+    warnings: list[str] = []
+    content = ContentHash()
+    for document in iter_corpus(part(folder, "corpus"), warnings):
+        ids.append(document.id)
+        texts.append(document.content)
+        content.add(document.id, texts[-1])
+    whole = content.of(queries, qrels, manifest)
+    return Parts(folder, ids, texts, queries, qrels, whole, content.documents, manifest, tuple(warnings))
+
+
+def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool = False) -> Benchmark:
+    """Read and check one split of a benchmark.
+
+    InputError, with file and line, for a missing part, bytes that are not UTF-8, broken JSON, ids used twice, empty
+    queries, and judgments that name a query or document that does not exist. With ``allow_unknown`` such judgments
+    become a warning: unknown queries are left out, unknown documents stay and count as never retrieved (as in
+    trec_eval). It stays an error if no judged query, or no judged document, is known.
+    """
+    splits = list_splits(folder)
+    split = pick_split(Path(folder).name, splits, split)
+    return split_of(read_parts(folder), split, allow_unknown=allow_unknown)
+
+
+def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchmark:
+    """One split of a benchmark that was read. Raises as ``load_benchmark`` does."""
+    manifest, judgments = parts.manifest, read_qrels(parts.qrels[split])
+    named = {document for line in parts.queries.values() for document in line.excluded}
+    named |= judgments.document_lines.keys() | parts.queries.keys()
+    known = {document for document in parts.document_ids if document in named}
+    judged = judged_split(parts.queries, judgments, known, manifest, allow_unknown=allow_unknown)
+    excluded, notes = exclusions(judged.query_ids, parts.queries, judged.qrels, known, manifest.self_match)
+    return Benchmark(
+        name=parts.folder.resolve().name,
+        folder=parts.folder,
+        split=split,
+        document_ids=parts.document_ids,
+        documents=parts.texts,
+        query_ids=judged.query_ids,
+        queries=[parts.queries[query].text for query in judged.query_ids],
+        qrels=judged.qrels,
+        excluded=excluded,
+        hash=parts.hash,
+        documents_hash=parts.documents_hash,
+        licence=licence_note(parts.folder),
+        warnings=(*parts.warnings, *judged.warnings, *notes, *subset_note(manifest)),
+        relevant_from=manifest.relevant_from,
+        language=benchmark_language(manifest.language, (q.text for q in parts.queries.values()), parts.texts),
+    )
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The judgments of one split that can be used: its queries in the order of the queries file, and what is odd."""
+
+    query_ids: list[str]
+    qrels: dict[str, dict[str, int]]
+    warnings: tuple[str, ...]
+
+
+def judged_split(
+    queries: Mapping[str, QueryLine],
+    judgments: Judgments,
+    known: Container[str],
+    manifest: Manifest,
+    *,
+    allow_unknown: bool = False,
+) -> Judged:
+    """Check one split's judgments against the queries, and against the ``known`` ones of the documents they name."""
+    allowed = allow_unknown or manifest.allow_unknown
+    warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
+    warnings += _check_known("document", judgments, judgments.document_lines, known, allowed)
+    if judgments.repeated:
+        warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
+    query_ids = [query for query in queries if query in judgments.grades]
+    return Judged(query_ids, {query: judgments.grades[query] for query in query_ids}, tuple(warnings))
+
+
+def subset_note(manifest: Manifest) -> tuple[str, ...]:
+    """What has to be said wherever a score on a subset is shown; nothing for a whole benchmark."""
+    subset = manifest.subset
+    if subset is None:
+        return ()
+    return (
+        f"This is a subset of {subset.of} ({subset.queries:,} queries, {subset.documents:,} documents): "
+        "scores on it are higher than on the whole benchmark.",
+    )
+
+
+def _check_known(
+    what: str, judgments: Judgments, named: dict[str, int], known: Container[str], allowed: bool
+) -> list[str]:
+    """A warning, or InputError, for judgments that name a query or document that does not exist."""
+    unknown = [(identifier, line) for identifier, line in named.items() if identifier not in known]
+    if not unknown:
+        return []
+    examples = ", ".join(f"{identifier!r} in line {line}" for identifier, line in unknown[:_NAMED])
+    source = "queries.jsonl" if what == "query" else "corpus.jsonl"
+    ids = "id" if len(unknown) == 1 else "ids"
+    sentence = f"The judgments name {len(unknown):,} {what} {ids} that {source} does not have ({examples})."
+    if len(unknown) == len(named):
+        raise InputError(sentence, hint="Not one is known: the qrels belong to other files.", file=judgments.file)
+    if not allowed:
+        hint = (
+            f"Add what is missing to {source}, or remove these lines from the qrels; or evaluate on the folder itself "
+            "with allow_unknown."
+        )
+        raise InputError(sentence, hint=hint, file=judgments.file)
+    return [f"{judgments.file}: {sentence}"]
+
+
+def exclusions(
+    query_ids: list[str],
+    lines: Mapping[str, QueryLine],
+    qrels: Mapping[str, Mapping[str, int]],
+    known: Container[str],
+    self_match: bool | None,
+) -> tuple[dict[str, tuple[str, ...]], list[str]]:
+    """What each query must not retrieve: the documents its line excludes, and the document with its own id.
+
+    ``self_match`` says what equal ids mean; where it is None, they mean nothing in the whole benchmark if a query's own
+    id is judged relevant for it.
+    """
+    same = [query for query in query_ids if query in known] if self_match is not False else []
+    accident = next((query for query in same if qrels[query].get(query, 0) > 0), None)
+    notes = []
+    if accident is not None and self_match is None:
+        notes.append(
+            f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
+        )
+        same = []
+    excluded = {query: tuple(d for d in lines[query].excluded if d in known) for query in query_ids}
+    for query in same:
+        excluded[query] = (*excluded[query], query)
+    return {query: documents for query, documents in excluded.items() if documents}, notes
+
+
+NOTES = ("SOURCE.md", "README.md", "README.txt", "README", "LICENSE.md", "LICENSE.txt", "LICENSE")
+
+
+def notes_file(folder: Path) -> Path | None:
+    """SOURCE.md, README.md or LICENSE of a benchmark, if it has one."""
+    return next((folder / name for name in NOTES if (folder / name).is_file()), None)
+
+
+def licence_note(folder: Path) -> str:
+    """A benchmark's licence by its manifest; else what its notes say: the section of that name, or the first line."""
+    manifest = manifests.read(folder)
+    if manifest.licence:
+        return f"{manifest.licence} ({manifest.licence_source})" if manifest.licence_source else manifest.licence
+    path = notes_file(folder)
+    if path is None:
+        return ""
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read(100_000)
+    section = re.search(r"^#+[ \t]*licen[cs]e.*?$\n+(.+?)(?=^#|\Z)", text, re.IGNORECASE | re.MULTILINE | re.DOTALL)
+    if section:
+        return " ".join(section[1].split())[:600]
+    line = re.search(r"^.*\blicen[cs]e.*$", text, re.IGNORECASE | re.MULTILINE)
+    return " ".join(line[0].split())[:600] if line else ""

@@ -1,0 +1,357 @@
+"""The benchmarks of a workspace: adding one from a folder or zip, finding one by name, describing it cheaply.
+
+Describing reads everything once as a stream: a collection of millions of passages takes the memory of its judged ids.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import shutil
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from cdp.base.errors import InputError, NotFoundError, WorkspaceError
+from cdp.base.paths import typed_folder, typed_path
+from cdp.base.staging import staging
+from cdp.base.workspace import Workspace, checked_name, folder_size, read_json_or_none, slug, write_json
+from cdp.benchmarks import manifests, registry
+from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.benchmark import (
+    NOTES,
+    ContentHash,
+    exclusions,
+    judged_split,
+    licence_note,
+    notes_file,
+    part,
+    pick_split,
+    qrels_files,
+    subset_note,
+)
+from cdp.benchmarks.languages import TEXTS, benchmark_language
+from cdp.corpus.sources import DAMAGED, Budget, Source, existing, shown_name
+
+_SCHEMA = 3
+_REPORT_EVERY = 20_000
+_SPLIT = re.compile(r"qrels/[\w][\w. -]{0,100}")
+BENCHMARK_FILES = (
+    *(f"{name}.jsonl{ending}" for name in ("corpus", "queries") for ending in ("", ".gz")),
+    *NOTES,
+    manifests.NAME,
+)
+"""What is taken out of a zip, beside the qrels."""
+
+_MEMBER = re.compile(rf"((?:[^/]+/)?)({_SPLIT.pattern}|{'|'.join(map(re.escape, BENCHMARK_FILES))})")
+
+UNPACKED_LIMIT = 64 * 2**30
+"""A zip that says it unpacks to more than 64 GB is refused."""
+
+
+@dataclass(frozen=True)
+class BenchmarkInfo:
+    """What a benchmark is, without its texts.
+
+    ``n_queries`` counts the queries file, ``judged`` {split: queries judged in it}, ``relevant`` {split: judgments with
+    a grade above 0}. ``characters`` is the mean length of a document, ``bytes`` the size on disk. ``content_hash`` is
+    the ``hash`` of every ``Benchmark`` loaded from it. ``problem`` says why it cannot be used, and is empty if it can.
+    ``entry`` is its name in the registry, ``subset_of`` the benchmark that it was drawn from; empty if there is none.
+    """
+
+    name: str
+    folder: str
+    n_documents: int = 0
+    n_queries: int = 0
+    splits: tuple[str, ...] = ()
+    judged: Mapping[str, int] = field(default_factory=dict)
+    relevant: Mapping[str, int] = field(default_factory=dict)
+    characters: float = 0.0
+    bytes: int = 0
+    content_hash: str = ""
+    licence: str = ""
+    warnings: tuple[str, ...] = ()
+    problem: str = ""
+    entry: str = ""
+    language: str = ""
+    subset_of: str = ""
+
+
+def choose_split(info: BenchmarkInfo, split: str = "") -> str:
+    """The split asked for; if none was, ``test``, or the only one. InputError where that does not settle it."""
+    return pick_split(info.name, info.splits, split)
+
+
+def describe(folder: Path | str, workspace: Workspace | None = None) -> BenchmarkInfo:
+    """Counts, splits, hash and licence of a benchmark; InputError as ``load_benchmark`` raises it, for any split.
+
+    Judgments that name unknown ids are a warning here, and an error where it is evaluated on. Everything is read once;
+    with a workspace the result is kept there until a file of the benchmark changes.
+    """
+    folder = typed_path(folder)
+    state = _state(folder)
+    kept = _kept(folder, workspace) if workspace is not None else None
+    value = read_json_or_none(kept) if kept is not None else None
+    if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
+        with contextlib.suppress(TypeError, KeyError):  # a description that cannot be read is made anew
+            info = value["info"]
+            return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
+    found = survey(folder, allow_unknown=True)
+    if workspace is not None:
+        keep(found, folder, workspace)
+    return found
+
+
+def keep(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
+    """Remember the description of a benchmark as it is now; without a writable disk nothing is kept."""
+    with contextlib.suppress(WorkspaceError, OSError):
+        write_json(_kept(folder, workspace), {"schema": _SCHEMA, "state": _state(folder), "info": asdict(info)})
+
+
+def _kept(folder: Path, workspace: Workspace) -> Path:
+    return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
+
+
+def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None] | None = None) -> BenchmarkInfo:
+    """Read a benchmark once, as a stream, and check all its splits. InputError as ``load_benchmark`` raises it.
+
+    ``progress`` is called with the documents read so far, now and then.
+    """
+    files, manifest = qrels_files(folder), manifests.read(folder)
+    queries = read_queries(part(folder, "queries"))
+    judgments = {split: read_qrels(path) for split, path in files.items()}
+    wanted = {document for found in judgments.values() for document in found.document_lines}
+    known: set[str] = set()
+    first: list[str] = []
+    content, warnings = ContentHash(), list[str]()
+    n = characters = 0
+    for document in iter_corpus(part(folder, "corpus"), warnings):
+        text = document.content
+        content.add(document.id, text)
+        n, characters = n + 1, characters + len(text)
+        if len(first) < TEXTS:
+            first.append(text)
+        if progress is not None and n % _REPORT_EVERY == 0:
+            progress(n)
+        if document.id in wanted:
+            known.add(document.id)
+    judged, relevant = {}, {}
+    for split in files:
+        found = judged_split(queries, judgments[split], known, manifest, allow_unknown=allow_unknown)
+        judged[split] = len(found.query_ids)
+        relevant[split] = sum(grade > 0 for grades in found.qrels.values() for grade in grades.values())
+        notes = exclusions(found.query_ids, queries, found.qrels, known, manifest.self_match)[1]
+        warnings += [*found.warnings, *notes]
+    return BenchmarkInfo(
+        name=folder.resolve().name,
+        folder=str(folder),
+        n_documents=n,
+        n_queries=len(queries),
+        splits=tuple(files),
+        judged=judged,
+        relevant=relevant,
+        characters=characters / n,
+        bytes=folder_size(folder),
+        content_hash=content.of(queries, files, manifest),
+        licence=licence_note(folder),
+        warnings=(*dict.fromkeys(warnings), *subset_note(manifest)),
+        entry=manifest.entry,
+        language=benchmark_language(manifest.language, (q.text for q in queries.values()), first),
+        subset_of=manifest.subset.of if manifest.subset else "",
+    )
+
+
+def _state(folder: Path) -> list[list[Any]]:
+    """Name, size and time of change of each file that counts: equal as long as nothing was written to them."""
+    files = [part(folder, "corpus"), part(folder, "queries"), *qrels_files(folder).values()]
+    found = []
+    for path in [*files, *_courtesies(folder)]:
+        state = path.stat()
+        found.append([str(path.relative_to(folder)), state.st_size, state.st_mtime_ns])
+    return found
+
+
+def _courtesies(folder: Path) -> list[Path]:
+    """The notes and the manifest of a benchmark, as far as it has them."""
+    notes, manifest = notes_file(folder), folder / manifests.NAME
+    return [*([notes] if notes else []), *([manifest] if manifest.is_file() else [])]
+
+
+def _key(folder: Path) -> str:
+    return hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def names(workspace: Workspace) -> list[str]:
+    """The names of the workspace's benchmarks, sorted."""
+    if not workspace.benchmarks.is_dir():
+        return []
+    return sorted(p.name for p in workspace.benchmarks.iterdir() if p.is_dir() and not p.name.startswith("."))
+
+
+def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
+    """The workspace's benchmarks by name. One that cannot be used stands there with its problem."""
+    found = []
+    for name in names(workspace):
+        folder = workspace.benchmarks / name
+        try:
+            found.append(describe(folder, workspace))
+        except InputError as error:
+            found.append(BenchmarkInfo(name, str(folder), problem=str(error)))
+    return found
+
+
+def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
+    """The folder of a benchmark, by its name in the workspace or by a path. NotFoundError names those there are."""
+    known = names(workspace)
+    if name_or_folder in known:
+        return workspace.benchmarks / name_or_folder
+    folder = typed_folder(name_or_folder)
+    if folder is not None:
+        return folder.resolve()
+    hint = "" if known else "Give a folder in BEIR layout."
+    if registry.find(name_or_folder) is not None:
+        hint = f"It can be brought in: benchmarks download {name_or_folder}."
+    raise NotFoundError("benchmark", name_or_folder, known=known, hint=hint)
+
+
+def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", language: str = "") -> str:
+    """Copy a benchmark, a folder or a zip in BEIR layout, into the workspace and return its name there.
+
+    Every split is read and checked first, so what is added can be evaluated on. ``language`` (a code) is written down;
+    without one it is guessed. Adding the same files under the same name again changes at most the language; other files
+    under a name that is taken are an InputError.
+    """
+    source = existing(typed_path(path))
+    name = checked_name(name or slug(source.resolve().name.removesuffix(".zip"), fallback="benchmark"))
+    try:
+        with staging(workspace.benchmarks) as incoming, _folder_of(source, incoming) as folder:
+            checked = _checked(folder, source)
+            target = workspace.benchmarks / name
+            if target.exists():
+                if describe(target, workspace).content_hash == checked.content_hash:
+                    set_language(target, language)
+                    return name
+                raise _taken(name)
+            copy = incoming / "copy"
+            _copy(folder, copy)
+            if language:
+                set_language(copy, language)
+                checked = replace(checked, language=language)
+            if not put(copy, target) and describe(target, workspace).content_hash != checked.content_hash:
+                raise _taken(name)
+            keep(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
+    except OSError as error:
+        raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
+    return name
+
+
+def set_language(folder: Path, language: str) -> None:
+    """Write down a benchmark's language, unless it is empty or there already."""
+    known = manifests.read(folder)
+    if language and known.language != language:
+        manifests.write(folder, replace(known, language=language))
+
+
+def put(made: Path, target: Path) -> bool:
+    """Give a finished folder its name; False where somebody else has just put another one there."""
+    try:
+        os.rename(made, target)  # fails on a folder that holds something, and takes the place of an empty one
+    except OSError:
+        if target.exists():
+            return False
+        raise
+    return True
+
+
+def _taken(name: str) -> InputError:
+    return InputError(f"The workspace has another benchmark called {name!r}.", hint="Choose another name for this one.")
+
+
+def _checked(folder: Path, source: Path) -> BenchmarkInfo:
+    """Read and check every split; what is wrong is told of the ``source`` that was given, not of where it lies now."""
+    try:
+        return survey(folder, allow_unknown=False)
+    except InputError as error:
+        if folder == source:
+            raise
+        message = error.message.replace(str(folder), source.name)
+        raise InputError(message, hint=error.hint) from error
+
+
+def remove_benchmark(name: str, workspace: Workspace) -> None:
+    """Delete a benchmark from the workspace. NotFoundError if it is not there."""
+    if name not in names(workspace):
+        raise NotFoundError("benchmark", name, known=names(workspace))
+    try:
+        with staging(workspace.benchmarks) as doomed:  # gone at once for readers, and whole until then
+            os.rename(workspace.benchmarks / name, doomed / "benchmark")
+    except OSError as error:
+        raise WorkspaceError(f"The benchmark {name!r} could not be removed: {error.strerror or error}.") from error
+
+
+def _copy(folder: Path, target: Path) -> None:
+    """The files that make the benchmark, and its notes; nothing else that lies beside them."""
+    (target / "qrels").mkdir(parents=True)
+    for path in [part(folder, "corpus"), part(folder, "queries"), *_courtesies(folder)]:
+        shutil.copyfile(path, target / path.name)
+    for path in qrels_files(folder).values():
+        shutil.copyfile(path, target / "qrels" / path.name)
+
+
+@contextlib.contextmanager
+def _folder_of(source: Path, scratch: Path) -> Iterator[Path]:
+    """The benchmark's folder: the source itself, or what a zip unpacks to, one level down if need be."""
+    folder = source
+    if source.is_file():
+        folder = scratch / "unpacked"
+        _unpack(source, folder)
+    if not (folder / "qrels").is_dir():
+        inner = [p for p in folder.iterdir() if p.is_dir() and not p.name.startswith((".", "__"))]
+        if len(inner) == 1 and (inner[0] / "qrels").is_dir():
+            folder = inner[0]
+    yield folder
+
+
+def _unpack(archive: Path, target: Path) -> None:
+    """Unpack from a zip into ``target`` what a benchmark is made of. InputError for what is no whole, harmless zip.
+
+    Files get the names that a benchmark's files have; no name that the archive chose reaches the disk.
+    """
+    hint = "Give a folder in BEIR layout, or a zip of one."
+    budget = Budget.of(archive, UNPACKED_LIMIT)
+    target.mkdir(parents=True)
+    try:
+        with zipfile.ZipFile(archive) as file:
+            for info, name in _members(file).items():
+                source = Source(shown_name(info.filename), partial(_opened, file, info), budget)
+                path = target / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                with source.open() as stream, open(path, "wb") as out:
+                    while block := source.read_block(stream, 1 << 20):
+                        out.write(block)
+    except DAMAGED as error:
+        raise InputError(f"It cannot be unpacked: {shown_name(str(error))}.", hint=hint, file=archive) from error
+
+
+def _opened(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> BinaryIO:
+    # The archive was opened before, and what is wrong with one member comes out as it is read.
+    return cast(BinaryIO, archive.open(info))
+
+
+def _members(archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo, str]:
+    """{member: its path in the benchmark's folder}, at the archive's top or one folder below it."""
+    infos = [info for info in archive.infolist() if info.filename and not info.is_dir() and "\\" not in info.filename]
+    named = [match for info in infos if (match := _MEMBER.fullmatch(info.filename))]
+    tops = {match[1] for match in named if match[2].startswith("qrels/")} or {match[1] for match in named}
+    top = "" if "" in tops or len(tops) != 1 else tops.pop()
+    found: dict[str, zipfile.ZipInfo] = {}
+    for info in infos:
+        name = info.filename.removeprefix(top)
+        if info.filename.startswith(top) and (name in BENCHMARK_FILES or _SPLIT.fullmatch(name)):
+            found.setdefault(name, info)
+    return {info: name for name, info in found.items()}

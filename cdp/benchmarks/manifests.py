@@ -1,0 +1,124 @@
+"""``manifest.json`` of a stored benchmark: where it came from, and what its protocol asks for beyond its files.
+
+A folder that somebody made by hand has none; then the rules for all benchmarks hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from cdp.base.workspace import read_json_or_none, write_json
+from cdp.benchmarks.registry import Entry
+
+NAME = "manifest.json"
+SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Subset:
+    """What a subset was drawn from and how: scores on it are higher than on the whole, for it has fewer distractors."""
+
+    of: str
+    of_hash: str
+    split: str
+    queries: int
+    documents: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """Source and protocol of a stored benchmark.
+
+    ``entry`` is its name in the registry (empty if it has none); ``source`` names repositories with their commits,
+    addresses or a folder; ``files`` lists what was read, with bytes and SHA-256; ``counts`` what came of it.
+    ``self_match``: True if a query never retrieves the document of its own id, False if equal ids mean nothing, None
+    for the rule. ``relevant_from`` is the lowest grade that binary measures count. ``allow_unknown`` keeps judgments of
+    documents that the corpus lacks: they count as never retrieved, as in trec_eval.
+    """
+
+    entry: str = ""
+    title: str = ""
+    licence: str = ""
+    licence_source: str = ""
+    language: str = ""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    files: tuple[Mapping[str, Any], ...] = ()
+    counts: Mapping[str, int] = field(default_factory=dict)
+    self_match: bool | None = None
+    relevant_from: int = 1
+    titles: bool = True
+    allow_unknown: bool = False
+    subset: Subset | None = None
+    notes: tuple[str, ...] = ()
+    created: str = ""
+
+    @property
+    def commits(self) -> dict[str, str]:
+        """{repository: the commit that was read}; empty for a benchmark that did not come from the hub."""
+        return {str(name): str(commit) for name, commit in self.source.get("commits", {}).items()}
+
+    @property
+    def protocol(self) -> tuple[str, ...]:
+        """What changes scores beside the files, as words to be hashed; empty where the rules for all hold."""
+        return (
+            *((f"self_match={self.self_match}",) if self.self_match is not None else ()),
+            *((f"relevant_from={self.relevant_from}",) if self.relevant_from != 1 else ()),
+        )
+
+
+def of_entry(entry: Entry, **more: Any) -> Manifest:
+    """The manifest of a benchmark made from a registry's entry."""
+    return Manifest(
+        entry=entry.name,
+        title=entry.title,
+        licence=entry.licence,
+        licence_source=entry.licence_source,
+        language=entry.language,
+        self_match=entry.self_match,
+        relevant_from=entry.relevant_from,
+        titles=entry.titles,
+        **more,
+    )
+
+
+def read(folder: Path) -> Manifest:
+    """The manifest of a benchmark's folder; an empty one where there is none, or none that can be read."""
+    value = read_json_or_none(folder / NAME)
+    if not isinstance(value, dict) or value.get("schema") != SCHEMA:
+        return Manifest()
+    known = {f.name for f in fields(Manifest)}
+    values = {name: v for name, v in value.items() if name in known}
+    subset = values.get("subset")
+    try:
+        values["subset"] = Subset(**subset) if isinstance(subset, dict) else None
+        found = Manifest(**{**values, "files": tuple(values.get("files", ())), "notes": tuple(values.get("notes", ()))})
+    except TypeError:
+        return Manifest()
+    return found if _fits(found) and (found.subset is None or _fits(found.subset)) else Manifest()
+
+
+_TYPES: Mapping[str, tuple[type, ...]] = {
+    "str": (str,),
+    "int": (int,),
+    "bool": (bool,),
+    "bool | None": (bool, type(None)),
+    "Mapping[str, Any]": (dict,),
+    "Mapping[str, int]": (dict,),
+}
+
+
+def _fits(record: Manifest | Subset) -> bool:
+    """Whether what a file says has the types that it is used as: anybody may have written it."""
+    plain = all(isinstance(getattr(record, f.name), _TYPES[str(f.type)]) for f in fields(record) if f.type in _TYPES)
+    if isinstance(record, Subset) or not plain:
+        return plain
+    return isinstance(record.source.get("commits", {}), dict) and all(isinstance(note, str) for note in record.notes)
+
+
+def write(folder: Path, manifest: Manifest) -> None:
+    """Store a manifest beside the files that it describes."""
+    write_json(folder / NAME, {"schema": SCHEMA, **asdict(manifest)})

@@ -1,0 +1,223 @@
+"""The benchmarks that are known by name, from ``data/benchmarks/registry.csv``, and the groups that they count in.
+
+A group's mean runs over its members: the unweighted mean of those that there is a score for, never without saying how
+many these are. CQADupStack is one member of BEIR and itself the unweighted mean of twelve forums; it counts once all
+twelve have a score.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from cdp.base.errors import NotFoundError
+from cdp.base.workspace import SHIPPED_DATA
+
+FILE = SHIPPED_DATA / "benchmarks" / "registry.csv"
+PAPER = SHIPPED_DATA / "published" / "datasets.csv"
+
+BYTES_PER_CHARACTER = {"ar": 2, "ru": 2, "ja": 3, "ko": 3, "zh": 3}
+"""In UTF-8, nearly; 1 for every other language here."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A benchmark that can be downloaded, or one that is the mean of its ``parts`` (then ``schema`` is empty).
+
+    ``documents``, ``queries`` and ``cw`` (mean content words of a query) are None where nobody states them; ``figures``
+    says who does, ``paper`` what the paper calls it (empty if it is not there). ``self_match`` is None where the rule
+    for all benchmarks holds: equal ids are left out unless one of them is an answer. ``relevant_from`` is the lowest
+    grade that the binary measures count as relevant.
+    """
+
+    name: str
+    title: str
+    groups: tuple[str, ...]
+    part_of: str
+    schema: str
+    repos: tuple[str, ...]
+    task: str
+    split: str
+    language: str
+    licence: str
+    licence_source: str
+    documents: int | None
+    queries: int | None
+    doc_chars: int | None
+    cw: float | None
+    figures: str
+    paper: str
+    self_match: bool | None
+    titles: bool
+    relevant_from: int
+    note: str
+
+    @property
+    def text_bytes(self) -> int | None:
+        """About how many bytes its documents' texts take; None where their length is not stated."""
+        if self.documents is None or self.doc_chars is None:
+            return None
+        return self.documents * self.doc_chars * BYTES_PER_CHARACTER.get(self.language, 1)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Benchmarks that are reported as one mean. ``members`` are names of entries."""
+
+    name: str
+    title: str
+    members: tuple[str, ...]
+
+
+GROUPS = {
+    "ms-marco": "MS MARCO",
+    "trec-dl": "TREC-DL",
+    "beir": "BEIR",
+    "bright": "BRIGHT",
+    "multi-hop": "Multi-hop",
+    "miracl": "MIRACL",
+    "miracl-train": "MIRACL training",
+    "nanobeir": "NanoBEIR",
+}
+"""Name → title, which is also what the registry's file and the paper call the group."""
+
+
+@cache
+def _paper() -> dict[str, dict[str, str]]:
+    with open(PAPER, encoding="utf-8", newline="") as file:
+        return {row["dataset"]: row for row in csv.DictReader(file)}
+
+
+@cache
+def entries() -> tuple[Entry, ...]:
+    """All entries in the order of the file; the parts of a mean stand after it."""
+    with open(FILE, encoding="utf-8", newline="") as file:
+        return tuple(_entry(row) for row in csv.DictReader(file))
+
+
+def _entry(row: Mapping[str, str]) -> Entry:
+    source, _, named = row["figures"].partition(":")
+    printed = _paper()[named or row["name"]] if source == "paper" else {}
+
+    def whole(column: str, in_paper: str) -> int | None:
+        text = row[column] or printed.get(in_paper, "")
+        return int(text) if text else None
+
+    return Entry(
+        name=row["name"],
+        title=row["title"],
+        groups=_parts(row["groups"]),
+        part_of=row["part_of"],
+        schema=row["schema"],
+        repos=_parts(row["repos"]),
+        task=row["task"],
+        split=row["split"],
+        language=row["language"],
+        licence=row["licence"],
+        licence_source=row["licence_source"],
+        documents=whole("documents", "n_docs"),
+        queries=whole("queries", "n_queries"),
+        doc_chars=whole("doc_chars", "doc_len_chars"),
+        cw=float(printed["cw"]) if printed else None,
+        figures="the paper" if printed else source,
+        paper=printed.get("dataset", ""),
+        self_match={"yes": True, "no": False}.get(row["self_match"]),
+        titles=row["titles"] == "yes",
+        relevant_from=int(row["relevant_from"]),
+        note=row["note"],
+    )
+
+
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part for part in text.split("|") if part)
+
+
+@cache
+def groups() -> dict[str, Group]:
+    """The groups by name, each with its members in the order of the file."""
+    return {
+        name: Group(name, title, tuple(e.name for e in entries() if title in e.groups))
+        for name, title in GROUPS.items()
+    }
+
+
+def find(name: str) -> Entry | None:
+    """The entry of that name, whatever its case; None if there is none."""
+    wanted = name.strip().lower()
+    return next((entry for entry in entries() if entry.name == wanted), None)
+
+
+def find_group(name: str) -> Group | None:
+    """The group of that name or title, whatever its case; None if there is none."""
+    wanted = name.strip().lower()
+    return next((g for g in groups().values() if wanted in (g.name, g.title.lower())), None)
+
+
+def leaves(name: str) -> tuple[Entry, ...]:
+    """The downloadable entries behind an entry's or a group's name. NotFoundError if nothing is called that.
+
+    A group brings those of all its members, a mean its parts, any other entry itself.
+    """
+    group, entry = find_group(name), find(name)
+    if entry is not None:
+        return (entry,) if entry.schema else parts(entry.name)
+    if group is None:
+        known = [*groups(), *(e.name for e in entries() if not e.part_of)]
+        raise NotFoundError("benchmark in the registry", name, known=known, hint="See `benchmarks list`.")
+    return tuple(leaf for member in group.members for leaf in leaves(member))
+
+
+def parts(name: str) -> tuple[Entry, ...]:
+    """The entries whose unweighted mean is the score of ``name``; none for one with a collection of its own."""
+    return tuple(entry for entry in entries() if entry.part_of == name)
+
+
+@dataclass(frozen=True)
+class Mean:
+    """A mean and what it stands for. ``value`` is None where nothing is covered; ``scores`` holds what went in."""
+
+    value: float | None
+    covered: int
+    total: int
+    missing: tuple[str, ...]
+    scores: Mapping[str, float]
+
+    @property
+    def coverage(self) -> str:
+        """``12/14``: how many of the members the mean stands for."""
+        return f"{self.covered}/{self.total}"
+
+
+def _mean(names: Sequence[str], scores: Mapping[str, float], missing: Mapping[str, str]) -> Mean:
+    there = {name: scores[name] for name in names if name in scores}
+    value = sum(there.values()) / len(there) if there else None
+    left_out = tuple(missing.get(name, name) for name in names if name not in there)
+    return Mean(value, len(there), len(names), left_out, there)
+
+
+def mean_of_parts(name: str, scores: Mapping[str, float]) -> Mean:
+    """The unweighted mean of the parts of an entry (CQADupStack's forums), from scores by entry name."""
+    return _mean([part.name for part in parts(name)], scores, {})
+
+
+def group_mean(name: str, scores: Mapping[str, float]) -> Mean:
+    """The unweighted mean over a group's members, from scores by entry name, in the unit of the scores.
+
+    A member that is a mean of parts counts once it has all of them; one with some is missing, ``cqadupstack (3/12)``.
+    """
+    group = find_group(name)
+    if group is None:
+        raise NotFoundError("group of benchmarks", name, known=list(groups()))
+    whole, incomplete = dict(scores), {}
+    for member in group.members:
+        if parts(member):
+            found = mean_of_parts(member, scores)
+            if found.covered == found.total:
+                whole[member] = found.value or 0.0
+            else:
+                whole.pop(member, None)
+                if found.covered:
+                    incomplete[member] = f"{member} ({found.coverage})"
+    return _mean(group.members, whole, incomplete)

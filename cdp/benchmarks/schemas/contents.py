@@ -1,0 +1,80 @@
+"""What every source is turned into, and how a source says which of its files it needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Protocol
+
+from cdp.base.records import Document, Qrel
+from cdp.benchmarks.registry import Entry
+
+Files = Mapping[str, Sequence[Path]]
+"""Role → the files that were found for it, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuery:
+    """A query as published. ``excluded`` documents never count as retrieved for it (BRIGHT)."""
+
+    id: str
+    text: str
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A benchmark as its source gives it. Each function starts a fresh pass over the source and may be called again.
+
+    ``judgments`` name queries and documents by the ids of the other two.
+    """
+
+    documents: Callable[[], Iterator[Document]]
+    queries: Callable[[], Iterator[SourceQuery]]
+    judgments: Callable[[], Iterator[Qrel]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of one role: in a hub repository (``patterns``, the first that matches anything counts), or at a ``url``.
+
+    In a pattern ``*`` stands for any characters but a slash, and ``**/`` for any folders.
+    """
+
+    role: str
+    repo: str
+    patterns: tuple[str, ...] = ()
+    url: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """What is looked for, in words."""
+        return self.url or " or ".join(self.patterns)
+
+    def choose(self, paths: Iterable[str]) -> list[str]:
+        """Those of the paths that the first fitting pattern matches, sorted; none if no pattern fits."""
+        known = sorted(paths)
+        for pattern in self.patterns:
+            found = [path for path in known if _expression(pattern).fullmatch(path)]
+            if found:
+                return found
+        return []
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\*\*/|\*)", pattern)
+    return re.compile("".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(p, re.escape(p)) for p in pieces))
+
+
+class Schema(Protocol):
+    """How one family of benchmarks is published: a module with these two functions."""
+
+    def parts(self, entry: Entry) -> list[Part]:
+        """The files that make up a benchmark."""
+
+    def read(self, entry: Entry, files: Files) -> Contents:
+        """What is in them."""

@@ -1,0 +1,25 @@
+"""The retrievers: one file per preset, one registry, and the way from a name to a loaded model.
+
+Importing this loads no torch; calling ``load`` does.
+"""
+
+from __future__ import annotations
+
+from cdp.retrievers.load import load, model_hash
+from cdp.retrievers.preset import GENERAL_DEFAULTS, PROTOCOLS, TRAINED_SIMILARITY, Default, Retriever
+from cdp.retrievers.registry import PRESETS
+from cdp.retrievers.resolve import ResolvedRetriever, in_cache, resolve
+
+__all__ = [
+    "GENERAL_DEFAULTS",
+    "PRESETS",
+    "PROTOCOLS",
+    "TRAINED_SIMILARITY",
+    "Default",
+    "ResolvedRetriever",
+    "Retriever",
+    "in_cache",
+    "load",
+    "model_hash",
+    "resolve",
+]

@@ -1,0 +1,139 @@
+"""Loading a resolved retriever as a ``SentenceTransformer``, and the hash of what was loaded.
+
+torch is imported inside the functions: importing this module is cheap.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+
+from cdp.base.errors import CdpError, ModelError
+from cdp.retrievers.preset import Retriever
+from cdp.retrievers.resolve import ResolvedRetriever
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+
+def load(
+    resolved: ResolvedRetriever,
+    device: str | None = None,
+    max_length: int | None = None,
+    *,
+    dtype: str = "float32",
+) -> SentenceTransformer:
+    """The model, in evaluation mode, with its prompts under ``query`` and ``document``.
+
+    ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
+    says. ``dtype`` of the weights: float32 for training, ``auto`` for as they are stored. ModelError if it fails.
+    """
+    try:
+        preset = resolved.preset
+        if preset is not None and preset.kind == "static":
+            model = _static(resolved.source, device)
+        elif preset is not None:
+            model = _transformer(preset, resolved, device, dtype)
+        else:
+            from sentence_transformers import SentenceTransformer
+
+            model = SentenceTransformer(
+                resolved.source, device=device, local_files_only=resolved.local, model_kwargs={"dtype": dtype}
+            )
+    except (CdpError, MemoryError):
+        raise
+    except Exception as error:  # the libraries raise almost anything for a damaged folder
+        if type(error).__name__ == "OutOfMemoryError":
+            raise
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(
+            f"The model {resolved.name} cannot be loaded from {resolved.source}: {reason}",
+            hint="Is the folder complete, and is it a model that embeds texts?",
+        ) from error
+    if preset is not None:
+        from sentence_transformers import SimilarityFunction
+
+        model.prompts = dict(preset.prompts)
+        model.similarity_fn_name = SimilarityFunction(resolved.similarity["published"])
+    for role in ("query", "document"):
+        model.prompts.setdefault(role, "")
+    limit = max_length if max_length is not None else (preset.max_length if preset is not None else None)
+    if limit is not None:
+        set_max_length(model, limit)
+    return model.eval()
+
+
+def _static(source: str, device: str | None) -> SentenceTransformer:
+    """A table of token vectors that starts from a BERT's word embeddings; the tokenizer stays, nothing is cut."""
+    from safetensors import safe_open
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from sentence_transformers.util import load_file_path
+    from tokenizers import Tokenizer
+
+    def file(name: str) -> str:
+        path = load_file_path(source, name)
+        if path is None:
+            raise ModelError(f"{source} has no {name}.")
+        return str(path)
+
+    with safe_open(file("model.safetensors"), "pt") as tensors:
+        names = [name for name in tensors.keys() if name.endswith("embeddings.word_embeddings.weight")]  # noqa: SIM118
+        if not names:
+            raise ModelError(f"{source} has no word-embedding matrix to start a static model from.")
+        table = tensors.get_tensor(names[0]).float()
+    tokenizer = Tokenizer.from_file(file("tokenizer.json"))
+    tokenizer.no_truncation()
+    return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device=device)
+
+
+def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | None, dtype: str) -> SentenceTransformer:
+    """Encoder or decoder, pooling, normalisation as the preset says, whatever the repository's own files say."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
+
+    offline = {"local_files_only": resolved.local}
+    transformer = Transformer(
+        resolved.source,
+        model_kwargs={"dtype": dtype, **offline},
+        config_kwargs=dict(offline),
+        processor_kwargs={"padding_side": preset.padding_side, **offline},
+    )
+    modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), preset.pooling)]
+    if preset.normalize:
+        modules.append(Normalize())
+    return SentenceTransformer(modules=modules, device=device)
+
+
+def set_max_length(model: SentenceTransformer, limit: int) -> None:
+    """Cut texts at ``limit`` tokens, special tokens included, but never beyond what the model can take."""
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+    first = model[0]
+    if isinstance(first, StaticEmbedding):
+        first.tokenizer.enable_truncation(limit)
+        return
+    positions = getattr(getattr(first, "config", None), "max_position_embeddings", None)
+    model.max_seq_length = min(limit, positions) if isinstance(positions, int) and positions > 0 else limit
+
+
+def model_hash(model: SentenceTransformer) -> str:
+    """16 hex digits of the SHA-256 of what determines an embedding: modules, pooling, vocabulary and weights.
+
+    Equal for a model and its saved and loaded copy; prompts and lengths are settings, not content.
+    """
+    import torch
+
+    digest = hashlib.sha256()
+    for module in model:
+        pooling = getattr(module, "pooling_mode", "")
+        digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
+    tokenizer = getattr(model, "tokenizer", None)
+    if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
+        for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):
+            digest.update(f"{index}:{token}\n".encode("utf-8", "surrogatepass"))
+    for name, tensor in sorted(model.state_dict().items()):
+        value = tensor.detach().cpu().contiguous()
+        digest.update(f"{name}|{value.dtype}|{tuple(value.shape)}\n".encode())
+        digest.update(value.reshape(-1).view(torch.uint8).numpy().data if value.numel() else b"")
+    return digest.hexdigest()[:16]

@@ -1,0 +1,1 @@
+"""The presets, one file each."""

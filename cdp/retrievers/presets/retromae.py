@@ -1,0 +1,39 @@
+"""RetroMAE: BERT base, pre-trained as a masked auto-encoder of the CLS vector."""
+
+from __future__ import annotations
+
+from cdp.retrievers.preset import (
+    DOT_AS_PUBLISHED,
+    PAPER_BATCH,
+    PAPER_CHECKPOINTING,
+    PAPER_EPOCHS,
+    PAPER_PRECISION,
+    SCALE,
+    Default,
+    Retriever,
+)
+
+PRESET = Retriever(
+    name="retromae",
+    title="RetroMAE",
+    help="BERT base pre-trained for retrieval. CLS pooling: a library's default of mean pooling is wrong for it.",
+    source="Shitao/RetroMAE",
+    kind="transformer",
+    pooling="cls",
+    pooling_reason="RetroMAE pre-trains the CLS vector; the mean, a library's default, is wrong for it.",
+    normalize=False,
+    max_length=512,
+    similarity=DOT_AS_PUBLISHED,
+    parameters="110 M parameters, 440 MB",
+    licence="The authors' repository states no licence: ask them before you pass a trained model on.",
+    licence_id="unknown",
+    defaults={
+        "learning_rate": Default(5e-6, "The paper's choice for RetroMAE, from its sweep over 2e-7 to 1e-5."),
+        "batch_size": PAPER_BATCH,
+        "epochs": PAPER_EPOCHS,
+        "max_length": Default(512, "The longest input of BERT."),
+        "scale": SCALE,
+        "precision": PAPER_PRECISION,
+        "gradient_checkpointing": PAPER_CHECKPOINTING,
+    },
+)

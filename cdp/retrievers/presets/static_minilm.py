@@ -1,0 +1,32 @@
+"""static-minilm: one vector per token, averaged; no layers. Trains on thousands of pairs in seconds on a CPU."""
+
+from __future__ import annotations
+
+from cdp.retrievers.embedded import MINILM_NAME
+from cdp.retrievers.preset import COSINE, SCALE, Default, Retriever
+
+PRESET = Retriever(
+    name="static-minilm",
+    title="Static MiniLM",
+    help="The word-embedding matrix of all-MiniLM-L6-v2, averaged over a text's tokens. Made for trying things out: "
+    "it trains in seconds on a CPU and its gains are real, but it ignores word order.",
+    source=MINILM_NAME,
+    kind="static",
+    pooling="mean",
+    pooling_reason="The mean is all there is: each token has one vector, whatever stands around it.",
+    prompts_reason="Made from MiniLM, which has none.",
+    normalize=False,
+    max_length=None,
+    similarity=COSINE,
+    parameters="12 M parameters, 47 MB",
+    licence="Apache 2.0.",
+    licence_id="apache-2.0",
+    embedded=True,
+    defaults={
+        "learning_rate": Default(5e-3, "A table of token vectors has no layers to disturb and takes large steps."),
+        "batch_size": Default(128, "More negatives per query; the cost per pair does not grow with the batch."),
+        "epochs": Default(3, "Gains flatten after three passes over a few thousand pairs."),
+        "max_length": Default(None, "Averaging takes any length; nothing is cut."),
+        "scale": SCALE,
+    },
+)

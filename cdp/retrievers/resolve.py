@@ -1,0 +1,251 @@
+"""From a name to where the model is and how it is used. Reads small files only; loads no torch.
+
+A name is, in this order: a preset, a training job's id, a folder, a model on the hub (from the local cache if it is
+there). Without a network an unknown name fails at once, not after minutes of retries.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import ModelError, NotFoundError
+from cdp.base.paths import typed_folder
+from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.retrievers.embedded import minilm_folder
+from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever
+from cdp.retrievers.registry import PRESETS
+
+HUB_TIMEOUT_S = 8.0
+"""Longest wait for the hub to say whether a model exists, name resolution included."""
+
+_JOB_ID = re.compile(r"\w[\w.\-]{0,119}")
+_HUB_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
+
+
+@dataclass(frozen=True)
+class ResolvedRetriever:
+    """A model that was found.
+
+    ``source`` is a folder or a hub name, ``local`` whether no network is needed to load it, ``origin`` one of
+    ``preset``, ``job``, ``folder``, ``hub``; ``preset`` is set for presets only. ``prompts`` are known before loading
+    for presets and folders; after ``load`` the model's own ``prompts`` say the same.
+    """
+
+    name: str
+    title: str
+    source: str
+    local: bool
+    origin: str
+    prompts: Mapping[str, str]
+    similarity: Mapping[str, str]
+    max_length: int | None
+    defaults: Mapping[str, Default]
+    licence: str
+    licence_id: str = ""
+    """As the hub's metadata writes it; empty where it is not known."""
+    preset: Retriever | None = None
+
+    def default(self, setting: str) -> Any:
+        """The default of learning_rate, batch_size, epochs, max_length or scale."""
+        return self.defaults[setting].value
+
+
+def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> ResolvedRetriever:
+    """Find the model called ``name``.
+
+    NotFoundError: no such preset, job, folder or hub model. ModelError: it exists but cannot be used, or nobody can
+    tell because the hub cannot be reached. ``check_hub=False`` takes a hub name on trust, without any request.
+    """
+    name = name.strip()
+    if name in PRESETS:
+        return _from_preset(PRESETS[name], check_hub)
+    job = _from_job(name, workspace)
+    if job is not None:
+        return job
+    folder = typed_folder(name)
+    if folder is not None:
+        return _from_folder(name, folder.resolve(), "folder")
+    if not _may_be_on_hub(name):
+        raise NotFoundError("preset, training job or model folder", name, known=list(PRESETS))
+    candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    source, local = _find_on_hub(name, candidates, check_hub)
+    cached = _cached_folder(source)
+    return _described(name, source, cached, local, "hub")
+
+
+def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
+    source, local = preset.source, False
+    if preset.embedded:
+        try:
+            source, local = str(minilm_folder()), True
+        except ModelError:
+            if _cached_folder(preset.source) is None:
+                raise
+            local = True
+    else:
+        source, local = _find_on_hub(preset.name, [preset.source], check_hub)
+    return ResolvedRetriever(
+        name=preset.name,
+        title=preset.title,
+        source=source,
+        local=local,
+        origin="preset",
+        prompts=preset.prompts,
+        similarity=preset.similarity,
+        max_length=preset.max_length,
+        defaults=preset.defaults,
+        licence=preset.licence,
+        licence_id=preset.licence_id,
+        preset=preset,
+    )
+
+
+def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
+    if not _JOB_ID.fullmatch(name) or not workspace.job(name).is_dir():
+        return None
+    job = workspace.job(name)
+    spec = read_json_or_none(job / "spec.json") or {}
+    if spec.get("kind", "training") != "training":
+        raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
+    if not (job / "model" / "modules.json").is_file():
+        raise ModelError(
+            f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
+        )
+    found = replace(_from_folder(name, job / "model", "job"), title=str(spec.get("name") or name))
+    base = _base(spec, workspace)
+    if base is None:
+        return found
+    return replace(
+        found,
+        # It was trained with cosine, whatever its base was evaluated with.
+        similarity=COSINE,
+        max_length=base.max_length if base.max_length is None else found.max_length,
+        defaults=base.defaults,
+        licence=base.licence,
+        licence_id=base.licence_id,
+    )
+
+
+def _base(spec: Mapping[str, Any], workspace: Workspace) -> Retriever | None:
+    """The preset that a training began with, however many trainings lie between; None for another model."""
+    seen: set[str] = set()
+    name = str(spec.get("config", {}).get("retriever", ""))
+    while name not in PRESETS and name not in seen and _JOB_ID.fullmatch(name):
+        seen.add(name)
+        before = read_json_or_none(workspace.job(name) / "spec.json") or {}
+        name = str(before.get("config", {}).get("retriever", ""))
+    return PRESETS.get(name)
+
+
+def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
+    if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
+        raise ModelError(
+            f"The folder {name} holds no model: neither modules.json nor config.json is there.",
+            hint="Name a folder that sentence-transformers or transformers can load.",
+        )
+    return _described(name, str(folder), folder, True, origin)
+
+
+def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:
+    """What the small files beside a model say about its use."""
+    settings: dict[str, Any] = {}
+    lengths: dict[str, Any] = {}
+    if folder is not None:
+        settings = read_json_or_none(folder / "config_sentence_transformers.json") or {}
+        lengths = read_json_or_none(folder / "sentence_bert_config.json") or {}
+    prompts = settings.get("prompts") or {}
+    published = settings.get("similarity_fn_name")
+    return ResolvedRetriever(
+        name=name,
+        title=name,
+        source=source,
+        local=local,
+        origin=origin,
+        prompts={"query": prompts.get("query", ""), "document": prompts.get("document", "")},
+        similarity={"published": "dot" if published == "dot" else "cosine", "paper": "cosine"},
+        max_length=lengths.get("max_seq_length"),
+        defaults=GENERAL_DEFAULTS,
+        licence="See the model's own page.",
+    )
+
+
+def in_cache(name: str) -> bool:
+    """Whether a model of the hub is on this machine already."""
+    candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
+    return _may_be_on_hub(name) and any(_cached_folder(candidate) is not None for candidate in candidates)
+
+
+def _may_be_on_hub(name: str) -> bool:
+    """Whether the hub could have a model of that name."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils import validate_repo_id
+
+    if not _HUB_NAME.fullmatch(name):
+        return False
+    try:
+        validate_repo_id(name)
+    except HFValidationError:
+        return False
+    return True
+
+
+def _cached_folder(repository: str) -> Path | None:
+    """The snapshot folder of a hub model in the local cache, or None."""
+    from huggingface_hub import try_to_load_from_cache
+
+    for file in ("modules.json", "config.json"):
+        found = try_to_load_from_cache(repository, file)
+        if isinstance(found, str):
+            return Path(found).parent
+    return None
+
+
+def _find_on_hub(name: str, candidates: list[str], check: bool) -> tuple[str, bool]:
+    """(hub name, whether it is in the local cache) of the first candidate that exists."""
+    for candidate in candidates:
+        if _cached_folder(candidate) is not None:
+            return candidate, True
+    if not check:
+        return candidates[0], False
+    for candidate in candidates:
+        if _exists_on_hub(candidate, name):
+            return candidate, False
+    raise NotFoundError("preset, training job, folder or hub model", name, known=list(PRESETS))
+
+
+def _exists_on_hub(repository: str, name: str) -> bool:
+    """Ask the hub once, within ``HUB_TIMEOUT_S``. ModelError if it does not answer or refuses."""
+    answer: list[bool | BaseException] = []
+
+    def ask() -> None:
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import GatedRepoError, RepositoryNotFoundError
+
+        try:
+            HfApi().model_info(repository, timeout=HUB_TIMEOUT_S)
+            answer.append(True)
+        except GatedRepoError as error:
+            answer.append(error)
+        except RepositoryNotFoundError:
+            answer.append(False)
+        except Exception as error:
+            answer.append(error)
+
+    thread = threading.Thread(target=ask, daemon=True, name="hub-question")
+    thread.start()
+    thread.join(HUB_TIMEOUT_S)
+    if answer and isinstance(answer[0], bool):
+        return answer[0]
+    if answer and type(answer[0]).__name__ == "GatedRepoError":
+        raise ModelError(
+            f"The model {name} is gated.", hint="Accept its terms on the hub and log in with: hf auth login"
+        )
+    raise ModelError(
+        f"The model {name} is not on this machine, and the model hub cannot be reached to look for it.",
+        hint=f"Use {' or '.join(n for n, p in PRESETS.items() if p.embedded)}, a folder, or connect to the network.",
+    )

@@ -1,0 +1,172 @@
+"""The evaluation worker: ``python -m cdp.workers.evaluation <job folder>``, or ``accelerate launch`` on several GPUs.
+
+Reads an ``EvaluationConfig`` from the job's ``spec.json`` and writes ``results/evaluation.json`` (means and the score
+of every query) and ``results/run.parquet`` (what was retrieved: query_id, document_id, rank, score).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from datetime import timedelta
+from typing import Any
+
+from cdp.base.config import EvaluationConfig
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job, run
+from cdp.base.workspace import now, sha256_text
+from cdp.benchmarks import leakage
+from cdp.benchmarks.benchmark import Benchmark, load_benchmark
+from cdp.benchmarks.library import resolve_benchmark
+from cdp.evaluation import bm25
+from cdp.evaluation.evaluate import Evaluation, evaluate_model
+from cdp.evaluation.runs import write_run
+from cdp.retrievers import ResolvedRetriever, load, model_hash, resolve
+from cdp.retrievers.card_results import refresh
+from cdp.retrievers.encode import HALF_PRECISION, EmbeddingStore, Encoded, Share, Stopped, cast, precision_for
+
+LOADING_S = 300.0
+"""A model may take this long to load (a download on first use) without a heartbeat."""
+
+BATCH_S = 300.0
+"""A call of the encoder, or a search, may take this long without a heartbeat."""
+
+
+def main(job: Job) -> None:
+    began = time.perf_counter()
+    config = EvaluationConfig.from_dict(job.config)
+    language = bm25.language_in(config.retriever)
+    retriever = resolve(config.retriever, job.workspace) if language is None else None
+    job.progress("reading the benchmark", 0, 0, "")
+    folder = resolve_benchmark(config.benchmark, job.workspace)
+    benchmark = load_benchmark(folder, config.split, allow_unknown=config.allow_unknown)
+    for warning in benchmark.warnings:
+        print(f"Note: {warning}", flush=True)
+    print(
+        f"{benchmark.name} ({benchmark.split}): {benchmark.n_queries:,} queries, {benchmark.n_documents:,} documents",
+        flush=True,
+    )
+    try:
+        if retriever is None:
+            result, who = lexical(job, config, benchmark, language or "")
+        else:
+            result, who = dense(job, config, benchmark, retriever)
+    except Stopped:
+        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
+        return
+    except Encoded:
+        return
+    result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark.queries))
+    if job.is_main:
+        write_run(job.results / "run.parquet", benchmark, result.ranking)
+    job.result("evaluation", record(job.id, config, who, benchmark, result, time.perf_counter() - began))
+    if job.is_main and who["kind"] == "job":
+        refresh(job.workspace, config.retriever)
+    print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
+    job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
+
+
+def dense(
+    job: Job, config: EvaluationConfig, benchmark: Benchmark, retriever: ResolvedRetriever
+) -> tuple[Evaluation, dict[str, str]]:
+    """Evaluate a model: (result, what ``retriever`` holds in the record)."""
+    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    device, share = _processes(config.gpus)
+    model = load(retriever, device, config.max_length)
+    identity = model_hash(model)
+    precision = precision_for(model) if config.precision == "auto" else config.precision
+    result = evaluate_model(
+        cast(model, precision),
+        benchmark,
+        protocol=config.protocol,
+        top_k=config.top_k,
+        batch_size=config.batch_size,
+        precision=precision,
+        store=EmbeddingStore(job.workspace, share=share),
+        model_hash=identity,
+        progress=lambda phase, done, total: job.progress(phase, done, total, "texts", next_within_s=BATCH_S),
+        should_stop=job.stop_requested,
+    )
+    kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
+    return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
+
+
+def lexical(
+    job: Job, config: EvaluationConfig, benchmark: Benchmark, language: str
+) -> tuple[Evaluation, dict[str, str]]:
+    """Evaluate BM25, as ``dense`` does a model."""
+
+    def watch(phase: str, done: int, total: int) -> None:
+        if job.stop_requested():
+            raise Stopped
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
+
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
+    words = str(result.settings["language"])
+    identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
+    name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE
+    if words != "en":
+        print(f"Words are found as those of {words}, the benchmark's language unless another was named.", flush=True)
+    return result, {"id": config.retriever, "name": name, "kind": "preset", "hash": identity}
+
+
+def _processes(gpus: int | None) -> tuple[str, Share]:
+    """This process's device, and its share of the encoding. ConfigError if there are fewer GPUs than asked for."""
+    import torch
+    from accelerate import PartialState
+
+    there = torch.cuda.device_count() if torch.cuda.is_available() else 0
+    if (gpus or 0) > there:
+        raise ConfigError(f"{gpus} GPUs were asked for, and there are {there}.", hint="Set 'gpus' to 0 for the CPU.")
+    # Shares may differ by a shard, and a shard by an hour: nobody gives up on the others. A dead one ends the job.
+    state = PartialState(cpu=gpus == 0 or not there, timeout=timedelta(days=7))
+
+    def agree(flag: bool) -> bool:
+        if state.num_processes == 1:
+            return flag
+        answer = torch.tensor([int(flag)], device=state.device)
+        torch.distributed.all_reduce(answer)
+        return bool(answer.item())
+
+    return str(state.device), Share(state.process_index, state.num_processes, agree)
+
+
+def record(
+    job_id: str,
+    config: EvaluationConfig,
+    retriever: dict[str, str],
+    benchmark: Benchmark,
+    result: Evaluation,
+    seconds: float,
+) -> dict[str, Any]:
+    """What ``results/evaluation.json`` holds. Measures are means in [0, 1]; ``per_query`` follows ``query_ids``."""
+    return {
+        "schema": 1,
+        "id": job_id,
+        "retriever": retriever,
+        "benchmark": {
+            "name": benchmark.name,
+            "folder": str(benchmark.folder),
+            "split": benchmark.split,
+            "hash": benchmark.hash,
+            "n_queries": benchmark.n_queries,
+            "n_documents": benchmark.n_documents,
+        },
+        "protocol": config.protocol,
+        "settings": {**config.to_dict(), **result.settings, "split": benchmark.split},
+        "measures": result.measures,
+        "per_query": {
+            "query_ids": benchmark.query_ids,
+            **{name: values.tolist() for name, values in result.per_query.items()},
+        },
+        "counts": result.counts,
+        "warnings": [*benchmark.warnings, *([HALF_PRECISION] if result.settings.get("precision") == "fp16" else [])],
+        "seconds": round(seconds, 3),
+        "seconds_by_phase": result.seconds,
+        "created": now(),
+    }
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)

@@ -1,0 +1,221 @@
+"""The job behind the model-based measures of a query set: CE (or its stand-in), embedding diversity and Dist-Sim.
+
+    python -m cdp.workers.metrics <job folder>
+
+Settings are ``MetricsConfig``. What it writes:
+
+``results/metrics.json``        ``measures``: what the models measured, at the full Q/Doc;
+                                ``values``: every value, at each M and in both scopes, the quick measures too;
+                                ``per_document``: columns; ``pairs``: the highest- and lowest-scoring; ``scorer``
+``results/pair_scores.jsonl``   a line per document: the scores of its pairs, ordered as ``itertools.combinations``
+``checkpoints/*.f32``           scores as they are made: a stopped or failed job goes on where it was
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.base import worker
+from cdp.base.config import MetricsConfig
+from cdp.base.worker import Job
+from cdp.base.workspace import now, sha256_text
+from cdp.complexity import stopwords_of
+from cdp.metrics.dist_sim import document_dist_sims
+from cdp.metrics.embedding_diversity import document_diversities
+from cdp.metrics.ledger import Ledger
+from cdp.metrics.pairs import PairTable
+from cdp.metrics.query_set import depths_of, measure_query_set, query_set_manifest, read_queries
+from cdp.metrics.report import (
+    Selection,
+    dist_sim_values,
+    diversity_values,
+    examples,
+    paraphrase_values,
+    per_document_columns,
+    write_pair_scores,
+)
+from cdp.metrics.sampling import CorpusPool, reservoir
+from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
+from cdp.metrics.values import DOCUMENT
+
+_LOADING_S = 600.0
+_BATCH_S = 300.0
+_DOCUMENTS_AT_ONCE = 256
+_BATCHES_AT_ONCE = 32
+
+
+def main(job: Job) -> None:
+    """Measure the query set that the job's settings name."""
+    config = MetricsConfig.from_dict(job.config)
+    job.progress("reading", 0, 0, "documents", next_within_s=_BATCH_S)
+    selection = select(job, config)
+    quick = measure_query_set(
+        zip(selection.ids, selection.queries, strict=True),
+        language=selection.language,
+        stopwords=stopwords_of(config.stopwords),
+        human=selection.human,
+        sampled_from=selection.sampled_from,
+        seed=config.seed,
+        failures=job.failures("measuring"),
+    )
+    selection = selection.only(quick.document_ids)
+    job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
+    scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
+    if scorer.note:
+        print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
+    pool = CorpusPool(seed=config.seed)
+    for queries in selection.queries:
+        pool.add(queries)
+    table = PairTable.of(selection.queries, pool.drawn(), by_length=scorer.by_length)
+    scores = score_pairs(job, scorer, table, config.batch_size)
+    if scores is None:
+        return
+    similarities = None
+    if selection.human is not None:
+        similarities = compare_with_human(job, config, selection)
+        if similarities is None:
+            return
+    diversities = embed(job, config, selection)
+    if diversities is None:
+        return
+    values = paraphrase_values(table, scores, scorer, selection, config.seed)
+    columns = {**quick.per_document, scorer.measure.name: table.ratios(scores, scorer.threshold)}
+    values += diversity_values(diversities, selection, config.encoder, config.seed)
+    columns["embedding_diversity"] = diversities[:, -1]
+    if similarities is not None:
+        values += dist_sim_values(similarities, selection, config.encoder, config.seed)
+        columns["dist_sim"] = similarities[:, -1]
+    most = max(map(len, selection.queries), default=0)
+    write_pair_scores(job.results / "pair_scores.jsonl", selection.ids, table, scores)
+    job.result(
+        "metrics",
+        {
+            "query_set": config.query_set,
+            "human": config.human,
+            "config": config.to_dict(),
+            "language": selection.language,
+            "created": now(),
+            "measures": [v.to_dict() for v in values if v.scope == DOCUMENT and v.per_doc == most],
+            "values": [v.to_dict() for v in (*quick.values, *values)],
+            "per_document": per_document_columns(selection.ids, columns),
+            "pairs": examples(selection, table, scores),
+            "scorer": {
+                "measure": scorer.measure.name,
+                "model": scorer.model,
+                "threshold": scorer.threshold,
+                "note": scorer.note,
+            },
+            "n_documents": len(selection.ids),
+            "failures": job.n_failures,
+            "complete": bool(query_set_manifest(job.workspace, config.query_set).get("complete", True)),
+            "n_distinct_pairs": len(table),
+            "sampled_from": selection.sampled_from,
+        },
+    )
+    job.progress("done", len(table), len(table), "pairs")
+
+
+def select(job: Job, config: MetricsConfig) -> Selection:
+    """Read the query set (a sample of it if so configured) and the human queries of its documents."""
+    documents = ((name, queries) for name, queries in read_queries(job.workspace, config.query_set) if queries)
+    if config.max_documents is None:
+        chosen, sampled_from = list(documents), None
+    else:
+        chosen, total = reservoir(documents, config.max_documents, config.seed)
+        sampled_from = total if total > len(chosen) else None
+    ids = [name for name, _ in chosen]
+    human = None
+    if config.human:
+        wanted = set(ids)
+        human = {name: list(queries) for name, queries in read_queries(job.workspace, config.human) if name in wanted}
+    manifest = query_set_manifest(job.workspace, config.query_set)
+    return Selection(
+        ids=ids,
+        queries=[list(queries[: config.per_doc]) for _, queries in chosen],
+        human=human,
+        language=config.language or str(manifest.get("language") or "en"),
+        sampled_from=sampled_from,
+    )
+
+
+def score_pairs(job: Job, scorer: PairScorer, table: PairTable, batch_size: int) -> NDArray[np.float64] | None:
+    """The score of each distinct pair, (n_distinct,), made or found on disk; None if a stop was requested."""
+    fingerprint = sha256_text(scorer.measure.name, scorer.model, table.fingerprint())
+    ledger = Ledger(job.folder / "checkpoints" / "pair_scores.f32", fingerprint)
+    step = batch_size if scorer.by_length else batch_size * _BATCHES_AT_ONCE
+    failures = job.failures("scoring pairs", unit="pair", keep=ledger.done > 0)
+    job.progress("scoring pairs", ledger.done, len(table), "pairs", next_within_s=_BATCH_S)
+    while ledger.done < len(table):
+        if job.stop_requested():
+            return None
+        start = ledger.done
+        scores = failures.batch(
+            scorer.score,
+            table.pairs(start, start + step),
+            lambda place, start=start: start + place,  # type: ignore[misc]
+            "\n".join,
+        )
+        ledger.append([math.nan if score is None else score for score in scores])
+        job.progress("scoring pairs", ledger.done, len(table), "pairs", next_within_s=_BATCH_S)
+    return ledger.read()[:, 0]
+
+
+def compare_with_human(job: Job, config: MetricsConfig, selection: Selection) -> NDArray[np.float64] | None:
+    """Dist-Sim of each document at each M, (n_documents, n_depths), NaN without human queries; None if stopped."""
+    depths = depths_of(selection.queries)
+    values = np.full((len(selection.ids), len(depths)), np.nan)
+    human = selection.human or {}
+    compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
+    sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
+    job.progress("loading the encoder", 0, 0, "", next_within_s=_LOADING_S)
+    encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
+    texts = (text for side in sides for queries in side for text in ("", *queries))
+    ledger = Ledger(job.folder / "checkpoints" / "dist_sim.f32", sha256_text(config.encoder, *texts), width=len(depths))
+    failures = job.failures("comparing with human queries", keep=ledger.done > 0)
+    job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
+    while ledger.done < len(sides):
+        if job.stop_requested():
+            return None
+        start = ledger.done
+        rows = failures.batch(
+            lambda window: list(document_dist_sims(window, encode, depths)),
+            sides[start : start + _DOCUMENTS_AT_ONCE],
+            lambda place, start=start: selection.ids[compared[start + place]],  # type: ignore[misc]
+            lambda side: "\n".join((*side[0], *side[1])),
+        )
+        ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
+        job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
+    values[compared] = ledger.read()
+    return values
+
+
+def embed(job: Job, config: MetricsConfig, selection: Selection) -> NDArray[np.float64] | None:
+    """Embedding diversity of each document at each M, (n_documents, n_depths); None if stopped."""
+    depths = depths_of(selection.queries)
+    job.progress("loading the encoder", 0, 0, "", next_within_s=_LOADING_S)
+    encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
+    texts = (text for queries in selection.queries for text in ("", *queries))
+    fingerprint = sha256_text(config.encoder, *texts)
+    ledger = Ledger(job.folder / "checkpoints" / "diversity.f32", fingerprint, width=len(depths))
+    failures = job.failures("embedding queries", keep=ledger.done > 0)
+    job.progress("embedding queries", ledger.done, len(selection.ids), "documents", next_within_s=_BATCH_S)
+    while ledger.done < len(selection.ids):
+        if job.stop_requested():
+            return None
+        start = ledger.done
+        rows = failures.batch(
+            lambda window: list(document_diversities(window, encode, depths)),
+            selection.queries[start : start + _DOCUMENTS_AT_ONCE],
+            lambda place, start=start: selection.ids[start + place],  # type: ignore[misc]
+            "\n".join,
+        )
+        ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
+        job.progress("embedding queries", ledger.done, len(selection.ids), "documents", next_within_s=_BATCH_S)
+    return ledger.read()
+
+
+if __name__ == "__main__":
+    worker.run(main)

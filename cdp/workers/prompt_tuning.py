@@ -1,0 +1,239 @@
+"""The job that chooses a prompt (Algorithm 1): write, measure, hold against the target, for each candidate.
+
+    python -m cdp.workers.prompt_tuning <job folder>
+
+Settings are ``PromptTuningConfig``; prompts of the user's own stand in the job's inputs, as they were when it was
+submitted. What it writes:
+
+``results/prompts.json``        ``candidates`` with measures, cost and distance, the nearest first; ``choice``
+``checkpoints/<name>.jsonl``    a candidate's queries as they come: a stopped or failed job goes on where it was
+
+A candidate that cannot be tried (a generator that has no answer for it, say) is reported as such; the job fails only
+if none could be measured. An API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``, as for synthesis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.base import worker
+from cdp.base.config import PromptTuningConfig
+from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError
+from cdp.base.records import Document
+from cdp.base.worker import Job
+from cdp.base.workspace import now
+from cdp.corpus import load_manifest
+from cdp.metrics import measure_query_set, read_queries
+from cdp.metrics.dist_sim import document_dist_sims
+from cdp.metrics.pairs import PairTable
+from cdp.metrics.query_set import depths_of
+from cdp.metrics.report import Selection, dist_sim_values, paraphrase_values
+from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
+from cdp.metrics.values import DOCUMENT, MetricValue
+from cdp.studies.prompt_tuning.candidates import Candidate, candidates_of, sample_documents
+from cdp.studies.prompt_tuning.choice import Tried, choose, standing
+from cdp.studies.prompt_tuning.writing import Written, tokens_per_document, write
+from cdp.synthesis.cache import AnswerCache
+from cdp.synthesis.generators import Generator, Usage, make_generator
+from cdp.synthesis.pricing import load_price, price_file
+
+_LOADING_S = 600.0
+EXAMPLES = 3
+"""So many documents' queries of each candidate stand in the result, the same documents for each."""
+
+
+def main(job: Job) -> None:
+    """Try the candidates and choose one."""
+    config = PromptTuningConfig.from_dict(job.config)
+    candidates = candidates_of(config, job.spec.get("inputs", {}).get("prompts", {}))
+    job.progress("drawing documents", 0, 0, "documents", next_within_s=_LOADING_S)
+    documents, n_corpus = sample_documents(job.workspace, config)
+    written: list[tuple[Candidate, Written | CdpError, Generator | None]] = []
+    with AnswerCache(job.workspace) as cache:
+        for candidate in candidates:
+            source = None
+            try:
+                source = make_generator(config.synthesis(candidate.method.name, candidate.prompt))
+                source.prepare()
+                wrote = write(job, candidate, documents, config, source, cache)
+            except (ConfigError, ProviderError):
+                raise
+            except CdpError as error:
+                written.append((candidate, error, source))
+                continue
+            if wrote is None:
+                return
+            written.append((candidate, wrote, source))
+    job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
+    bench = Bench(job, config, documents, n_corpus)
+    tried: list[Tried] = []
+    records: list[dict[str, Any]] = []
+    for candidate, outcome, source in written:
+        if job.stop_requested():
+            return
+        job.progress(f"measuring {candidate.name}", 0, 0, "", next_within_s=_LOADING_S)
+        record = _about(candidate)
+        if isinstance(outcome, CdpError):
+            records.append({**record, "error": str(outcome)})
+            continue
+        found, one = bench.measure(candidate, outcome, source)
+        records.append({**record, **found})
+        if one is not None:
+            tried.append(one)
+    if not tried:
+        raise InputError(f"No candidate could be measured. {records[0]['error']}")
+    chosen = choose(tried, config.target, ce=bench.scorer.measure.title)
+    far = {one.name: one.standing.distance for one in tried}
+    records.sort(key=lambda r: (r["name"] != chosen.name, far.get(r["name"], np.inf)))
+    job.result(
+        "prompts",
+        {
+            "corpus": config.corpus,
+            "config": config.to_dict(),
+            "target": config.target,
+            "created": now(),
+            "language": bench.language,
+            "n_documents": len(documents),
+            "n_corpus": n_corpus,
+            "scorer": bench.scorer_facts(),
+            "candidates": records,
+            "choice": asdict(chosen),
+        },
+    )
+    job.progress("done", len(documents), len(documents), "documents")
+
+
+def _about(candidate: Candidate) -> dict[str, Any]:
+    return {
+        "name": candidate.name,
+        "title": candidate.method.title if not candidate.prompt else candidate.name,
+        "method": candidate.method.name,
+        "prompt": candidate.prompt,
+        "prompt_hash": candidate.method.prompt_hash,
+        "error": "",
+    }
+
+
+class Bench:
+    """The models and human queries that every candidate is measured with."""
+
+    def __init__(self, job: Job, config: PromptTuningConfig, documents: Sequence[Document], n_corpus: int) -> None:
+        self.job, self.config, self.documents, self.n_corpus = job, config, documents, n_corpus
+        language = load_manifest(job.workspace, config.corpus).main_language
+        self.language = "en" if language == "unknown" else language
+        self.scorer: PairScorer = load_scorer(config.scorer, job.workspace, batch_size=config.batch_size)
+        self.human: dict[str, list[str]] | None = None
+        if config.human:
+            wanted = {document.id for document in documents}
+            self.human = {n: list(q) for n, q in read_queries(job.workspace, config.human) if n in wanted and q}
+            if not self.human:
+                raise InputError("The human queries are for none of the sampled documents.", hint="Draw more of them.")
+            self.encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
+
+    def scorer_facts(self) -> dict[str, Any]:
+        """What is recorded of the scorer."""
+        scorer = self.scorer
+        return {
+            "measure": scorer.measure.name, "model": scorer.model, "threshold": scorer.threshold, "note": scorer.note
+        }  # fmt: skip
+
+    def measure(
+        self, candidate: Candidate, wrote: Written, source: Generator | None
+    ) -> tuple[dict[str, Any], Tried | None]:
+        """A candidate's record, and what the choice needs of it; None if it cannot stand in the choice."""
+        ids = [document.id for document in self.documents if document.id in wrote.queries]
+        queries = [wrote.queries[name] for name in ids]
+        record: dict[str, Any] = {
+            "n_documents": len(ids),
+            "n_queries": sum(map(len, queries)),
+            "failures": wrote.n_failures,
+            "incomplete": wrote.n_incomplete,
+            **self._cost(candidate, wrote, source),
+        }
+        if not ids:
+            return {**record, "error": wrote.first_failure}, None
+        sampled_from = self.n_corpus if self.n_corpus > len(self.documents) else None
+        selection = Selection(ids, queries, self.human, self.language, sampled_from)
+        selection, values, ce, bleu = self._values(candidate, selection)
+        record |= {
+            "measures": [value.to_dict() for value in values],
+            "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
+        }
+        place = standing(ce, bleu, self.config.target, seed=self.config.seed)
+        if place is None:
+            return {**record, "error": "It wrote two queries for no document, so CE and Self-BLEU are undefined."}, None
+        by_name = {value.name: value.value for value in values}
+        qualities = [v for name in ("dist_sim", "len_sim") if (v := by_name.get(name)) is not None]
+        tokens = record["tokens"]["input"] + record["tokens"]["output"]
+        one = Tried(
+            name=candidate.name,
+            standing=place,
+            ce=by_name[self.scorer.measure.name] or 0.0,
+            self_bleu=by_name["self_bleu"] or 0.0,
+            quality=sum(qualities) / len(qualities) if qualities else None,
+            tokens=tokens,
+        )
+        return {**record, **asdict(place), "interval": list(place.interval)}, one
+
+    def _values(
+        self, candidate: Candidate, selection: Selection
+    ) -> tuple[Selection, list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
+        """Every measure at the full Q/Doc, and CE and Self-BLEU of each document of those that can be measured."""
+        failures = self.job.failures(f"measuring {candidate.name}")
+        seed = self.config.seed
+        quick = measure_query_set(
+            zip(selection.ids, selection.queries, strict=True),
+            language=self.language,
+            human=self.human,
+            sampled_from=selection.sampled_from,
+            seed=seed,
+            failures=failures,
+        )
+        selection = selection.only(quick.document_ids)
+        table = PairTable.of(selection.queries, by_length=self.scorer.by_length)
+        pairs = table.pairs(0, len(table))
+        scored = failures.batch(self.scorer.score, pairs, lambda row: f"of pair {row}", "\n".join)
+        scores = np.array([np.nan if score is None else score for score in scored], dtype=np.float64)
+        values = [*paraphrase_values(table, scores, self.scorer, selection, seed), *quick.values]
+        if self.human is not None:
+            depths = depths_of(selection.queries)
+            found = np.full((len(selection.ids), len(depths)), np.nan)
+            rows = [i for i, name in enumerate(selection.ids) if name in self.human]
+            sides = [(selection.queries[i], self.human[selection.ids[i]]) for i in rows]
+            similar = failures.batch(
+                lambda window: list(document_dist_sims(window, self.encode, depths)),
+                sides,
+                lambda row: selection.ids[rows[row]],
+                lambda side: "\n".join((*side[0], *side[1])),
+            )
+            for row, value in zip(rows, similar, strict=True):
+                found[row] = np.nan if value is None else value
+            values += dist_sim_values(found, selection, self.config.encoder, seed)
+        most = max(map(len, selection.queries))
+        full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
+        return selection, full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
+
+    def _cost(self, candidate: Candidate, wrote: Written, source: Generator | None) -> dict[str, Any]:
+        """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""
+        prompt, answer = tokens_per_document(candidate, self.documents, wrote, self.config)
+        price = (
+            load_price(source.model, price_file(self.job.workspace)) if source is not None and source.is_llm else None
+        )
+        whole = Usage(round(prompt * self.n_corpus), round(answer * self.n_corpus))
+        return {
+            "tokens": {"input": round(prompt, 1), "output": round(answer, 1)},
+            "usage": wrote.usage.to_dict(),
+            "model": source.model if source is not None else "",
+            "paid": price.cost(wrote.usage) if price else None,
+            "corpus_cost": price.cost(whole) if price else None,
+            "price_as_of": price.as_of if price else None,
+        }
+
+
+if __name__ == "__main__":
+    worker.run(main)

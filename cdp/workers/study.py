@@ -1,0 +1,133 @@
+"""The worker of studies: ``python -m cdp.workers.study <job folder>``.
+
+Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
+condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
+``results/study.json`` when it ends. A new attempt skips
+the conditions that are there and tries those again that had failed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job, run
+from cdp.base.workspace import Workspace, now
+from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, manifests, registry, resolve_benchmark
+from cdp.complexity import count_content_words, profile
+from cdp.corpus import iter_documents
+from cdp.studies import records
+from cdp.studies.config import StudyConfig
+from cdp.studies.independence import OVERLAP, families, overlap
+from cdp.studies.plan import Source, benchmark_names, conditions, dev_name
+from cdp.studies.run import Study
+from cdp.studies.sources import corpus_of, written
+
+
+def main(job: Job) -> None:
+    config = StudyConfig.from_dict(job.config)
+    sources = [written(job.workspace, Source(**_lists(source))) for source in job.spec["inputs"]["sources"]]
+    planned = conditions(config, sources)
+    job.progress("reading benchmarks", 0, 0, "")
+    benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
+    dev = read_benchmark(job.workspace, *dev_name(config)) if config.dev else None
+    for path in (job.folder / records.FOLDER).glob("*.json"):
+        found = records.load(job.folder, path.stem)
+        if found is not None and found.get("failure"):
+            path.unlink()
+    job.result("about", describe_study(job.workspace, config, sources, benchmarks))
+    from cdp.training.optimiser import keep_freed_memory
+
+    keep_freed_memory()
+    study = Study(job, config, sources, planned, benchmarks, dev)
+    study.execute()
+    job.result(
+        "study",
+        {"trained": study.trained, "reused": study.reused, "failed": study.failed,
+         "report": f"python -m cdp study report {job.id}"},
+    )  # fmt: skip
+    if study.failed:
+        raise ConfigError(
+            f"{study.failed} of {study.total} conditions failed; the others are kept and reported.",
+            hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
+        )
+
+
+def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
+    """One split of a benchmark, by name or folder."""
+    folder = resolve_benchmark(name, workspace)
+    return load_benchmark(folder, choose_split(describe(folder, workspace), split))
+
+
+def describe_study(
+    job_workspace: Workspace, config: StudyConfig, sources: list[Source], benchmarks: list[Benchmark]
+) -> dict[str, Any]:
+    """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
+    about = []
+    kin = kinship(job_workspace, config, sources, benchmarks)
+    for benchmark, (family, in_domain) in zip(benchmarks, kin, strict=True):
+        language = config.language or benchmark.counted_language
+        cw = count_content_words(benchmark.queries, language)
+        found = profile(cw)
+        about.append(
+            {
+                "name": benchmark.name,
+                "split": benchmark.split,
+                "hash": benchmark.hash,
+                "place": records.place_key(benchmark.hash, benchmark.split, config.protocol),
+                "n_queries": benchmark.n_queries,
+                "n_documents": benchmark.n_documents,
+                "language": language,
+                "family": family,
+                "in_domain": in_domain,
+                "cw_of": dict(zip(benchmark.query_ids, map(int, cw), strict=True)),
+                "cw": found.mean,
+                "cw_interval": list(found.interval),
+            }
+        )
+    return {
+        "schema": records.SCHEMA,
+        "config": config.to_dict(),
+        "sources": [asdict(source) for source in sources],
+        "benchmarks": about,
+        "created": now(),
+    }
+
+
+def kinship(
+    workspace: Workspace, config: StudyConfig, sources: Sequence[Source], benchmarks: Sequence[Benchmark]
+) -> list[tuple[str, bool]]:
+    """(family, whether it is in-domain) of each benchmark: as the plan says, else as their documents tell."""
+    trained: set[int] = set()
+    for corpus_id in {corpus_of(workspace, source) for source in sources}:
+        trained |= {hash(document.content.strip()) for document in iter_documents(workspace, corpus_id)}
+    documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
+    named = config.family_names()
+    origins = {str(i): named.get(b.name) or origin_of(b) for i, b in enumerate(benchmarks)}
+    family = families(origins, documents)
+    own = set(config.items("in_domain"))
+    return [
+        (family[str(i)], b.name in own or overlap(documents[str(i)], trained) >= OVERLAP)
+        for i, b in enumerate(benchmarks)
+    ]
+
+
+def origin_of(benchmark: Benchmark) -> str:
+    """What a benchmark was drawn from or is a part of; its own name where nothing tells."""
+    manifest = manifests.read(benchmark.folder)
+    if manifest.subset is not None:
+        return manifest.subset.of
+    entry = registry.find(manifest.entry) if manifest.entry else None
+    return (entry.part_of or entry.name) if entry is not None else benchmark.name
+
+
+def _lists(source: dict[str, Any]) -> dict[str, Any]:
+    return {**source, "counts": tuple(source.get("counts", ()))}
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)

@@ -1,0 +1,44 @@
+"""The worker of synthesis jobs: ``python -m cdp.workers.synthesis <job folder>``.
+
+An API key comes from ``CDP_API_KEY`` or ``OPENAI_API_KEY``; it is never in the job's files.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cdp.base import worker
+from cdp.base.errors import CdpError
+from cdp.base.failures import concerns_run, describe
+from cdp.base.worker import Job
+from cdp.metrics import quick
+from cdp.synthesis.ranking import RankingRun
+from cdp.synthesis.run import Run
+
+
+def main(job: Job) -> None:
+    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job)
+    result = run.execute()
+    print(
+        f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
+        f"{result['seconds']:.1f} s: {result['query_set']}",
+        flush=True,
+    )
+    measure(job, result)
+
+
+def measure(job: Job, result: dict[str, Any]) -> None:
+    """Self-BLEU and content words of a set that was just written, so that no page has to wait for them."""
+    if not result["complete"] or not result["n_queries"]:
+        return
+    try:
+        found = quick.plan(job.workspace, result["query_set"])
+        quick.measure(found, quick.reporting(job), job.failures("measuring"))
+    except Exception as error:  # the set is there all the same
+        if concerns_run(error) and not isinstance(error, CdpError):
+            raise
+        print(f"The set could not be measured: {describe(error)}", flush=True)
+
+
+if __name__ == "__main__":
+    worker.run(main)

@@ -1,0 +1,204 @@
+"""The training worker: ``accelerate launch … -m cdp.workers.training <job folder>``, or plain ``python -m``.
+
+Reads a ``TrainingConfig`` from the job's ``spec.json``, trains, writes ``checkpoints/``, ``model/`` (a
+sentence-transformers model with a model card) and ``results/training.json``. A stop keeps what was learnt so far; a new
+attempt in the same folder continues from the last checkpoint.
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from importlib.metadata import version
+from typing import Any
+
+from cdp import __version__
+from cdp.base.config import TrainingConfig
+from cdp.base.worker import Job, run
+from cdp.base.workspace import sha256_file
+from cdp.benchmarks import leakage
+from cdp.retrievers import model_hash
+from cdp.training.card import data_rows, model_card
+from cdp.training.data import TrainingData, prepare
+from cdp.training.pairs import UNTOKENISED
+from cdp.training.plan import Plan, plan_of
+from cdp.training.settings import on_device
+
+TOGETHER = timedelta(days=1)
+"""How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
+libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher."""
+
+LIBRARIES = ("sentence-transformers", "transformers", "torch")
+
+LOADING_S = 300.0
+"""A model may take this long to load (a download on first use) without a heartbeat."""
+
+
+class JobHooks:
+    """The loop's reports, as the job's files."""
+
+    def __init__(self, job: Job) -> None:
+        self.job = job
+
+    def log(self, step: int, **values: float | int | None) -> None:
+        self.job.metric(step, **values)
+
+    def progress(self, step: int, steps: int, message: str) -> None:
+        self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
+
+    def stop_requested(self) -> bool:
+        return self.job.stop_requested()
+
+
+def main(job: Job) -> None:
+    config = TrainingConfig.from_dict(job.config)
+    job.progress("reading pairs", 0, 0, "")
+    data = prepare(config, job.workspace, job.failures("reading pairs"))
+    plan = plan_of(data, job.workspace)
+    print(f"{plan.pairs:,} pairs over {plan.documents:,} documents", *plan.notes, sep="\n", flush=True)
+    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    train(job, data, plan)
+
+
+def train(job: Job, data: TrainingData, plan: Plan) -> None:
+    """Everything that needs torch."""
+    from accelerate import PartialState
+
+    from cdp.evaluation.dev import dev_evaluation
+    from cdp.training.checkpoint import write_folder
+    from cdp.training.making import base_model, make_retriever
+    from cdp.training.optimiser import keep_freed_memory
+    from cdp.training.stores import stores_of
+    from cdp.training.tokens import TokenStore
+
+    config, retriever, pairs = data.settings, data.retriever, data.pairs
+    state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
+    if state.device.type == "cpu":
+        keep_freed_memory()
+    config = on_device(config, retriever, state.device.type)
+    model = base_model(retriever, config, str(state.device))
+    base_hash = model_hash(model)
+
+    failures = job.failures("tokenising", unit="pair")
+    pairs, usable, stores = stores_of(
+        model, pairs, failures, lambda phase, done, total: job.progress(phase, done, total, "texts")
+    )
+    made = make_retriever(
+        model,
+        config,
+        pairs,
+        stores,
+        data.weights[usable],
+        JobHooks(job),
+        job.folder / "checkpoints",
+        process=state.process_index,
+        processes=state.num_processes,
+        evaluate=dev_evaluation(config, job),
+    )
+    order, outcome, (_, documents, _) = made.order, made.outcome, stores
+    state.destroy_process_group()
+    if not state.is_main_process:
+        return
+
+    job.progress("saving the model", 0, 0, "", next_within_s=LOADING_S)
+    limit = model.max_seq_length if isinstance(model.max_seq_length, int) else config.max_length  # inf: no limit
+    filled = 0
+    if limit is not None and isinstance(documents, TokenStore):  # another store counts characters
+        filled = int((documents.lengths >= limit).sum())
+    result: dict[str, Any] = {
+        "id": job.id,
+        "retriever": config.retriever,
+        "query_set": config.query_set,
+        "corpus": pairs.corpus_id,
+        "weighting": config.weighting,
+        "pairs": len(pairs),
+        "documents": pairs.n_documents,
+        "hard_negatives": 0 if pairs.negatives is None else pairs.negatives.shape[1],
+        "dropped": pairs.dropped,
+        "failures": job.n_failures,
+        "unreasoned": pairs.unreasoned,
+        "batch_size": order.global_rows,
+        "processes": state.num_processes,
+        "left_out_per_epoch": order.left_out_per_epoch,
+        "filled_the_limit": filled,
+        "steps": outcome.step,
+        "steps_planned": outcome.steps,
+        "epochs": config.epochs,
+        "stopped": outcome.stopped,
+        "early": outcome.early,
+        "seconds": round(outcome.seconds, 3),
+        "pairs_per_second": round(outcome.pairs_seen / outcome.seconds, 1) if outcome.seconds else None,
+        "loss_first": _mean(outcome.first_losses),
+        "loss_last": _mean(outcome.last_losses),
+        "masked": outcome.masked,
+        "clipped": outcome.clipped,
+        "skipped": outcome.skipped,
+        "precision": made.precision,
+        "pooling": next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "mean"),
+        "query_prompt": model.prompts["query"] or "",
+        "max_length": limit,
+        "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,
+        "best_step": outcome.best_step,
+        "evaluations": outcome.evaluations,
+        "pairs_hash": pairs.content_hash,
+        "query_set_hash": sha256_file(job.workspace.query_set(config.query_set) / "queries.jsonl")[:16],
+        "base_hash": base_hash,
+        "model_hash": model_hash(model),
+        "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
+        "settings": config.to_dict(),
+        "notes": [
+            *stopped_notes(outcome.stopped, outcome.step, outcome.steps),
+            *leaked_notes(job),
+            *plan.notes,
+            *_untokenised(int((~usable).sum())),
+            *cut_notes(filled, limit),
+        ],
+    }
+    leakage.keep(job.results, pairs.queries)
+    rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
+    card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
+
+    def write(folder: Any) -> None:
+        model.save(str(folder), create_model_card=False)
+        (folder / "README.md").write_text(card, encoding="utf-8")
+
+    write_folder(job.folder / "model", write)
+    job.result("training", result)
+    job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
+
+
+def stopped_notes(stopped: bool, step: int, steps: int) -> list[str]:
+    """That the training is not whole, where somebody stopped it."""
+    return [f"**Stopped at step {step:,} of {steps:,}**: its scores are not those of a whole one."] if stopped else []
+
+
+def leaked_notes(job: Job) -> list[str]:
+    """That judged queries are among the training queries, where that was allowed when the job was started."""
+    return [
+        f"**Leaked**: {leak['source']} holds {leak['queries']:,} of the {leak['judged']:,} queries that "
+        f"{leak['benchmark']} {leak['split']} judges, and {leak['documents']:,} documents by them. Scores of this "
+        "model do not say how it answers queries that it has never seen."
+        for leak in job.spec.get("inputs", {}).get(leakage.LEAKAGE, ())
+    ]
+
+
+def cut_notes(filled: int, limit: int | None) -> list[str]:
+    """That documents reached the model's length, where some did."""
+    if not filled:
+        return []
+    noun = "document fills" if filled == 1 else "documents fill"
+    return [f"{filled:,} {noun} the {limit:,} tokens that the model takes: what lies beyond was cut off."]
+
+
+def _untokenised(n: int) -> list[str]:
+    """What the plan could not know: pairs that the model's tokenizer rejected."""
+    return [f"Left out: {n:,} {UNTOKENISED}."] if n else []
+
+
+def _mean(values: list[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)

@@ -1,0 +1,89 @@
+"""Fisher's interval, cluster means and prediction of a further value: against SciPy and by simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+
+from cdp.base.errors import InputError
+from cdp.base.statistics import (
+    cluster_means,
+    coverage,
+    crossing_of_lines,
+    fisher_interval,
+    leave_one_out,
+    mean_interval,
+    pearson,
+    prediction_interval,
+)
+
+
+def test_pearson_and_fisher_are_scipys() -> None:
+    random = np.random.default_rng(0)
+    for n in (4, 7, 31):
+        x = random.normal(size=n)
+        y = x + random.normal(size=n)
+        ours, theirs = pearson(x, y), scipy.stats.pearsonr(x, y)
+        assert ours is not None
+        assert (ours.r, ours.p) == pytest.approx(tuple(theirs))
+        assert ours.interval == pytest.approx(tuple(theirs.confidence_interval()))
+    assert fisher_interval(0.9457, 4) == pytest.approx((-0.17, 0.999), abs=0.005)
+    assert fisher_interval(0.9, 3) is None
+    assert pearson([1, 2, 3], [5, 5, 5]) is None
+    assert pearson([1, 2], [5, 6]) is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
+def test_fishers_interval_covers_at_four_datasets(rho: float) -> None:
+    def draw(random: np.random.Generator) -> tuple[tuple[float, float] | None, float]:
+        x = random.normal(size=4)
+        found = pearson(x, rho * x + (1 - rho**2) ** 0.5 * random.normal(size=4))
+        return (None if found is None else found.interval), rho
+
+    assert 0.935 <= coverage(draw, runs=6000).share <= 0.97
+
+
+def test_r_without_each() -> None:
+    x, y = np.array([1.0, 2.0, 3.0, 9.0]), np.array([2.0, 1.0, 3.0, 9.0])
+    each = [scipy.stats.pearsonr(np.delete(x, i), np.delete(y, i))[0] for i in range(4)]
+    assert leave_one_out(x, y) == pytest.approx((min(each), max(each)))
+    assert leave_one_out(x[:3], y[:3]) is None
+
+
+def test_intervals_of_a_mean_and_of_a_further_value() -> None:
+    values = np.array([1.0, 3.0, 2.0, 7.0])
+    low, high = scipy.stats.t.interval(0.95, 3, values.mean(), scipy.stats.sem(values))
+    assert mean_interval(values) == pytest.approx((low, high))
+    wide = prediction_interval(values)
+    assert wide is not None
+    assert wide[1] - wide[0] == pytest.approx((high - low) * 5**0.5)
+    assert mean_interval([1.0]) is None
+
+
+@pytest.mark.slow
+def test_a_further_dataset_lies_inside_95_times_of_100() -> None:
+    def draw(random: np.random.Generator) -> tuple[tuple[float, float] | None, float]:
+        values = random.normal(2.0, 3.0, 6)
+        return prediction_interval(values[:5]), float(values[5])
+
+    assert 0.935 <= coverage(draw, runs=6000).share <= 0.965
+
+
+def test_a_cluster_counts_once() -> None:
+    assert cluster_means([1, 2, 6, 8, 5], ["a", "b", "a", "b", "b"]).tolist() == [3.5, 5.0]
+    with pytest.raises(InputError, match="cluster"):
+        cluster_means([1, 2], ["a"])
+
+
+@pytest.mark.slow
+def test_the_crossing_over_conditions_covers_for_the_same_datasets() -> None:
+    def draw(random: np.random.Generator) -> tuple[tuple[float, float] | None, float]:
+        slopes = random.normal(2.8, 0.8, 14)
+        intercepts = -22.0 - 6 * (slopes - 2.8) + random.normal(0, 3, 14)
+        return crossing_of_lines(slopes, intercepts), 22.0 / 2.8
+
+    assert 0.935 <= coverage(draw, runs=4000).share <= 0.965
+    assert crossing_of_lines([2.0], [-16.0]) is None
+    assert crossing_of_lines([2.0, -2.0, 1.0], [-16.0, 10.0, 3.0]) is None

@@ -1,0 +1,225 @@
+"""Downloading from the hub: the library's own code against a server on this machine that speaks its API."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import hub, load_benchmark, manifests, remove_benchmark
+from cdp.benchmarks.convert import StoppedError
+from cdp.benchmarks.download import Stored, bring
+from cdp.benchmarks.origins import size_on_hub
+from cdp.benchmarks.registry import find
+from tests.benchmarks import published
+from tests.benchmarks.hub_server import Hub, Server
+
+Bring = Callable[..., Stored]
+
+
+@pytest.fixture
+def the_hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Hub]:
+    found = Hub()
+    with Server(found):
+        monkeypatch.setenv("HF_ENDPOINT", found.address)
+        monkeypatch.setenv("CDP_FILE_MIRROR", f"{found.address}/elsewhere")
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        yield found
+
+
+@pytest.fixture
+def fetch(workspace: Workspace) -> Bring:
+    def fetched(wanted: str, /, **options: object) -> Stored:
+        entry = find(wanted)
+        assert entry is not None
+        return bring(entry, workspace, **options)  # type: ignore[arg-type]
+
+    return fetched
+
+
+def scifact(the_hub: Hub) -> tuple[str, str]:
+    collection, qrels = published.beir_jsonl()
+    return the_hub.commit("BeIR/scifact", collection), the_hub.commit("BeIR/scifact-qrels", qrels)
+
+
+def test_main_is_resolved_once_and_its_commits_are_recorded(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
+    first, second = scifact(the_hub)
+    found = fetch("scifact")
+    assert not found.existed
+    manifest = manifests.read(workspace.benchmarks / "scifact")
+    assert manifest.commits == {"BeIR/scifact": first, "BeIR/scifact-qrels": second}
+    assert load_benchmark(workspace.benchmarks / "scifact").n_queries == 2
+    assert sorted(path.rpartition("/")[2] for path in the_hub.fetched()) == [
+        "corpus.jsonl.gz",
+        "queries.jsonl.gz",
+        "test.tsv",
+    ]
+    assert not (workspace.benchmarks / ".downloads" / "scifact").exists()
+
+
+@pytest.mark.slow
+def test_a_later_commit_is_not_taken_unless_it_is_asked_for(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
+    old, _ = scifact(the_hub)
+    fetch("scifact")
+    changed = dict(published.beir_jsonl()[0])
+    changed["corpus.jsonl.gz"] = published.lines([*published.DOCUMENTS, {"_id": "d4", "text": "new"}], packed=True)
+    new = the_hub.commit("BeIR/scifact", changed)
+    assert fetch("scifact").existed
+    assert fetch("scifact", name="again").info.n_documents == 3
+    assert manifests.read(workspace.benchmarks / "again").commits["BeIR/scifact"] == old
+    with pytest.raises(ConfigError, match="already"):
+        fetch("scifact", revision=new)
+    assert fetch("scifact", revision=new, name="newer").info.n_documents == 4
+    remove_benchmark("scifact", workspace)
+    remove_benchmark("again", workspace)
+    remove_benchmark("newer", workspace)
+    assert fetch("scifact").info.n_documents == 4
+
+
+def test_a_revision_names_a_commit_of_one_repository_or_of_each(the_hub: Hub, fetch: Bring) -> None:
+    old, qrels = scifact(the_hub)
+    the_hub.commit("BeIR/scifact", {"README.md": b"moved away"})
+    assert fetch("scifact", revision=f"BeIR/scifact={old},BeIR/scifact-qrels={qrels}").info.n_documents == 3
+    with pytest.raises(ConfigError, match="has no repository BeIR/nq"):
+        fetch("scifact", revision="BeIR/nq=main", name="x")
+    with pytest.raises(ConfigError, match="no revision 'gone'"):
+        fetch("scifact", revision="gone", name="y")
+
+
+def test_a_repository_whose_layout_has_changed_is_told(the_hub: Hub, fetch: Bring) -> None:
+    scifact(the_hub)
+    the_hub.commit("BeIR/scifact", {"README.md": b"moved away"})
+    with pytest.raises(InputError, match=r"has no corpus: corpus\.jsonl or corpus\.jsonl\.gz"):
+        fetch("scifact")
+
+
+@pytest.mark.slow
+def test_a_broken_connection_is_gone_on_from(the_hub: Hub, fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.DOWNLOAD_CHUNK_SIZE", 512)  # so that a small file has many
+    collection, qrels = published.beir_jsonl()
+    rows = [{"_id": f"d{i}", "title": "", "text": f"{i} " * 400} for i in range(1, 400)]
+    the_hub.commit("BeIR/scifact", {**collection, "corpus.jsonl.gz": published.lines(rows, packed=True)})
+    the_hub.commit("BeIR/scifact-qrels", qrels)
+    the_hub.cut.add("corpus.jsonl.gz")
+    assert fetch("scifact").info.n_documents == 399
+    ranges = [asked for method, path, asked in the_hub.asked if method == "GET" and path.endswith("corpus.jsonl.gz")]
+    assert ranges[0] == ""
+    assert ranges[1].startswith("bytes=")
+    assert ranges[1] != "bytes=0-"
+
+
+def test_a_stopped_download_keeps_its_files_and_its_commits(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
+    old, _ = scifact(the_hub)
+    asked = iter([False] * 3)
+    with pytest.raises(StoppedError):
+        fetch("scifact", should_stop=lambda: next(asked, True))
+    assert not (workspace.benchmarks / "scifact").exists()
+    the_hub.commit("BeIR/scifact", {"README.md": b"moved away meanwhile"})
+    before = len(the_hub.fetched())
+    assert fetch("scifact").info.n_documents == 3
+    assert manifests.read(workspace.benchmarks / "scifact").commits["BeIR/scifact"] == old
+    assert not [path for path in the_hub.fetched()[before:] if path.endswith("corpus.jsonl.gz")]
+
+
+def test_progress_counts_bytes_and_then_documents(the_hub: Hub, fetch: Bring) -> None:
+    scifact(the_hub)
+    told: list[tuple[str, int, int]] = []
+    fetch("scifact", progress=lambda *step: told.append(step))
+    sizes = [done for phase, done, _ in told if phase == "downloading"]
+    assert sizes == sorted(sizes)
+    assert sizes[-1] == max(total for phase, _, total in told if phase == "downloading")
+    assert ("writing documents", 3, 5183) in told
+
+
+def test_trec_dl_brings_its_files_from_three_places(the_hub: Hub, fetch: Bring, workspace: Workspace) -> None:
+    passages, elsewhere = published.trec_dl("2020")
+    the_hub.commit("BeIR/msmarco", passages)
+    the_hub.plain.update(elsewhere)
+    assert fetch("trec-dl-2020").info.n_queries == 2
+    manifest = manifests.read(workspace.benchmarks / "trec-dl-2020")
+    assert manifest.source["addresses"][0] == "https://trec.nist.gov/data/deep/2020qrels-pass.txt"
+    assert {file["role"] for file in manifest.files} == {"corpus", "queries", "qrels"}
+
+
+@pytest.mark.parametrize(
+    ("name", "repositories"),
+    [
+        ("bright-biology", {"xlangai/BRIGHT": published.bright()}),
+        ("miracl-ko", dict(zip(("miracl/miracl", "miracl/miracl-corpus"), published.miracl(), strict=True))),
+        ("nanoscifact", {"zeta-alpha-ai/NanoSciFact": published.nano()}),
+        ("musique", {"dgslibisey/MuSiQue": published.musique()}),
+        ("2wikimultihopqa", {"xanhho/2WikiMultihopQA": published.two_wiki(as_text=True)}),
+        ("novelhopqa", {"abhaygupta1266/novelhopqa": published.novelhop()}),
+        ("cqadupstack-tex", {"mteb/cqadupstack-tex": published.mteb_forum()}),
+    ],
+)
+def test_every_family_comes_from_its_repositories(
+    the_hub: Hub, fetch: Bring, workspace: Workspace, name: str, repositories: dict[str, dict[str, bytes]]
+) -> None:
+    for repository, files in repositories.items():
+        the_hub.commit(repository, files)
+    assert fetch(name).info.judged
+    assert load_benchmark(workspace.benchmarks / name).n_documents >= 3
+
+
+def test_the_size_is_known_before_the_download(the_hub: Hub) -> None:
+    first, _ = scifact(the_hub)
+    entry = find("scifact")
+    assert entry is not None
+    found = size_on_hub(entry)
+    collection, qrels = published.beir_jsonl()
+    wanted = (collection["corpus.jsonl.gz"], collection["queries.jsonl.gz"], qrels["test.tsv"])
+    assert found["bytes"] == sum(map(len, wanted))
+    assert found["commits"]["BeIR/scifact"] == first
+    assert found["licences"]["BeIR/scifact"] == "cc-by-4.0"
+    assert the_hub.fetched() == []
+
+
+def test_a_closed_repository_says_how_to_open_it(the_hub: Hub, fetch: Bring) -> None:
+    scifact(the_hub)
+    the_hub.gated.add("BeIR/scifact")
+    with pytest.raises(ConfigError, match="asks for consent") as caught:
+        fetch("scifact")
+    assert "HF_TOKEN" in caught.value.hint
+
+
+def test_a_repository_that_is_not_there(the_hub: Hub, fetch: Bring) -> None:
+    with pytest.raises(ConfigError, match="no dataset repository BeIR/scifact"):
+        fetch("scifact")
+
+
+def test_without_a_network_it_says_what_to_do(
+    fetch: Bring, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    with pytest.raises(hub.DownloadError) as caught:
+        fetch("scifact")
+    assert caught.value.kind == "network"
+    assert "hf download BeIR/scifact-qrels --repo-type dataset" in caught.value.hint
+    assert "benchmarks download scifact --from FOLDER" in caught.value.hint
+    assert not (workspace.benchmarks / "scifact").exists()
+
+
+def test_a_plain_address_that_cannot_be_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CDP_FILE_MIRROR", "http://127.0.0.1:9")
+    with pytest.raises(hub.DownloadError, match="cannot be reached"):
+        hub.fetch_address("https://example.org/a.txt", tmp_path)
+    assert list(tmp_path.glob("a.txt")) == []
+
+
+def test_a_plain_file_that_breaks_off_is_no_file(the_hub: Hub, tmp_path: Path) -> None:
+    the_hub.plain["qrels.txt"] = b"1 Q0 d1 1\n" * 1000
+    the_hub.cut.add("qrels.txt")
+    with pytest.raises(hub.DownloadError, match=r"broke off after 5,000 of 10,000 bytes"):
+        hub.fetch_address("https://example.org/qrels.txt", tmp_path)
+    assert not (tmp_path / "qrels.txt").exists()
+    assert hub.fetch_address("https://example.org/qrels.txt", tmp_path).stat().st_size == 10_000
+
+
+def test_offline_mode_is_named(fetch: Bring, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    with pytest.raises(hub.DownloadError, match="HF_HUB_OFFLINE is set"):
+        fetch("scifact")

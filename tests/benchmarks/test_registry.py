@@ -1,0 +1,132 @@
+"""The registry names what it should, states nothing without a source, and means never hide what is missing."""
+
+from __future__ import annotations
+
+import csv
+
+import pytest
+
+from cdp.base.errors import NotFoundError
+from cdp.base.workspace import SHIPPED_DATA
+from cdp.benchmarks import registry
+from cdp.benchmarks.registry import Entry, entries, find, find_group, group_mean, groups, leaves, mean_of_parts, parts
+from cdp.benchmarks.schemas import SCHEMAS, schema_of
+
+
+def test_the_groups_have_their_members() -> None:
+    assert {name: len(group.members) for name, group in groups().items()} == {
+        "ms-marco": 1,
+        "trec-dl": 2,
+        "beir": 14,
+        "bright": 12,
+        "multi-hop": 4,
+        "miracl": 6,
+        "miracl-train": 6,
+        "nanobeir": 13,
+    }
+    assert find_group("BEIR") == groups()["beir"]
+    assert len(parts("cqadupstack")) == 12
+    assert len(leaves("beir")) == 13 + 12
+    assert [entry.name for entry in leaves("SciFact")] == ["scifact"]
+    assert {"hotpotqa"} == set(groups()["beir"].members) & set(groups()["multi-hop"].members)
+
+
+def test_names_are_unique_and_an_unknown_one_is_told() -> None:
+    names = [entry.name for entry in entries()]
+    assert len(names) == len(set(names))
+    assert not {*names} & {*groups()}
+    with pytest.raises(NotFoundError, match="benchmark in the registry"):
+        leaves("sci")
+
+
+@pytest.mark.parametrize("entry", entries(), ids=lambda entry: entry.name)
+def test_an_entry_is_whole(entry: Entry) -> None:
+    assert entry.licence
+    assert entry.licence_source
+    assert bool(entry.groups) != bool(entry.part_of)
+    assert set(entry.groups) <= set(registry.GROUPS.values())
+    assert entry.relevant_from in (1, 2)
+    if not entry.schema:
+        assert parts(entry.name)
+        return
+    assert entry.schema in SCHEMAS
+    found = schema_of(entry).parts(entry)
+    assert found
+    assert all(part.repo in entry.repos or part.url.startswith("https://") for part in found)
+    assert entry.split
+
+
+def test_sizes_and_cw_are_the_paper_s() -> None:
+    with open(SHIPPED_DATA / "published" / "datasets.csv", encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            name = f"bright-{row['dataset']}" if row["group"] == "BRIGHT" else row["dataset"]
+            entry = find(name)
+            assert entry is not None, name
+            assert row["group"] in entry.groups
+            assert (entry.documents, entry.queries) == (int(row["n_docs"]), int(row["n_queries"]))
+            assert entry.cw == float(row["cw"])
+            assert entry.figures == "the paper"
+
+
+def test_the_forums_add_up_to_cqadupstack() -> None:
+    whole = find("cqadupstack")
+    assert whole is not None
+    assert sum(part.documents or 0 for part in parts("cqadupstack")) == whole.documents
+    assert sum(part.queries or 0 for part in parts("cqadupstack")) == whole.queries
+
+
+def test_what_nobody_states_is_not_stated() -> None:
+    found = find("novelhopqa")
+    assert found is not None
+    assert found.licence == "not stated"
+    miracl = find("miracl-ja")
+    assert miracl is not None
+    assert miracl.cw is None
+
+
+def test_the_text_s_size_follows_characters_and_script() -> None:
+    scifact, korean = find("scifact"), find("miracl-ko")
+    assert scifact is not None
+    assert korean is not None
+    assert scifact.text_bytes == 5183 * 1499
+    assert korean.text_bytes == 1486752 * 174 * 3
+
+
+def test_cqadupstack_is_the_unweighted_mean_of_twelve_forums() -> None:
+    scores = {part.name: float(i) for i, part in enumerate(parts("cqadupstack"))}
+    found = mean_of_parts("cqadupstack", scores)
+    assert found.value == sum(range(12)) / 12
+    assert found.coverage == "12/12"
+    del scores["cqadupstack-unix"]
+    assert mean_of_parts("cqadupstack", scores).missing == ("cqadupstack-unix",)
+
+
+def test_a_group_s_mean_says_what_it_covers() -> None:
+    scores = {"scifact": 60.0, "fiqa": 30.0, "cqadupstack-tex": 10.0, "musique": 99.0}
+    found = group_mean("beir", scores)
+    assert found.value == 45.0
+    assert found.coverage == "2/14"
+    assert "cqadupstack (1/12)" in found.missing
+    assert "nq" in found.missing
+    assert found.scores == {"fiqa": 30.0, "scifact": 60.0}
+
+
+def test_cqadupstack_counts_as_one_member_once_it_has_all_forums() -> None:
+    forums = {part.name: 12.0 for part in parts("cqadupstack")}
+    found = group_mean("beir", {**forums, "scifact": 24.0})
+    assert found.value == 18.0
+    assert found.coverage == "2/14"
+
+
+def test_without_scores_there_is_no_mean() -> None:
+    found = group_mean("bright", {})
+    assert (found.value, found.coverage) == (None, "0/12")
+    with pytest.raises(NotFoundError, match="group of benchmarks"):
+        group_mean("scifact", {})
+
+
+def test_it_knows_what_the_paper_calls_a_benchmark() -> None:
+    called = {entry.name: entry.paper for entry in entries()}
+    assert called["bright-biology"] == "biology"
+    assert called["scifact"] == "scifact"
+    assert called["cqadupstack-unix"] == called["nanonq"] == called["miracl-ko"] == ""

@@ -1,0 +1,178 @@
+"""Who wrote imported queries, under which licence, and their reasoned forms: asked, kept, shown, changed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from cdp import query_sets
+from cdp.__main__ import main
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
+from cdp.query_sets import ImportOptions, QuerySet, import_queries
+from cdp.retrievers import resolve
+from cdp.services import queries as service
+from cdp.services import training as training_service
+from cdp.training.card import data_rows
+from cdp.training.data import prepare
+from cdp.training.licences import licence_notes
+from tests.synthesis.conftest import CorpusMaker
+
+ROWS = [
+    {"id": "d0", "q": "why do tides rise", "thought": "why does water rise twice a day, which pull causes it"},
+    {"id": "d1", "q": "bread dough", "thought": "what makes dough of flour and water rise before it is baked"},
+    {"id": "d1", "q": "is yeast alive", "thought": ""},
+    {"id": "d2", "q": "bees", "thought": "bees"},
+]
+FIELDS = {"query_field": "q", "document_field": "id", "reasoning_field": "thought"}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "samples.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("said", "kind", "words"),
+    [
+        ({}, "unknown", "unknown"),
+        ({"origin": "human"}, "human", "people"),
+        ({"origin": "llm"}, "synthetic", "a language model that was not named"),
+        ({"origin": "llm", "model": "gpt-4o-mini", "prompt": "Write M."}, "synthetic", "gpt-4o-mini (imported)"),
+    ],
+)
+def test_an_import_is_what_was_said_of_it_and_unknown_unasked(
+    workspace: Workspace, make_corpus: CorpusMaker, said: dict[str, str], kind: str, words: str
+) -> None:
+    options = ImportOptions.from_dict({**said, "licence": "CC BY 4.0"})
+    made = import_queries([("d0", "one"), ("d1", "two")], workspace, make_corpus(3).id, options=options).query_set
+    stored = query_sets.load(workspace, made.id)
+    assert (stored.kind, stored.model, stored.licence) == (kind, said.get("model", ""), "CC BY 4.0")
+    assert stored.written_by.startswith(words)
+    assert stored.parameters.get("prompt", "") == said.get("prompt", "")
+    assert bool(stored.prompt_hash) == ("prompt" in said)
+    config = TrainingConfig(query_set=made.id)
+    assert "CC BY 4.0" in licence_notes(config, resolve("static-minilm", workspace), workspace)["queries"]
+    rows = data_rows(prepare(config, workspace).pairs, config, workspace, "hash")
+    assert rows["written by"] == stored.written_by
+    assert rows["licence of the queries"] == "CC BY 4.0"
+
+
+def test_a_model_is_only_named_for_queries_of_a_model() -> None:
+    for said in ({"model": "gpt-4o-mini"}, {"origin": "human", "prompt": "Write"}, {"origin": "monkeys"}):
+        with pytest.raises(ConfigError, match="origin"):
+            ImportOptions.from_dict(said)
+
+
+def test_sets_imported_before_anybody_was_asked_are_unknown_and_stay_so_until_somebody_says(
+    workspace: Workspace, make_corpus: CorpusMaker
+) -> None:
+    """They were all stored as human. One whose maker said human has a licence field, and stays human."""
+    corpus = make_corpus(3).id
+    old = import_queries([("d0", "one")], workspace, corpus, "old").query_set
+    said = import_queries([("d0", "two")], workspace, corpus, "said", options=ImportOptions(origin="human")).query_set
+    path = workspace.query_set(old.id) / "manifest.json"
+    before = {name: value for name, value in read_json(path).items() if name != "licence"} | {"kind": "human"}
+    write_json(path, before)
+    found = {q.name: q for q in query_sets.list_query_sets(workspace)}
+    assert (found["old"].kind, found["said"].kind) == ("unknown", "human")
+    assert service.references(list(found.values())) == {said.id: "said", old.id: "old (origin unknown)"}
+    assert read_json(path) == before  # reading changes nothing
+    changed = service.describe(workspace, "old", "human", licence="MIT")
+    assert (changed.kind, query_sets.load(workspace, old.id).kind, changed.licence) == ("human", "human", "MIT")
+    assert service.describe(workspace, "old", "unknown").kind == "unknown"
+
+
+def test_what_was_written_here_keeps_its_origin(workspace: Workspace, make_corpus: CorpusMaker) -> None:
+    corpus = make_corpus(1)
+    query_sets.create(workspace, QuerySet("own-1", "own", corpus.id, corpus.content_hash, generator="template"))
+    with pytest.raises(ConfigError, match=r"not imported: it was written by the template"):
+        service.describe(workspace, "own-1", "human")
+
+
+def test_saying_it_with_a_second_import_changes_the_set_that_is_there(
+    workspace: Workspace, make_corpus: CorpusMaker
+) -> None:
+    corpus = make_corpus(2).id
+    first = import_queries([("d0", "one")], workspace, corpus, "mine").query_set
+    said = ImportOptions(origin="llm", model="m", licence="CC0")
+    again = import_queries([("d0", "one")], workspace, corpus, "mine", options=said).query_set
+    assert again.id == first.id
+    assert (again.kind, again.model, again.licence) == ("synthetic", "m", "CC0")
+    assert import_queries([("d0", "one")], workspace, corpus, "mine").query_set == again  # silence changes nothing
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv"])
+def test_samples_of_q_and_q_prime_become_two_sets_that_ri_puts_together(
+    workspace: Workspace, make_corpus: CorpusMaker, source: Path, tmp_path: Path, form: str
+) -> None:
+    corpus = make_corpus(3).id
+    if form == "csv":
+        source = tmp_path / "samples.csv"
+        lines = [",".join(f'"{row[name]}"' for name in ("id", "q", "thought")) for row in ROWS]
+        source.write_text("\n".join(["id,q,thought", *lines]) + "\n", encoding="utf-8")
+    said = {**FIELDS, "origin": "llm", "model": "ReMixer", "licence": "CC BY-NC-SA 4.0"}
+    done = import_queries(source, workspace, corpus, "samples", options=ImportOptions.from_dict(said))
+    assert done.reasoned is not None
+    assert (done.query_set.n_queries, done.reasoned.n_queries, done.reasoned.n_failures) == (4, 3, 1)
+    assert (done.reasoned.method, done.reasoned.licence, done.reasoned.model) == (
+        "reasoning", "CC BY-NC-SA 4.0", "ReMixer"
+    )  # fmt: skip
+    assert done.reasoned.parameters["source"] == done.query_set.id
+    plain = list(read_jsonl(workspace.query_set(done.query_set.id) / "queries.jsonl"))
+    assert [line["queries"] for line in plain] == [["why do tides rise"], ["bread dough", "is yeast alive"], ["bees"]]
+    assert all("reasoned" not in line for line in plain)
+    assert training_service.reasoned_sets(workspace, done.query_set.id)[0].id == done.reasoned.id
+
+    config = TrainingConfig.from_dict(
+        {
+            "query_set": done.query_set.id,
+            "reasoning": done.reasoned.id,
+            "weighting": "ri",
+            "query_source": "multi-query",
+        }
+    )
+    pairs = prepare(config, workspace).pairs
+    assert pairs.queries == [
+        "why do tides rise", ROWS[0]["thought"], "bread dough", ROWS[1]["thought"], "is yeast alive", "bees",
+    ]  # fmt: skip
+    assert pairs.unreasoned == 2  # one has none, and of one q′ is q
+    notes = licence_notes(config, resolve("static-minilm", workspace), workspace)
+    assert "CC BY-NC-SA 4.0" in notes["queries"]
+    assert "CC BY-NC-SA 4.0" in notes["reasoned queries"]
+
+
+def test_a_field_without_reasoned_forms_is_refused_and_leaves_nothing(
+    workspace: Workspace, make_corpus: CorpusMaker, source: Path
+) -> None:
+    corpus = make_corpus(3).id
+    options = ImportOptions.from_dict({**FIELDS, "reasoning_field": "thoughts"})
+    with pytest.raises(InputError, match="No row has a reasoned form in the field thoughts"):
+        import_queries(source, workspace, corpus, options=options)
+    assert query_sets.list_query_sets(workspace) == []
+
+
+def test_the_command_line_asks_shows_and_changes_it(
+    workspace: Workspace, make_corpus: CorpusMaker, source: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
+    corpus = make_corpus(3).id
+    fields = ["--query-field", "q", "--document-field", "id", "--reasoning-field", "thought"]
+    assert main(["queries", "import", str(source), "--corpus", corpus, "--name", "mine", *fields]) == 0
+    out = capsys.readouterr().out
+    assert "written by: unknown" in out
+    assert "reasoned forms: mine-reasoned-" in out
+    assert "1 query has none" in out
+    name = next(q.id for q in query_sets.list_query_sets(workspace) if q.name == "mine")
+    assert main(["metrics", name, "--human", name, "--quick"]) == 0
+    assert "mine stands for human queries, and is not known to be" in capsys.readouterr().err
+    assert main(["queries", "origin", name, "llm", "--model", "gpt-4o-mini", "--licence", "CC0"]) == 0
+    capsys.readouterr()
+    assert main(["queries", "show", name]) == 0
+    assert "written by: gpt-4o-mini (imported); licence: CC0" in capsys.readouterr().out

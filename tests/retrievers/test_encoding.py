@@ -1,0 +1,183 @@
+"""Embeddings are those of the model, kept in shards, computed once, and continued where they were interrupted."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
+from cdp.evaluation.protocols import protocol_for
+from cdp.retrievers import load, resolve
+from cdp.retrievers.encode import EmbeddingStore, Encoding, Share, Stopped, encode, unit_length
+
+TEXTS = [f"text number {i} " + "about water and bread " * (i % 7) for i in range(50)]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory):
+    return load(resolve("static-minilm", Workspace(tmp_path_factory.mktemp("none"))), "cpu")
+
+
+def test_embeddings_come_in_the_order_of_the_texts(model) -> None:
+    found = encode(model, TEXTS, Encoding("m", "document", normalise=False), batch_size=3)
+    np.testing.assert_allclose(found, model.encode(TEXTS), atol=1e-6)
+
+
+def test_the_prompt_stands_before_each_text(model) -> None:
+    found = encode(model, ["water"], Encoding("m", "query", prompt="Find: ", normalise=False))
+    np.testing.assert_allclose(found, model.encode(["Find: water"]), atol=1e-6)
+
+
+def test_cosine_scales_to_length_one_and_leaves_zeros(model) -> None:
+    found = encode(model, ["water", ""], Encoding("m", "document"))
+    np.testing.assert_allclose(np.linalg.norm(found, axis=1), [1.0, 0.0], atol=1e-6)
+    np.testing.assert_array_equal(unit_length(np.zeros((2, 3), np.float32)), 0)
+
+
+def test_half_precision_is_stored_as_such(model) -> None:
+    exact = encode(model, TEXTS, Encoding("m", "document"))
+    half = encode(model, TEXTS, Encoding("m", "document", precision="fp16"))
+    assert half.dtype == np.float16
+    assert np.abs(half.astype(np.float32) - exact).max() < 2e-3
+
+
+def test_nothing_is_computed_twice(model, workspace: Workspace) -> None:
+    store, encoding = EmbeddingStore(workspace, shard_texts=16), Encoding("m", "document")
+    first = store.get(lambda: model, TEXTS, encoding)
+    assert first.reused == 0
+    assert [len(part) for part in first.parts] == [16, 16, 16, 2]
+
+    def unwanted():
+        raise AssertionError("the model was asked for")
+
+    again = store.get(unwanted, TEXTS, encoding)
+    assert again.reused == 50
+    np.testing.assert_array_equal(np.concatenate(again.parts), np.concatenate(first.parts))
+
+
+def test_an_interrupted_run_continues_with_the_first_missing_shard(model, workspace: Workspace) -> None:
+    store, encoding = EmbeddingStore(workspace, shard_texts=16), Encoding("m", "document")
+    seen: list[tuple[int, int]] = []
+    with pytest.raises(Stopped):
+        store.get(
+            lambda: model,
+            TEXTS,
+            encoding,
+            progress=lambda done, total: seen.append((done, total)),
+            should_stop=lambda: len(seen) >= 2,
+        )
+    assert seen == [(16, 50), (32, 50)]
+    folder = store.folder(encoding.key_of(TEXTS))
+    assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00001.npy"]
+    found = store.get(lambda: model, TEXTS, encoding)
+    assert found.reused == 32
+    np.testing.assert_array_equal(np.concatenate(found.parts), encode(model, TEXTS, encoding))
+
+
+class Meeting:
+    """Threads that agree as processes do, over a barrier."""
+
+    def __init__(self, members: int) -> None:
+        self.barrier = threading.Barrier(members, timeout=60)
+        self.said: dict[int, bool] = {}
+
+    def agree(self, member: int, flag: bool) -> bool:
+        self.said[member] = flag
+        self.barrier.wait()
+        answer = any(self.said.values())
+        self.barrier.wait()
+        return answer
+
+
+def together(model: Any, workspace: Workspace, members: int, stop: int | None = None) -> list[Any]:
+    """What each of several processes gets from the store: ``Embedded``, or ``Stopped`` as a class."""
+    meeting, encoding = Meeting(members), Encoding("m", "document")
+
+    def one(member: int) -> Any:
+        share = Share(member, members, lambda flag: meeting.agree(member, flag))
+        store = EmbeddingStore(workspace, shard_texts=16, share=share)
+        try:
+            return store.get(lambda: model, TEXTS, encoding, should_stop=lambda: member == stop)
+        except Stopped:
+            return Stopped
+
+    with ThreadPoolExecutor(members) as threads:
+        return list(threads.map(one, range(members)))
+
+
+@pytest.mark.parametrize("members", [2, 3, 7])
+def test_several_processes_share_the_shards(model, workspace: Workspace, members: int) -> None:
+    expected = encode(model, TEXTS, Encoding("m", "document"))
+    for reused in (0, 50):
+        for found in together(model, workspace, members):
+            assert found.reused == reused
+            np.testing.assert_allclose(np.concatenate(found.parts), expected, atol=1e-6)
+
+
+def test_a_stop_on_one_process_stops_all_and_keeps_what_is_done(model, workspace: Workspace) -> None:
+    assert together(model, workspace, 2, stop=1) == [Stopped, Stopped]
+    folder = EmbeddingStore(workspace).folder(Encoding("m", "document").key_of(TEXTS))
+    assert sorted(p.name for p in folder.glob("*.npy")) == ["shard-00000.npy", "shard-00002.npy"]
+    assert [found.reused for found in together(model, workspace, 2)] == [32, 32]
+
+
+def test_a_torn_shard_is_computed_again(model, workspace: Workspace) -> None:
+    store, encoding = EmbeddingStore(workspace, shard_texts=16), Encoding("m", "document")
+    first = np.concatenate(store.get(lambda: model, TEXTS, encoding).parts)
+    path = store.folder(encoding.key_of(TEXTS)) / "shard-00001.npy"
+    path.write_bytes(path.read_bytes()[:100])
+    again = store.get(lambda: model, TEXTS, encoding)
+    assert again.reused == 34
+    np.testing.assert_array_equal(np.concatenate(again.parts), first)
+
+
+def test_the_key_follows_everything_that_changes_an_embedding() -> None:
+    base = Encoding("m", "document")
+    others = [
+        Encoding("other", "document"),
+        Encoding("m", "query"),
+        Encoding("m", "document", prompt="p: "),
+        Encoding("m", "document", normalise=False),
+        Encoding("m", "document", max_length=64),
+        Encoding("m", "document", precision="fp16"),
+    ]
+    keys = {encoding.key_of(TEXTS) for encoding in [base, *others]} | {base.key_of(TEXTS[:-1])}
+    assert len(keys) == 8
+
+
+def test_protocols_differ_in_similarity(model) -> None:
+    model.similarity_fn_name = "dot"
+    try:
+        assert protocol_for(model, "published").similarity == "dot"
+        assert protocol_for(model, "paper").similarity == "cosine"
+        model.similarity_fn_name = "euclidean"
+        with pytest.raises(ConfigError, match="euclidean"):
+            protocol_for(model, "published")
+    finally:
+        model.similarity_fn_name = "cosine"
+    with pytest.raises(ConfigError, match="not a protocol"):
+        protocol_for(model, "mine")
+
+
+def test_prompts_are_found_under_the_names_models_use(model) -> None:
+    before = dict(model.prompts)
+    model.prompts = {"query": "Q: ", "document": "", "passage": "P: "}
+    try:
+        found = protocol_for(model)
+    finally:
+        model.prompts = before
+    assert (found.query_prompt, found.document_prompt) == ("Q: ", "P: ")
+    assert found.prompts_hash != protocol_for(model).prompts_hash
+
+
+def test_nothing_lies_outside_the_embeddings_folder(model, workspace: Workspace) -> None:
+    EmbeddingStore(workspace).get(lambda: model, TEXTS[:3], Encoding("m", "document"))
+    assert [path.name for path in workspace.root.iterdir()] == ["embeddings"]
+    (folder,) = workspace.embeddings.iterdir()
+    assert sorted(path.name for path in Path(folder).iterdir()) == ["manifest.json", "shard-00000.npy"]

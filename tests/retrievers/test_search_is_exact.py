@@ -1,0 +1,231 @@
+"""Search returns what float64 brute force returns: same documents, same scores, under the stated tie rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cdp.base.errors import ConfigError, InputError
+from cdp.evaluation import search
+from cdp.retrievers.rows import Rows
+
+PASSES = ["float32", "bfloat16"]
+
+
+def brute_force(
+    queries: np.ndarray, documents: np.ndarray, k: int, exclude: list[list[int]] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """float64 products rounded to float32, the higher first, the lower index first among equals."""
+    scores = (queries.astype(np.float64) @ documents.astype(np.float64).T).astype(np.float32)
+    for row, hidden in enumerate(exclude or []):
+        scores[row, hidden] = -np.inf
+    indices = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(scores, indices, axis=1)
+    indices[np.isneginf(best)] = -1
+    missing = k - indices.shape[1]
+    padding = ((0, 0), (0, max(0, missing)))
+    return np.pad(best, padding, constant_values=-np.inf), np.pad(indices, padding, constant_values=-1)
+
+
+def vectors(seed: int, n: int, dim: int, dtype: type = np.float32) -> np.ndarray:
+    made = np.random.default_rng(seed).standard_normal((n, dim)).astype(np.float32)
+    return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(dtype)
+
+
+def check(found: tuple[np.ndarray, np.ndarray], expected: tuple[np.ndarray, np.ndarray]) -> None:
+    np.testing.assert_array_equal(found[1], expected[1])
+    np.testing.assert_array_equal(found[0], expected[0])
+    assert found[0].dtype == np.float32
+    assert found[1].dtype == np.int64
+
+
+@pytest.mark.parametrize("first_pass", PASSES)
+@pytest.mark.parametrize("chunk_rows", [64, 1000, 8192])
+def test_equals_brute_force_over_chunks(first_pass: str, chunk_rows: int) -> None:
+    queries, documents = vectors(1, 60, 48), vectors(2, 3001, 48)
+    documents[1500:1600] = documents[:100]
+    documents[2000] = documents[2003] = queries[0]
+    found = search(queries, documents, 25, first_pass=first_pass, chunk_rows=chunk_rows)
+    check(found, brute_force(queries, documents, 25))
+
+
+def test_it_says_how_far_it_is_and_can_be_ended() -> None:
+    class EndedError(Exception):
+        pass
+
+    queries, documents, seen = vectors(1, 3, 8), vectors(2, 250, 8), list[int]()
+    search(queries, documents, 5, chunk_rows=100, progress=seen.append)
+    assert seen == [100, 200, 250]
+
+    def end(done: int) -> None:
+        raise EndedError
+
+    with pytest.raises(EndedError):
+        search(queries, documents, 5, chunk_rows=100, progress=end)
+
+
+@pytest.mark.parametrize("first_pass", PASSES)
+def test_closely_packed_scores_are_told_apart(first_pass: str) -> None:
+    centre = vectors(3, 1, 64)
+    documents = (centre + 1e-4 * vectors(4, 2000, 64)).astype(np.float32)
+    queries = (centre + 1e-3 * vectors(5, 8, 64)).astype(np.float32)
+    check(search(queries, documents, 10, first_pass=first_pass, chunk_rows=300), brute_force(queries, documents, 10))
+
+
+STEP = 2.0**-5  # half of what lies between two bfloat16 numbers from 8 to 16
+UP = np.tile(np.array([12 + STEP + 2.0**-20, -10 - STEP + 2.0**-20], np.float32), 128)
+DOWN = np.tile(np.array([12 + STEP - 2.0**-20, -10 - STEP - 2.0**-20], np.float32), 128)
+
+
+@pytest.mark.parametrize("n_queries", [1, 300])
+@pytest.mark.parametrize("better_first", [True, False])
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [(np.full(256, 1 + 2.0**-8, np.float32), UP), (DOWN, np.full(256, 1 - 2.0**-8, np.float32))],
+    ids=["the worse is overrated", "the better is underrated"],
+)
+def test_rounding_at_its_worst_loses_nothing(
+    better: np.ndarray, worse: np.ndarray, better_first: bool, n_queries: int
+) -> None:
+    """Every component rounded the wrong way: in bfloat16 the worse document leads by 2% or more."""
+    rounded = [float(torch.from_numpy(vector).bfloat16().float().sum()) for vector in (better, worse)]
+    assert rounded[1] > 1.02 * rounded[0]
+    assert better.astype(np.float64).sum() > worse.astype(np.float64).sum()
+    documents = np.stack([better, worse] if better_first else [worse, better])
+    queries = np.ones((n_queries, 256), np.float32)
+    found = search(queries, documents, 1, first_pass="bfloat16", chunk_rows=1)
+    check(found, brute_force(queries, documents, 1))
+
+
+@pytest.mark.parametrize("better_first", [True, False])
+def test_what_float32_adds_up_to_nothing_is_found(better_first: bool) -> None:
+    """2^24 + 1 is 2^24 in float32: the ones between two such numbers vanish from its sums."""
+    better = np.repeat(np.array([2.0**24, 1, -(2.0**24)], np.float32), 64)
+    worse = np.repeat(np.array([0, 0.5, 0], np.float32), 64)
+    documents = np.stack([better, worse] if better_first else [worse, better])
+    found = search(np.ones((1, 192), np.float32), documents, 1, first_pass="float32", chunk_rows=1)
+    assert found[0].tolist() == [[64.0]]
+    assert found[1].tolist() == [[0 if better_first else 1]]
+
+
+@pytest.mark.parametrize("first_pass", PASSES)
+def test_vectors_of_very_different_length(first_pass: str) -> None:
+    random = np.random.default_rng(6)
+    documents = vectors(7, 900, 32) * np.exp(random.uniform(-20, 20, (900, 1))).astype(np.float32)
+    queries = vectors(8, 5, 32) * np.array([[1e-6], [1.0], [1e6], [0.0], [-3.0]], np.float32)
+    check(search(queries, documents, 12, first_pass=first_pass, chunk_rows=128), brute_force(queries, documents, 12))
+
+
+def test_equal_scores_come_in_ascending_order_of_index() -> None:
+    documents = np.ones((500, 4), np.float32)
+    scores, indices = search(np.ones((2, 4), np.float32), documents, 7, chunk_rows=64)
+    assert indices.tolist() == [list(range(7))] * 2
+    assert scores.tolist() == [[4.0] * 7] * 2
+
+
+@settings(max_examples=80, deadline=None)
+@given(st.data())
+def test_any_small_integers_any_chunks_any_exclusions(data: st.DataObject) -> None:
+    n, m, dim = data.draw(st.integers(1, 6)), data.draw(st.integers(1, 90)), data.draw(st.integers(1, 5))
+    random = np.random.default_rng(data.draw(st.integers(0, 2**32 - 1)))
+    queries = random.integers(-2, 3, (n, dim)).astype(np.float32)
+    documents = random.integers(-2, 3, (m, dim)).astype(np.float32)
+    k = data.draw(st.integers(1, 100))
+    exclude = [data.draw(st.lists(st.integers(0, m - 1), max_size=5)) for _ in range(n)]
+    found = search(
+        queries,
+        documents,
+        k,
+        exclude=exclude,
+        chunk_rows=data.draw(st.integers(1, 100)),
+        first_pass=data.draw(st.sampled_from(PASSES)),
+    )
+    check(found, brute_force(queries, documents, k, exclude))
+
+
+def test_more_queries_than_one_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cdp.retrievers.exact_search.QUERY_BLOCK", 7)
+    queries, documents = vectors(9, 23, 16), vectors(10, 400, 16)
+    exclude = [[row, row + 100] for row in range(23)]
+    found = search(queries, documents, 5, exclude=exclude, chunk_rows=90)
+    check(found, brute_force(queries, documents, 5, exclude))
+
+
+def test_half_precision_documents_are_taken_as_they_are() -> None:
+    queries, documents = vectors(11, 20, 64), vectors(12, 2000, 64, np.float16)
+    check(search(queries, documents, 10), brute_force(queries, documents, 10))
+
+
+def test_memory_maps_in_shards(tmp_path: Path) -> None:
+    documents = vectors(13, 1000, 24, np.float16)
+    shards = []
+    for i, start in enumerate(range(0, 1000, 300)):
+        np.save(tmp_path / f"{i}.npy", documents[start : start + 300])
+        shards.append(np.load(tmp_path / f"{i}.npy", mmap_mode="r"))
+    queries = vectors(14, 6, 24)
+    check(search(queries, shards, 10, chunk_rows=128), brute_force(queries, documents, 10))
+
+
+@pytest.mark.slow
+def test_mapped_files_do_not_stay_in_memory(tmp_path: Path) -> None:
+    """A row read here and there maps its neighbours too: scoring again must not bring in the whole file."""
+    rows, dim = 200_000, 256  # 98 MB each
+    for name in ("a.npy", "b.npy"):
+        shard = np.lib.format.open_memmap(tmp_path / name, mode="w+", dtype=np.float16, shape=(rows, dim))
+        shard[:] = np.random.default_rng(0).standard_normal((rows, dim), dtype=np.float32)
+        shard.flush()
+        del shard
+    maps = [np.load(tmp_path / name, mmap_mode="r") for name in ("a.npy", "b.npy")]
+    parts = Rows(maps)
+    before = _mapped_mib()
+    for seed in range(20):
+        parts.take(np.random.default_rng(seed).integers(0, 2 * rows, 2000))
+    Rows(maps[0]).take(np.arange(0, rows, 100))
+    assert _mapped_mib() - before < 20
+    for start in range(0, 2 * rows, 8192):
+        parts.slice(start, start + 8192)
+    assert _mapped_mib() - before < 20
+
+
+def _mapped_mib() -> float:
+    """Pages of mapped files that count as this process's memory."""
+    status = Path("/proc/self/status")
+    if not status.is_file():
+        pytest.skip("only Linux tells how much of the mapped files is resident")
+    return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("RssFile")) / 1024
+
+
+def test_fewer_documents_than_asked_for() -> None:
+    scores, indices = search(vectors(15, 2, 8), vectors(16, 3, 8), 5)
+    assert (indices[:, 3:] == -1).all()
+    assert np.isneginf(scores[:, 3:]).all()
+    assert sorted(indices[0, :3].tolist()) == [0, 1, 2]
+
+
+def test_no_queries_and_no_documents() -> None:
+    assert search(np.zeros((0, 4), np.float32), vectors(1, 3, 4), 2)[1].shape == (0, 2)
+    assert (search(vectors(1, 3, 4), np.zeros((0, 4), np.float32), 2)[1] == -1).all()
+
+
+def test_what_cannot_be_searched_is_refused() -> None:
+    queries, documents = vectors(17, 2, 8), vectors(18, 5, 8)
+    with pytest.raises(ConfigError, match="at least 1"):
+        search(queries, documents, 0)
+    with pytest.raises(InputError, match="do not fit"):
+        search(queries, vectors(18, 5, 9), 1)
+    with pytest.raises(InputError, match="two dimensions"):
+        search(queries, documents[0], 1)
+    with pytest.raises(InputError, match="not finite"):
+        search(np.full((1, 8), np.nan, np.float32), documents, 1)
+    documents[3, 2] = np.inf
+    with pytest.raises(InputError, match="document 3"):
+        search(queries, documents, 1)
+    with pytest.raises(InputError, match="2 queries"):
+        search(queries, vectors(18, 5, 8), 1, exclude=[[0]])
+    with pytest.raises(InputError, match="not among"):
+        search(queries, vectors(18, 5, 8), 1, exclude=[[0], [5]])

@@ -1,0 +1,60 @@
+"""The download worker: stopped it keeps what it has and goes on; a group reports each member."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.benchmarks import library
+from cdp.benchmarks.hub import DownloadError
+from cdp.workers import download as download_worker
+from tests.benchmarks import published
+from tests.benchmarks.hub_server import Hub, Server
+from tests.benchmarks.published import put
+
+
+def job(workspace: Workspace, **config: str) -> Job:
+    folder = workspace.jobs / "download-1"
+    write_json(folder / "spec.json", {"id": "download-1", "kind": "download", "config": config})
+    return Job(folder)
+
+
+def test_a_stop_keeps_the_place_and_a_second_attempt_goes_on(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hub = Hub()
+    with Server(hub):
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_HOME", str(tmp_path / "hf"))
+        hub.commit("zeta-alpha-ai/NanoSciFact", published.nano())
+        at_work = job(workspace, benchmark="nanoscifact")
+        (at_work.folder / "stop.request").touch()
+        download_worker.main(at_work)
+        assert library.names(workspace) == []
+        assert not (at_work.results / "download.json").exists()
+        (at_work.folder / "stop.request").unlink()
+        download_worker.main(Job(at_work.folder))
+    assert library.names(workspace) == ["nanoscifact"]
+    result = read_json(at_work.results / "download.json")
+    assert result["stored"] == "nanoscifact"
+    assert result["benchmarks"][0]["documents"] == 3
+
+
+def test_a_member_that_fails_does_not_keep_the_others_back(workspace: Workspace, tmp_path: Path) -> None:
+    put(tmp_path / "MuSiQue", published.musique())
+    put(tmp_path / "2WikiMultihopQA", published.two_wiki(as_text=False))
+    at_work = job(workspace, benchmark="multi-hop", folder=str(tmp_path))
+    with pytest.raises(DownloadError, match=r"2 of 4 could not be brought in \(hotpotqa, novelhopqa\)") as caught:
+        download_worker.main(at_work)
+    assert caught.value.kind == "data"
+    assert library.names(workspace) == ["2wikimultihopqa", "musique"]
+    assert set(read_json(at_work.results / "download.json")["failed"]) == {"hotpotqa", "novelhopqa"}
+
+
+def test_a_name_of_one_s_own_is_for_one_benchmark(workspace: Workspace) -> None:
+    with pytest.raises(ConfigError, match="is 4 benchmarks, which keep their own names"):
+        download_worker.main(job(workspace, benchmark="multi-hop", name="mine"))

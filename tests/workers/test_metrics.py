@@ -1,0 +1,188 @@
+"""The metrics job: values against the plain functions, stopped and resumed, sampled, as a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from cdp.base.errors import NotFoundError
+from cdp.base.worker import Job
+from cdp.base.workspace import REPOSITORY, Workspace, read_json
+from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
+from cdp.metrics.report import document_pairs
+from cdp.metrics.scorers import load_encoder, load_scorer
+from cdp.workers.metrics import main
+from tests.metrics.models import DOCUMENTS, HUMAN, tiny_cross_encoder, write_job, write_query_set
+from tests.support_models import tiny_retriever
+
+pytestmark = pytest.mark.slow
+
+
+def work(folder: Path) -> None:
+    """Do the job in this process."""
+    main(Job(folder))
+
+
+def run_process(folder: Path, *, fails: bool = False) -> str:
+    """Do the job as the supervisor would, in a process of its own."""
+    done = subprocess.run(
+        [sys.executable, "-m", "cdp.workers.metrics", str(folder)], cwd=REPOSITORY, text=True, timeout=240,
+        capture_output=True, check=False, env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )  # fmt: skip
+    assert (done.returncode != 0) == fails, done.stdout + done.stderr
+    return done.stdout
+
+
+def value(result: dict[str, Any], name: str, per_doc: int, scope: str = "document") -> dict[str, Any]:
+    (found,) = [v for v in result["values"] if (v["name"], v["per_doc"], v["scope"]) == (name, per_doc, scope)]
+    return found
+
+
+@pytest.fixture
+def query_sets(workspace: Workspace) -> Workspace:
+    write_query_set(workspace, "synthetic", DOCUMENTS)
+    write_query_set(workspace, "human", HUMAN)
+    return workspace
+
+
+def test_values_equal_those_of_the_single_functions(query_sets: Workspace, tmp_path: Path) -> None:
+    cross_encoder = str(tiny_cross_encoder(tmp_path / "ce"))
+    encoder = str(tiny_retriever(tmp_path / "tiny"))
+    scores = load_scorer(cross_encoder, query_sets)
+    threshold = float(np.median(scores.score([(a, b) for a in DOCUMENTS["d1"] for b in DOCUMENTS["d5"]])))
+    folder = write_job(
+        query_sets, "m1", query_set="synthetic", human="human", scorer=cross_encoder, encoder=encoder,
+        threshold=threshold, batch_size=2,
+    )  # fmt: skip
+    work(folder)
+    result = read_json(folder / "results" / "metrics.json")
+    for m in (2, 3, 4):
+        expected = paraphrase_ratio([q[:m] for q in DOCUMENTS.values()], lambda p: scores.score(p), threshold)
+        assert value(result, "paraphrase_ratio", m)["value"] == pytest.approx(expected)
+    assert value(result, "paraphrase_ratio", 1)["value"] is None
+    both = [d for d in DOCUMENTS if d in HUMAN]
+    expected = dist_sim([DOCUMENTS[d] for d in both], [HUMAN[d] for d in both], load_encoder(encoder, query_sets))
+    assert value(result, "dist_sim", 4)["value"] == pytest.approx(expected, abs=1e-6)
+    assert value(result, "dist_sim", 4)["n_pairs"] == 4 * 2 + 3 * 1
+    several = [q for q in DOCUMENTS.values() if len(q) > 1]
+    assert value(result, "self_bleu", 4)["value"] == pytest.approx(np.mean([self_bleu(q) for q in several]))
+    assert [m["name"] for m in result["measures"]] == ["paraphrase_ratio", "embedding_diversity", "dist_sim"]
+    assert result["measures"][0]["model"] == cross_encoder
+    assert result["measures"][0]["threshold"] == threshold
+    assert value(result, "paraphrase_ratio", 4, "corpus")["n_pairs"] == 2
+    columns = result["per_document"]
+    assert columns["document_id"] == list(DOCUMENTS)
+    assert columns["paraphrase_ratio"][2] is None
+    assert columns["self_bleu"][3] == pytest.approx(self_bleu(DOCUMENTS["d4"]), abs=1e-6)
+
+
+def test_each_distinct_pair_is_scored_once_and_the_pairs_behind_a_number_are_kept(
+    query_sets: Workspace, tmp_path: Path
+) -> None:
+    folder = write_job(
+        query_sets, "m1", query_set="synthetic", scorer=str(tiny_cross_encoder(tmp_path / "ce")), batch_size=3
+    )
+    work(folder)
+    result = read_json(folder / "results" / "metrics.json")
+    within = {frozenset((a, b)) for q in DOCUMENTS.values() for i, a in enumerate(q) for b in q[i + 1 :]}
+    assert len(within) == 6 + 1 + 1 + 2
+    assert len(within) <= result["n_distinct_pairs"] <= len(within) + 2
+    assert (folder / "checkpoints" / "pair_scores.f32").stat().st_size == 4 * result["n_distinct_pairs"]
+    assert {frozenset(p["queries"]) for p in result["pairs"]["highest"]} == within
+    scores = [p["score"] for p in result["pairs"]["highest"]]
+    assert scores == sorted(scores, reverse=True)
+    assert [p["score"] for p in result["pairs"]["lowest"]] == sorted(scores)
+    pairs = document_pairs(folder / "results", "d1", DOCUMENTS["d1"])
+    assert len(pairs) == 6
+    assert pairs[0][0] >= pairs[-1][0]
+    for score, a, b in pairs:
+        (example,) = [p for p in result["pairs"]["highest"] if set(p["queries"]) == {a, b}]
+        assert example["score"] == pytest.approx(score, abs=1e-4)
+    assert document_pairs(folder / "results", "d3", DOCUMENTS["d3"]) == []
+
+
+def test_a_stopped_job_goes_on_where_it_was(query_sets: Workspace, tmp_path: Path) -> None:
+    cross_encoder = str(tiny_cross_encoder(tmp_path / "ce"))
+    whole = write_job(query_sets, "whole", query_set="synthetic", scorer=cross_encoder, batch_size=2)
+    work(whole)
+    scored = (whole / "checkpoints" / "pair_scores.f32").read_bytes()
+
+    folder = write_job(query_sets, "m1", query_set="synthetic", scorer=cross_encoder, batch_size=2)
+    (folder / "stop.request").touch()
+    run_process(folder)
+    assert read_json(folder / "outcome.json")["outcome"] == "stopped"
+    assert not (folder / "results" / "metrics.json").exists()
+    (folder / "stop.request").unlink()
+
+    kept = folder / "checkpoints" / "pair_scores.f32"
+    marked = np.full(4, 0.25, dtype="<f4").tobytes()
+    kept.write_bytes(marked + b"torn")
+    kept.write_bytes(kept.read_bytes()[:-1])
+    run_process(folder)
+    assert read_json(folder / "outcome.json")["outcome"] == "finished"
+    assert kept.read_bytes()[:16] == marked
+    np.testing.assert_allclose(
+        np.frombuffer(kept.read_bytes()[16:], "<f4"), np.frombuffer(scored[16:], "<f4"), atol=1e-6
+    )
+
+    write_job(query_sets, "m1", query_set="synthetic", scorer=str(tiny_cross_encoder(tmp_path / "other")))
+    work(folder)
+    assert len(kept.read_bytes()) == len(scored)
+    assert kept.read_bytes()[:16] != marked
+
+
+def test_the_stand_in_is_recorded_under_its_own_name(query_sets: Workspace) -> None:
+    folder = write_job(query_sets, "m1", query_set="synthetic", scorer="bi-encoder", per_doc=2)
+    work(folder)
+    result = read_json(folder / "results" / "metrics.json")
+    found = value(result, "paraphrase_ratio_bi_encoder", 2)
+    assert found["model"] == "minilm"
+    assert found["n_pairs"] == 4
+    assert result["per_document"]["paraphrase_ratio_bi_encoder"][3] == 1.0
+
+
+def test_a_sample_says_what_it_is_a_sample_of(workspace: Workspace, tmp_path: Path) -> None:
+    documents = {f"d{i}": [f"query {i} about rust", f"question {i} on iron"] for i in range(60)}
+    write_query_set(workspace, "large", documents)
+    cross_encoder = str(tiny_cross_encoder(tmp_path / "ce"))
+    folder = write_job(workspace, "m1", query_set="large", scorer=cross_encoder, max_documents=20, seed=3)
+    work(folder)
+    result = read_json(folder / "results" / "metrics.json")
+    assert result["sampled_from"] == 60
+    assert result["n_documents"] == len(set(result["per_document"]["document_id"])) == 20
+    assert value(result, "self_bleu", 2)["sampled_from"] == 60
+
+
+@pytest.mark.parametrize("documents", [{}, {"d1": []}, {"d1": ["only one"]}])
+def test_a_set_without_pairs_has_a_defined_answer(
+    workspace: Workspace, tmp_path: Path, documents: dict[str, list[str]]
+) -> None:
+    write_query_set(workspace, "small", documents)
+    write_query_set(workspace, "human", {"d9": ["of another document"]})
+    folder = write_job(
+        workspace, "m1", query_set="small", human="human", scorer=str(tiny_cross_encoder(tmp_path / "ce")),
+        encoder=str(tiny_retriever(tmp_path / "tiny")),
+    )  # fmt: skip
+    work(folder)
+    result = read_json(folder / "results" / "metrics.json")
+    assert all(m["value"] is None and m["reason"] for m in result["measures"])
+    assert result["pairs"] == {"highest": [], "lowest": []}
+    assert json.loads((folder / "heartbeat.json").read_text())["phase"] == "done"
+
+
+def test_failures_are_named(workspace: Workspace) -> None:
+    write_query_set(workspace, "synthetic", DOCUMENTS)
+    folder = write_job(workspace, "m1", query_set="synthetic", scorer="nobody/nothing")
+    run_process(folder, fails=True)
+    failure = read_json(folder / "failure.json")
+    assert failure["kind"] == "configuration"
+    assert "cannot be reached" in failure["message"]
+    with pytest.raises(NotFoundError, match="missing"):
+        work(write_job(workspace, "m2", query_set="missing"))

@@ -1,0 +1,260 @@
+"""The worker: every condition once, nothing run twice, a failure does not take the others with it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from cdp import query_sets
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
+from cdp.services import studies
+from cdp.studies import StudyConfig, records
+from cdp.studies.estimate import measured_speeds
+from cdp.studies.plan import conditions, training_config
+from cdp.studies.sources import condition_pairs
+from cdp.training.data import prepare
+from cdp.workers.study import main
+from tests.studies.conftest import study_job
+
+pytestmark = pytest.mark.slow
+
+
+def run(folder: Path) -> None:
+    main(Job(folder))
+
+
+def made(folder: Path) -> dict[str, float]:
+    """When each condition's record was written."""
+    return {path.name: path.stat().st_mtime_ns for path in (folder / records.FOLDER).glob("*.json")}
+
+
+def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, weightings="none, cw")
+    run(folder)
+    report = studies.report(workspace, "study-1")
+    assert (report.planned, report.finished, report.failures) == (8, 8, ())
+    assert [row.source for row in report.rows] == ["untrained", *["human"] * 4]
+    assert {row.pairs for row in report.rows if row.per_doc == 3} == {100}
+    assert {row.pairs for row in report.rows if row.per_doc == 1} == {40}
+    assert all(set(row.scores) == set(benchmarks) and row.n_seeds in (1, 2) for row in report.rows)
+    assert [round(b.cw) for b in report.benchmarks] == [2, 4, 6]
+    assert {c.comparison for c in report.correlations} == {"qdoc_minus_one", "cw_weighted_minus_equal"}
+    assert report.threshold is not None
+    assert not list((folder / "checkpoints").glob("*"))
+    assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == list(range(2, 10))
+    assert "20 of 40 documents have 3 queries" in " ".join(report.limits)
+    ended = read_json(folder / "results" / "study.json")
+    assert (ended["trained"], ended["reused"], ended["failed"]) == (8, 0, 0)
+    speeds = measured_speeds(records.every(folder))
+    assert speeds[tiny].pairs_per_second > 0
+    assert speeds[tiny].texts_per_second > 0
+
+
+def test_conditions_that_are_there_are_not_run_again(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny)
+    run(folder)
+    first = {path.name: records.load(folder, path.stem) for path in (folder / records.FOLDER).glob("*.json")}
+    doomed = sorted(first)[0]
+    (folder / records.FOLDER / doomed).unlink()
+    run(folder)
+    again = {path.name: records.load(folder, path.stem) for path in (folder / records.FOLDER).glob("*.json")}
+    assert again.keys() == first.keys()
+    for name, record in again.items():
+        assert record is not None
+        before = first[name]
+        assert before is not None
+        scores = {place: e["ndcg@10"] for place, e in record["evaluations"].items()}
+        assert scores == {place: e["ndcg@10"] for place, e in before["evaluations"].items()}
+        if name != doomed:
+            assert record.get("seconds") == before.get("seconds")
+
+
+def test_another_study_takes_what_was_run_already_and_adds_a_benchmark(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    run(study_job(workspace, "study-1", query_set, benchmarks[:2], retrievers=tiny))
+    run(study_job(workspace, "study-2", query_set, benchmarks[:2], retrievers=tiny, per_doc="1, 2, 3"))
+    second = studies.report(workspace, "study-2")
+    assert (second.finished, second.reused) == (6, 4)
+    run(study_job(workspace, "study-3", query_set, benchmarks, retrievers=tiny))
+    third = studies.report(workspace, "study-3")
+    assert {name for row in third.rows for name in row.scores} == set(benchmarks)
+    both = {row.name: row for row in second.rows}
+    for row in third.rows:
+        assert {n: row.scores[n] for n in benchmarks[:2]} == both[row.name].scores
+
+
+def test_a_failed_condition_is_told_and_the_others_go_on(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=f"{tiny}, {tiny}-gone")
+    with pytest.raises(ConfigError, match="5 of 10 conditions failed"):
+        run(folder)
+    report = studies.report(workspace, "study-1")
+    assert (report.planned, report.finished, len(report.failures)) == (8, 4, 5)
+    assert any("4 of 8 trainings are missing, 4 of them because they failed" in text for text in report.limits)
+    assert report.threshold is not None
+
+
+def test_diverging_training_is_such_a_failure(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0", per_doc="1")
+    spec = dict(Job(folder).spec)
+    spec["config"]["batch_size"] = 1000000
+    spec["config"]["max_documents"] = 1
+    write_json(folder / "spec.json", spec)
+    with pytest.raises(ConfigError, match="1 of 2 conditions failed"):
+        run(folder)
+    (failure,) = studies.report(workspace, "study-1").failures
+    assert "at least two different documents" in failure[1] or "one document only" in failure[1]
+
+
+def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    whole = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny)
+    run(whole)
+    expected = {row.name: dict(row.scores) for row in studies.report(workspace, "study-1").rows}
+    for path in (whole / records.FOLDER).glob("*.json"):
+        path.unlink()
+
+    stopped = study_job(workspace, "study-2", query_set, benchmarks, retrievers=tiny)
+    job = Job(stopped)
+    asked = 0
+
+    def stop_after_a_while() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 25
+
+    job.stop_requested = stop_after_a_while  # type: ignore[method-assign]
+    main(job)
+    kept = made(stopped)
+    assert 0 < len(kept) < 5
+    assert studies.report(workspace, "study-2").finished < 4
+    run(stopped)
+    assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
+
+
+def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_domain(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tmp_path: Path
+) -> None:
+    from cdp.corpus import iter_documents
+    from cdp.studies import Source, StudyConfig
+    from cdp.studies.sources import corpus_of
+    from cdp.workers.study import kinship, read_benchmark
+
+    source = Source("human", "human", query_set)
+    own = tmp_path / "own"
+    (own / "qrels").mkdir(parents=True)
+    documents = list(iter_documents(workspace, corpus_of(workspace, source)))
+    lines = "".join(json.dumps({"_id": d.id, "text": d.text}) + "\n" for d in documents)
+    (own / "corpus.jsonl").write_text(lines, encoding="utf-8")
+    (own / "queries.jsonl").write_text(json.dumps({"_id": "q", "text": "amber"}) + "\n", encoding="utf-8")
+    for split in ("dev", "test"):
+        (own / "qrels" / f"{split}.tsv").write_text("query-id\tcorpus-id\tscore\nq\td0\t1\n", encoding="utf-8")
+    known = [read_benchmark(workspace, str(own), "dev"), read_benchmark(workspace, str(own), "test")]
+    known += [read_benchmark(workspace, name, "") for name in benchmarks[:2]]
+    config = StudyConfig.from_dict(
+        {"benchmarks": "any", "query_sets": query_set, "families": f"{benchmarks[1]}=mine", "in_domain": benchmarks[1]}
+    )
+    assert kinship(workspace, config, [source], known) == [
+        ("own", True),
+        ("own", True),
+        (benchmarks[0], False),
+        ("mine", True),
+    ]
+
+
+def trained(folder: Path) -> dict[tuple[int, int], dict[str, int]]:
+    """(Q/Doc, seed) → what is written down of the training."""
+    return {
+        (r["condition"]["per_doc"], r["condition"]["seed"]): r["training"]
+        for r in records.every(folder)
+        if r["condition"] is not None
+    }
+
+
+def test_equal_pairs_are_equal_where_documents_have_fewer_queries(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    """Half of the documents have only two of three queries: the first documents gave fewer pairs at Q/Doc 3."""
+    folder = study_job(workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, budget=20, per_doc="1, 2, 3")
+    run(folder)
+    found = trained(folder)
+    assert {training["pairs"] for training in found.values()} == {20}
+    assert {training["steps"] for training in found.values()} == {4}
+    assert {key: training["documents"] for key, training in found.items() if key[1] == 0} == {
+        (1, 0): 20,
+        (2, 0): 10,
+        (3, 0): 7,
+    }
+    # Twenty documents have three queries, which Q/Doc 1 needs all; at 2 and 3 each seed draws its own.
+    assert len({r["pairs_hash"] for r in records.every(folder) if r["condition"] is not None}) == 5
+
+
+def test_equal_steps_train_the_same_documents_for_the_steps_of_the_highest_q_doc(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    folder = study_job(
+        workspace, "study-1", query_set, benchmarks[:1], retrievers=tiny, design="equal steps", seeds="0"
+    )
+    run(folder)
+    found = trained(folder)
+    assert {key[0]: (t["documents"], t["pairs"], t["steps"]) for key, t in found.items()} == {
+        1: (40, 40, 24),
+        3: (40, 100, 24),
+    }
+    report = studies.report(workspace, "study-1")
+    assert any(text.startswith("Equal steps") for text in report.limits)
+    again = studies.plan(workspace, report.config)
+    assert (again.reused, again.seconds) == (2, 10.0)
+
+
+def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
+) -> None:
+    """Its weights are those that ``train`` gives the same pairs, and RI needs a set of reasoned forms that fits."""
+    lines = list(query_sets.iter_lines(workspace, query_set))
+    corpus = query_sets.load(workspace, query_set).corpus_id
+    forms = [
+        (line["document_id"], [f"{query} thought through at length" for query in line["queries"]]) for line in lines
+    ]
+    thought = query_sets.import_queries(forms, workspace, corpus, "thought").query_set.id
+    config = StudyConfig.from_dict(
+        {"query_sets": query_set, "benchmarks": benchmarks[0], "weightings": "none, ri", "per_doc": "1", "seeds": "0",
+         "epochs": 2, "batch_size": 8, "learning_rate": 0.05, "gpus": 0, "reasoning": thought}
+    )  # fmt: skip
+    plan = studies.plan(workspace, config)
+    assert [source.reasoning for source in plan.sources] == [thought]
+    with pytest.raises(ConfigError, match="'reasoning' names no query set for it"):
+        studies.plan(workspace, replace(config, reasoning=""))
+    with pytest.raises(ConfigError, match="names the set itself"):
+        studies.plan(workspace, replace(config, reasoning=query_set))
+    by_weighting = {c.weighting: c for c in conditions(config, plan.sources)}
+    assert condition_pairs(workspace, config, plan.sources[0], by_weighting["none"]).reasoned is None
+    pairs = condition_pairs(workspace, config, plan.sources[0], by_weighting["ri"])
+    settings = training_config(config, by_weighting["ri"], query_set, thought)
+    assert pairs.reasoned == prepare(settings, workspace).pairs.reasoned
+    assert pairs.unreasoned == 0
+
+    folder = study_job(
+        workspace, "study-ri", query_set, benchmarks[:1], retrievers=tiny, weightings="none, ri", per_doc="1",
+        seeds="0", reasoning=thought,
+    )  # fmt: skip
+    spec = read_json(folder / "spec.json")
+    spec["inputs"]["sources"][0]["reasoning"] = thought
+    write_json(folder / "spec.json", spec)
+    run(folder)
+    trained = {r["settings"]["weighting"]: r for r in records.every(folder) if "settings" in r}
+    assert set(trained) == {"none", "ri"}
+    assert trained["ri"]["settings"]["reasoning"] == thought
+    assert trained["ri"]["training"]["loss_last"] != trained["none"]["training"]["loss_last"]

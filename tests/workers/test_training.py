@@ -1,0 +1,167 @@
+"""The worker as a real process in a job folder: to the end, stopped, failing clearly."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from sentence_transformers import SentenceTransformer
+
+from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl
+from cdp.benchmarks import load_benchmark
+from cdp.evaluation import evaluate_model
+from cdp.retrievers import model_hash, resolve
+from tests.support_models import tiny_retriever, tiny_static
+from tests.training.conftest import TOPICS, write_benchmark, write_job, write_queries
+
+pytestmark = pytest.mark.slow
+TIMEOUT_S = 240
+
+
+def start(folder: Path, attempt: int = 1) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "cdp.workers.training", str(folder)]
+    environment = {**os.environ, "CDP_ATTEMPT": str(attempt), "OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        command, cwd=REPOSITORY, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment
+    )
+
+
+def work(folder: Path, attempt: int = 1) -> str:
+    process = start(folder, attempt)
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, output
+    return output
+
+
+def test_training_makes_a_model_that_loads_and_separates_its_pairs(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    retriever = str(tiny_retriever(tmp_path / "tiny", dropout=0.1))
+    folder = write_job(
+        workspace, "t1", query_set=query_set, retriever=retriever, epochs=12, batch_size=8, learning_rate=3e-3,
+        weighting="cw", name="small one",
+    )  # fmt: skip
+    work(folder)
+    result = read_json(folder / "results" / "training.json")
+    assert result["id"] == "t1"
+    assert (result["pairs"], result["documents"], result["steps"], result["stopped"]) == (39, 12, 48, False)
+    assert result["loss_last"] < 0.6 * result["loss_first"]
+    assert result["masked"] > 0
+
+    model = SentenceTransformer(str(folder / "model"), device="cpu")
+    assert model_hash(model) == result["model_hash"] != result["base_hash"]
+    assert resolve("t1", workspace).origin == "job"
+    card = (folder / "model" / "README.md").read_text(encoding="utf-8")
+    for stated in (
+        "small one",
+        query_set,
+        "**cw**",
+        result["model_hash"],
+        result["pairs_hash"],
+        "| learning rate | 3e-3 |",
+        "| pairs | 39 |",
+        "| content words per query | mean ",
+        "| Q-D metrics | not measured before this training |",
+        "- **Queries**: not recorded here",
+        "Not evaluated yet.",
+        "| gradients clipped | in ",
+        "| κ | 100 |",
+        "| pooling | mean |",
+        "| longest text | 128 tokens |",
+        "made with | CDP Studio",
+        f"- {result['notes'][0]}",
+    ):
+        assert stated in card
+    assert "adapter" not in card  # only LoRA has one
+
+    lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "loss" in line]
+    assert [line["step"] for line in lines] == list(range(1, 49))
+    assert lines[0]["learning_rate"] == 3e-3 > lines[-1]["learning_rate"] > 0
+    assert sum(line["masked"] for line in lines) == result["masked"]
+    assert read_json(folder / "heartbeat.json")["phase"] == "done"
+
+
+def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    corpus = read_json(workspace.query_set(query_set) / "manifest.json")["corpus_id"]
+    thought = {f"d{i}": [f"{topic} {topic[::-1]} thought {n}" for n in range(3)] for i, topic in enumerate(TOPICS[:9])}
+    write_queries(workspace, "thought", corpus, thought)
+    benchmark = write_benchmark(workspace, "dev-set", dev=range(12))
+    folder = write_job(
+        workspace, "ri", query_set=query_set, retriever=str(tiny_retriever(tmp_path / "tiny")), epochs=4, batch_size=8,
+        weighting="ri-cw", reasoning="thought", lora_rank=2, learning_rate=0.02, benchmark="dev-set", eval_steps=4,
+    )  # fmt: skip
+    work(folder)
+    result = read_json(folder / "results" / "training.json")
+    assert [e["step"] for e in result["evaluations"]] == [4, 8, 12, 16]
+    assert result["best_ndcg@10"] == max(e["ndcg@10"] for e in result["evaluations"]) > 0
+    assert result["unreasoned"] == 39 - 27
+    model = SentenceTransformer(str(folder / "model"), device="cpu")
+    found = evaluate_model(model, load_benchmark(benchmark, "dev"))
+    assert 100 * found.measures["ndcg@10"] == pytest.approx(result["best_ndcg@10"])
+    card = (folder / "model" / "README.md").read_text(encoding="utf-8")
+    for stated in (
+        "**ri-cw**",
+        "rank 2; the adapter was merged into the weights",
+        "on the dev benchmark `dev-set`",
+        "| RI | online, at most 5 |",
+        "thought (12 queries have none)",
+        "content words per query | mean 1.33",
+    ):
+        assert stated in card
+    lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "ndcg_at_10" in line]
+    assert [line["step"] for line in lines] == [4, 8, 12, 16]
+
+
+def test_sigterm_stops_after_the_step_and_keeps_what_was_learnt(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    folder = write_job(
+        workspace, "long", query_set=query_set, retriever=str(tiny_static(tmp_path / "tiny")), batch_size=8,
+        learning_rate=3e-3, epochs=1000, save_steps=50,
+    )  # fmt: skip
+    process = start(folder)
+    while not list((folder / "checkpoints").glob("step-*")) and process.poll() is None:
+        time.sleep(0.01)
+    process.send_signal(signal.SIGTERM)
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, output
+    stopped = read_json(folder / "results" / "training.json")
+    assert stopped["stopped"]
+    assert 50 <= stopped["steps"] < stopped["steps_planned"] == 4000
+    assert stopped["model_hash"] == model_hash(SentenceTransformer(str(folder / "model"), device="cpu"))
+
+    # Resumed, and stopped by the request file this time: it goes on from where it was.
+    (folder / "stop.request").touch()
+    output = work(folder, attempt=2)
+    assert read_json(folder / "results" / "training.json")["steps"] == stopped["steps"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "kind", "words"),
+    [
+        ({"retriever": "nobody/such-a-model"}, "configuration", "nobody/such-a-model"),
+        ({"query_set": "none-such"}, "configuration", "none-such"),
+        ({"mini_batch": 4, "retriever": "static-minilm"}, "configuration", "GradCache"),
+    ],
+)
+def test_failures_say_what_is_wrong(
+    workspace: Workspace, query_set: str, tmp_path: Path, settings: dict[str, object], kind: str, words: str
+) -> None:
+    base = {"query_set": query_set, "retriever": "", "batch_size": 8}
+    if "retriever" not in settings:
+        base["retriever"] = str(tiny_retriever(tmp_path / "tiny"))
+    folder = write_job(workspace, "bad", **{**base, **settings})
+    process = start(folder)
+    output, _ = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 1, output
+    failure = read_json(folder / "failure.json")
+    assert failure["kind"] == kind
+    assert words in failure["message"]
+    assert not (folder / "model").exists()
