@@ -9,7 +9,7 @@ from __future__ import annotations
 import streamlit as st
 from starlette.middleware import Middleware
 
-from cdp.ui import addresses, router
+from cdp.ui.shell import addresses, router
 
 app = st.App(router.__file__, middleware=[Middleware(addresses.UnknownPages)])
 

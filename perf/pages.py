@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import REPOSITORY
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.navigation import PAGES
 from perf import large_workspace
 from perf.startup import BROWSER, server
 from perf.timing import Row

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import modes
+from cdp.services.sharing import modes
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 

@@ -181,7 +181,7 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import results
+    from cdp.services.results import comparison as results
 
     found = results.rebuild(workspace)
     lines = [f"rebuilt from the files: {found['added']} entries", *(f"  {text}" for text in found["problems"])]
@@ -189,7 +189,7 @@ def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import results
+    from cdp.services.results import comparison as results
 
     found = results.query(workspace, a.sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]

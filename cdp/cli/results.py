@@ -16,7 +16,7 @@ from cdp.cli.answers import DONE, say, warn
 
 def every(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results list``."""
-    from cdp.services import results
+    from cdp.services.results import comparison as results
 
     found = results.every(workspace)
     columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
@@ -25,7 +25,9 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def compare(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results compare``."""
-    from cdp.services import result_means, result_tables, results
+    from cdp.services.results import comparison as results
+    from cdp.services.results import means as result_means
+    from cdp.services.results import tables as result_tables
 
     found = results.compare(workspace, a.baseline, a.retriever or None, test=a.test, over_seeds=a.over_seeds)
     found = result_means.only(found, a.benchmark)
@@ -41,7 +43,7 @@ def compare(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
     """The table of a paper, then each difference with its tests, and what has to be said beside."""
-    from cdp.services.result_tables import spread
+    from cdp.services.results.tables import spread
 
     scores = [
         {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}
@@ -93,7 +95,7 @@ def _p(value: float | None) -> str:
 
 def errors(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results errors``."""
-    from cdp.services import result_errors
+    from cdp.services.results import errors as result_errors
 
     ids = result_errors.pair(workspace, a.baseline, a.other, a.benchmark, a.split, a.protocol)
     found = result_errors.analyse(workspace, *ids, source=a.source, language=a.language)
@@ -146,7 +148,7 @@ def _passage(passage: Any, words: Collection[str]) -> str:
 
 def _marked(text: str, words: Collection[str]) -> str:
     """The text with its content words underlined, on a terminal; without control characters of its own."""
-    from cdp.services.result_errors import marked
+    from cdp.services.results.errors import marked
 
     plain = "".join(character if character.isprintable() else " " for character in text)
     if not sys.stdout.isatty():
@@ -156,7 +158,7 @@ def _marked(text: str, words: Collection[str]) -> str:
 
 def export(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results export``."""
-    from cdp.services import result_files
+    from cdp.services.results import files as result_files
 
     path = result_files.save(workspace, a.evaluation, a.format, a.out)
     return say(a, {"path": str(path), "format": a.format}, f"written: {path}")

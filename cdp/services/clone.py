@@ -10,7 +10,8 @@ from cdp.base.errors import ConfigError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
 from cdp.jobs import load_spec, resolve_job
-from cdp.services import access, benchmarks, evaluation, metrics, queries, studies, training
+from cdp.services import benchmarks, evaluation, metrics, queries, studies, training
+from cdp.services.sharing import access
 from cdp.services.studies import StudyConfig
 
 CONFIGS: dict[str, type[Config]] = {

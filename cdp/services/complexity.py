@@ -15,7 +15,8 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.principle import Recommendation
-from cdp.services import access, corpora, kept, published
+from cdp.services import corpora, kept, published
+from cdp.services.sharing import access
 from cdp.services.target_queries import read_queries
 
 __all__ = ["read_queries"]

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from cdp import benchmarks, query_sets
 from cdp.base.workspace import SHIPPED_DATA, Workspace
-from cdp.services import access, corpora
+from cdp.services import corpora
+from cdp.services.sharing import access
 from cdp.synthesis.methods import METHODS
 
 FOLDER = SHIPPED_DATA / "demo"

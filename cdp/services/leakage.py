@@ -22,7 +22,8 @@ from cdp.benchmarks import beir_files
 from cdp.benchmarks import leakage as room
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.query_sets import QuerySet
-from cdp.services import access, kept
+from cdp.services import kept
+from cdp.services.sharing import access
 
 LEAKAGE = room.LEAKAGE
 FLAG = "--allow-leakage"

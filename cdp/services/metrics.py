@@ -20,8 +20,9 @@ from cdp.metrics import MEASURES, Measure, PairedDifference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
-from cdp.services import access, completeness
+from cdp.services import completeness
 from cdp.services import kept as kept_answers
+from cdp.services.sharing import access
 
 WORKER = "cdp.workers.metrics"
 QUICK_WORKER, QUICK_KIND = "cdp.metrics.quick", "measures"

@@ -6,7 +6,7 @@ import re
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, sha256_text, write_bytes
-from cdp.services import access
+from cdp.services.sharing import access
 
 FOLDER = "pasted"
 LARGEST = 5_000_000

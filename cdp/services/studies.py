@@ -17,7 +17,8 @@ from cdp.complexity import count_content_words
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
-from cdp.services import access, completeness, devices, leakage, queries, study_reuse, synthesis
+from cdp.services import completeness, devices, leakage, queries, study_reuse, synthesis
+from cdp.services.sharing import access
 from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds

@@ -17,7 +17,8 @@ from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
 from cdp.principle.tables import table
 from cdp.retrievers import PRESETS
-from cdp.services import access, completeness, evaluation, leakage, training
+from cdp.services import completeness, evaluation, leakage, training
+from cdp.services.sharing import access
 from cdp.studies.sweeps import Run, SweepReport, grid, rate, read_rates, to_markdown
 
 __all__ = [

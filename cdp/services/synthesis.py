@@ -13,7 +13,8 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.query_sets import exports
-from cdp.services import access, completeness, paths
+from cdp.services import completeness
+from cdp.services.sharing import access, paths
 from cdp.synthesis import batch, pricing
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.generators.base import Usage

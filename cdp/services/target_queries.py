@@ -13,7 +13,7 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.corpus.decoding import open_text
 from cdp.corpus.sources import Budget, Source, existing
-from cdp.services import paths
+from cdp.services.sharing import paths
 
 FIELDS = ("query", "text", "question")
 """Names of the field or column that holds a query, in the order in which they are looked for."""

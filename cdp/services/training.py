@@ -22,7 +22,9 @@ from cdp.jobs.launchers import SPINS, python_path
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import access, commands, completeness, devices, evaluation, kept, leakage, paths, runs
+from cdp.services import commands, completeness, devices, evaluation, kept, leakage
+from cdp.services.results import runs
+from cdp.services.sharing import access, paths
 from cdp.training.licences import licence_notes
 from cdp.training.plan import INCOMPLETE, Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan

@@ -22,7 +22,7 @@ from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import ReadOptions
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import access
+from cdp.services.sharing import access
 
 TRAIN = "train"
 

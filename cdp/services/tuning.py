@@ -13,7 +13,8 @@ from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
 from cdp.jobs import JobView
-from cdp.services import access, endpoints, paths, queries
+from cdp.services import queries
+from cdp.services.sharing import access, endpoints, paths
 from cdp.studies.prompt_tuning import LINE, candidates_of
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from cdp.base.workspace import Workspace
-from cdp.ui import complexity, complexity_evidence, cw_distribution, frame
+from cdp.ui.complexity import advice as complexity
+from cdp.ui.complexity import distribution as cw_distribution
+from cdp.ui.complexity import evidence as complexity_evidence
+from cdp.ui.shell import frame
 
 workspace = Workspace.default()
 frame.head("complexity")

@@ -6,7 +6,13 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui import frame, incomplete, measure_models, measure_pairs, measure_spread, measures, state, tuning
+from cdp.ui.quality_diversity import measures
+from cdp.ui.quality_diversity import models as measure_models
+from cdp.ui.quality_diversity import pairs as measure_pairs
+from cdp.ui.quality_diversity import prompt_tuning as tuning
+from cdp.ui.quality_diversity import spread as measure_spread
+from cdp.ui.queries import incomplete
+from cdp.ui.shell import frame, state
 
 workspace = Workspace.default()
 frame.head("quality_diversity")

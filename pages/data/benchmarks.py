@@ -5,7 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.ui import benchmarks, frame, imports
+from cdp.ui.benchmarks import library as benchmarks
+from cdp.ui.shell import frame, imports
 
 workspace = Workspace.default()
 frame.head("benchmarks")

@@ -6,7 +6,8 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora
-from cdp.ui import documents, frame, imports, state
+from cdp.ui.corpus import documents
+from cdp.ui.shell import frame, imports, state
 
 workspace = Workspace.default()
 frame.head("corpus")

@@ -6,7 +6,11 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
-from cdp.ui import clone, frame, imports, preview, query_sets, state, synthesis
+from cdp.ui.jobs import clone
+from cdp.ui.queries import preview
+from cdp.ui.queries import sets as query_sets
+from cdp.ui.queries import whole_corpus as synthesis
+from cdp.ui.shell import frame, imports, state
 
 workspace = Workspace.default()
 frame.head("queries")

@@ -5,9 +5,12 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import overview, results
-from cdp.ui import addresses, backup, frame, guide, imports, jobs, navigation, tables
-from cdp.ui.text import moment, number
+from cdp.services import overview
+from cdp.services.results import comparison as results
+from cdp.ui.home import backup, guide
+from cdp.ui.jobs import live as jobs
+from cdp.ui.shell import addresses, frame, imports, navigation, tables
+from cdp.ui.shell.text import moment, number
 
 workspace = Workspace.default()
 frame.head("overview")

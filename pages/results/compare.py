@@ -5,8 +5,13 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import result_means, results
-from cdp.ui import compare, compare_queries, compare_scores, focus, frame
+from cdp.services.results import comparison as results
+from cdp.services.results import means as result_means
+from cdp.ui.compare import comparison as compare
+from cdp.ui.compare import focus
+from cdp.ui.compare import queries as compare_queries
+from cdp.ui.compare import scores as compare_scores
+from cdp.ui.shell import frame
 
 workspace = Workspace.default()
 frame.head("compare")

@@ -6,7 +6,9 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import published
-from cdp.ui import evidence, evidence_checks, frame
+from cdp.ui.evidence import checks as evidence_checks
+from cdp.ui.evidence import published as evidence
+from cdp.ui.shell import frame
 
 RELATION, CLAIMS, TABLES = "The relation", "Claims and limits", "Every table"
 

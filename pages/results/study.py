@@ -6,7 +6,10 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import studies
-from cdp.ui import clone, frame, study, study_plan
+from cdp.ui.jobs import clone
+from cdp.ui.shell import frame
+from cdp.ui.study import plan as study_plan
+from cdp.ui.study import report as study
 
 PLAN = "Plan a new study"
 

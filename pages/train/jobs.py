@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from cdp.base.workspace import Workspace
 from cdp.services import jobs
-from cdp.ui import frame, job_page
+from cdp.ui.jobs import page as job_page
+from cdp.ui.shell import frame
 
 workspace = Workspace.default()
 frame.head("jobs")

@@ -6,7 +6,9 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui import evaluating, frame, imports, sweep, training
+from cdp.ui.launch import evaluation as evaluating
+from cdp.ui.launch import sweep, training
+from cdp.ui.shell import frame, imports
 
 workspace = Workspace.default()
 frame.head("launch")

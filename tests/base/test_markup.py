@@ -14,8 +14,9 @@ from cdp.base.workspace import Workspace
 from cdp.charts import export
 from cdp.charts.results import ndcg_bars
 from cdp.charts.study_report import html
-from cdp.evaluation.tables import to_csv
-from cdp.services import result_tables, results
+from cdp.services.results import comparison as results
+from cdp.services.results import tables as result_tables
+from cdp.services.results.formats import to_csv
 from cdp.studies.text import to_markdown
 from tests.services.support import evaluation
 from tests.studies.support import BENCHMARKS, study

@@ -10,7 +10,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, jobs, queries, training
 from cdp.services.corpora import ReadOptions
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.navigation import PAGES
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -9,7 +9,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.navigation import PAGES
 from tests.browser.conftest import Looker, Server
 from tests.pages.support import ended_job, with_results
 

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.services import demo
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.navigation import PAGES
 from tests.support import REPOSITORY
 
 Open = Callable[..., AppTest]

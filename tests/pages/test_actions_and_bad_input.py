@@ -10,7 +10,7 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.corpus import reading
 from cdp.services import corpora, jobs, queries
-from cdp.ui import state
+from cdp.ui.shell import state
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, with_results
 

@@ -10,7 +10,8 @@ import pytest
 from cdp.base.archives import LIST
 from cdp.base.versions import FILE
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import modes, queries
+from cdp.services import queries
+from cdp.services.sharing import modes
 from tests.pages.conftest import Open
 
 

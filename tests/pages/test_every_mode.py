@@ -10,10 +10,11 @@ import streamlit as st
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import modes, queries
-from cdp.services.modes import Mode
-from cdp.ui import access
-from cdp.ui.navigation import PAGES
+from cdp.services import queries
+from cdp.services.sharing import modes
+from cdp.services.sharing.modes import Mode
+from cdp.ui.shell import access
+from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 

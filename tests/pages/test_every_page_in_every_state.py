@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.support import REPOSITORY
@@ -90,7 +90,7 @@ def test_no_model_library_is_loaded_by_any_page(filled: Workspace) -> None:
     code = """
 import sys
 from streamlit.testing.v1 import AppTest
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.navigation import PAGES
 at = AppTest.from_file("app.py", default_timeout=60).run()
 for page in PAGES.values():
     assert not at.switch_page(page.path).run().exception
@@ -110,7 +110,7 @@ def test_a_link_to_something_that_is_not_here_says_so(open_page: Open, filled: W
 
 def test_a_fault_is_one_calm_box_with_its_traceback_folded_away(caplog: pytest.LogCaptureFixture) -> None:
     def page() -> None:
-        from cdp.ui import frame
+        from cdp.ui.shell import frame
 
         with frame.unexpected():
             raise ZeroDivisionError("division by zero")

@@ -15,7 +15,7 @@ def form() -> None:
     import streamlit as st
 
     import cdp.base.config
-    from cdp.ui import forms
+    from cdp.ui.shell import forms
 
     kind = getattr(cdp.base.config, st.session_state["kind"])
     st.session_state["chosen"] = forms.fields(kind, key="f")

@@ -6,10 +6,12 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
-from cdp.services import corpora, queries, results
+from cdp.services import corpora, queries
 from cdp.services.overview import summary
-from cdp.ui import compare, guide
-from cdp.ui.navigation import PAGES
+from cdp.services.results import comparison as results
+from cdp.ui.compare import comparison as compare
+from cdp.ui.home import guide
+from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import evaluated, trained, with_results
 from tests.support import REPOSITORY

@@ -7,7 +7,7 @@ from pathlib import Path
 from cdp.base.workspace import Workspace
 from cdp.services import complexity as complexity_service
 from cdp.services import corpora, pasted, queries
-from cdp.ui import complexity
+from cdp.ui.complexity import advice as complexity
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job
 

@@ -6,9 +6,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, modes, queries
-from cdp.ui.access import allowed
-from cdp.ui.navigation import PAGES
+from cdp.services import corpora, queries
+from cdp.services.sharing import modes
+from cdp.ui.shell.access import allowed
+from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.support import REPOSITORY

@@ -13,8 +13,8 @@ import pytest
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import corpora, queries
 from cdp.services.corpora import ReadOptions
-from cdp.ui import text
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell import text
+from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
 from tests.pages.support import with_results
 from tests.services.support import evaluation

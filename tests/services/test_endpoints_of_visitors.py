@@ -17,8 +17,9 @@ from cdp import jobs as room
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import clone, corpora, demo, endpoints, jobs, modes, queries, studies, tuning
-from cdp.services.modes import NotAllowedError
+from cdp.services import clone, corpora, demo, jobs, queries, studies, tuning
+from cdp.services.sharing import endpoints, modes
+from cdp.services.sharing.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from cdp.synthesis.generators.openai_chat import OPENAI_URL
 

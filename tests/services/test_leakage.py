@@ -16,7 +16,8 @@ from cdp.benchmarks import leakage as room
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
-from cdp.services import clone, commands, evaluated, leakage, studies, sweeps, training
+from cdp.services import clone, commands, leakage, studies, sweeps, training
+from cdp.services.results import evaluated
 from cdp.studies import StudyConfig
 from tests.services.support import evaluation
 

@@ -15,17 +15,13 @@ from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, Syn
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
 from cdp.services import (
-    access,
     benchmarks,
     complexity,
     corpora,
     demo,
     evaluation,
     metrics,
-    modes,
-    paths,
     queries,
-    result_files,
     studies,
     sweeps,
     synthesis,
@@ -33,7 +29,9 @@ from cdp.services import (
     training,
     tuning,
 )
-from cdp.services.modes import NotAllowedError
+from cdp.services.results import files as result_files
+from cdp.services.sharing import access, modes, paths
+from cdp.services.sharing.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from tests.support import REPOSITORY
 
@@ -332,4 +330,4 @@ def test_a_model_of_the_hub_is_downloaded_for_those_alone(
 def test_no_service_makes_a_path_of_what_somebody_typed_by_itself() -> None:
     """``~`` is read in one module, which also asks whether the path is allowed."""
     services = REPOSITORY / "cdp" / "services"
-    assert [p.name for p in services.glob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["paths.py"]
+    assert [p.name for p in services.rglob("*.py") if "expanduser" in p.read_text(encoding="utf-8")] == ["paths.py"]

@@ -11,12 +11,13 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import access, corpora, demo, jobs, modes
-from cdp.services.modes import Action
+from cdp.services import corpora, demo, jobs
+from cdp.services.sharing import access, modes
+from cdp.services.sharing.modes import Action
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
-RULES = {"access", "endpoints", "modes", "paths"}
+RULES = {"sharing.access", "sharing.endpoints", "sharing.modes", "sharing.paths"}
 """The modules that hold the rule itself."""
 
 READING = {
@@ -29,7 +30,7 @@ READING = {
     "corpora": {"document", "every", "failed", "page", "show"},
     "decisions": {"decide"},
     "doctor": {"check"},
-    "evaluated": {
+    "results.evaluated": {
         "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
         "retrieved", "texts",
     },
@@ -45,14 +46,14 @@ READING = {
     "published": {"own_scores"},
     "queries": {"every", "failures", "page", "preview", "show"},
     "query_pairs": {"behind", "documents"},
-    "result_errors": {"analyse", "pair"},
-    "result_files": {"available", "content"},
-    "result_seeds": {"families", "settings_of"},
-    "result_tables": {"remarks"},
+    "results.errors": {"analyse", "pair"},
+    "results.files": {"available", "content"},
+    "results.seeds": {"families", "settings_of"},
+    "results.tables": {"remarks"},
     "leakage": {"between"},
     "pasted": {"read"},
-    "runs": {"described", "source"},
-    "results": {"compare", "every", "per_query", "query", "read"},
+    "results.runs": {"described", "source"},
+    "results.comparison": {"compare", "every", "per_query", "query", "read"},
     "self_bleu_spread": {"spread"},
     "studies": {"every", "report", "to_yaml"},
     "study_reuse": {"reused"},
@@ -71,12 +72,15 @@ of ``access``."""
 def services() -> list[tuple[str, str]]:
     """Every public service that takes a workspace or settings."""
     found = []
-    for path in sorted(SERVICES.glob("*.py")):
+    for path in sorted(SERVICES.rglob("*.py")):
+        module = ".".join(path.relative_to(SERVICES).with_suffix("").parts)
+        if module in RULES:
+            continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
-            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and path.stem not in RULES:
+            if isinstance(node, ast.FunctionDef) and not node.name.startswith("_"):
                 words = {ast.unparse(a.annotation) for a in node.args.args if a.annotation}
                 if "Workspace" in words or any(word.endswith("Config") for word in words):
-                    found.append((path.stem, node.name))
+                    found.append((module, node.name))
     return found
 
 

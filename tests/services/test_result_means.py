@@ -7,8 +7,8 @@ import pytest
 from cdp.base.statistics.paired import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import leaves
-from cdp.services import results
-from cdp.services.result_means import ALL, OWN, groups, means, only, scores
+from cdp.services.results import comparison as results
+from cdp.services.results.means import ALL, OWN, groups, means, only, scores
 from tests.services.support import evaluation
 
 LOW, HIGH = {"q1": 0.2, "q2": 0.4}, {"q1": 0.6, "q2": 0.8}

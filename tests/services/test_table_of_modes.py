@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services import modes
-from cdp.services.modes import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
-from cdp.ui import access
+from cdp.services.sharing import modes
+from cdp.services.sharing.modes import ABOUT, TABLE, Action, Mode, NotAllowedError, ReadOnlyError
+from cdp.ui.shell import access
 from tests.support import REPOSITORY
 
 PAGE = REPOSITORY / "docs" / "RELIABILITY.md"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.ui.addresses import unknown
-from cdp.ui.navigation import PAGES
+from cdp.ui.shell.addresses import unknown
+from cdp.ui.shell.navigation import PAGES
 
 
 @pytest.mark.parametrize("name", list(PAGES))

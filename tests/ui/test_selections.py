@@ -8,7 +8,7 @@ from streamlit.testing.v1 import AppTest
 def page() -> None:
     import streamlit as st
 
-    from cdp.ui import state
+    from cdp.ui.shell import state
 
     st.session_state["drawn"] = age = st.session_state.get("drawn", 0) + 1
     if age == 2:  # as Streamlit does where the browser answers with a label that has aged since it was drawn

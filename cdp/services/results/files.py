@@ -1,0 +1,122 @@
+"""An evaluation in the files of other tools: TREC's run and qrels, and the result file that MTEB writes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cdp import __version__
+from cdp.base.errors import CdpError, ConfigError, WorkspaceError
+from cdp.base.workspace import Workspace, write_bytes
+from cdp.benchmarks import describe, manifests
+from cdp.evaluation.trec_files import qrels_lines, run_lines
+from cdp.services.results import evaluated
+from cdp.services.sharing import access, paths
+
+FORMATS = ("trec-run", "trec-qrels", "mteb")
+SUFFIXES = {"trec-run": ".run", "trec-qrels": ".qrels", "mteb": ".json"}
+
+LANGUAGES = {
+    "en": "eng-Latn", "fr": "fra-Latn", "zh": "zho-Hans", "ja": "jpn-Jpan", "ko": "kor-Hang", "ru": "rus-Cyrl",
+    "ar": "ara-Arab", "bn": "ben-Beng", "de": "deu-Latn", "el": "ell-Grek", "es": "spa-Latn", "fa": "fas-Arab",
+    "fi": "fin-Latn", "he": "heb-Hebr", "hi": "hin-Deva", "id": "ind-Latn", "it": "ita-Latn", "nl": "nld-Latn",
+    "pl": "pol-Latn", "pt": "por-Latn", "sw": "swa-Latn", "ta": "tam-Taml", "te": "tel-Telu", "th": "tha-Thai",
+    "tr": "tur-Latn", "uk": "ukr-Cyrl", "vi": "vie-Latn", "yo": "yor-Latn",
+}  # fmt: skip
+"""A language as MTEB names it: ISO 639-3 and the script."""
+
+UNNAMED = "und-Zyyy"
+"""A language that is not in the table, as ISO 639-3 and ISO 15924 write one that is undetermined."""
+
+
+def content(workspace: Workspace, evaluation: str, form: str) -> str:
+    """The text of an evaluation (its id or the beginning of it) in one of ``FORMATS``.
+
+    A run holds every document that was kept, at most ``top_k`` per query; qrels are those of the queries that were
+    evaluated, grades as the benchmark has them. Errors as ``evaluated`` raises them; ConfigError for another format.
+    """
+    if form not in FORMATS:
+        raise ConfigError(f"{form!r} is not a format for results.", hint=f"There is: {', '.join(FORMATS)}.")
+    row = evaluated.find(workspace, evaluation)
+    if form == "trec-run":
+        tag = "-".join(str(row["retriever_id"]).split()) or "cdp"
+        return "".join(run_lines(evaluated.retrieved(workspace, row), tag))
+    if form == "trec-qrels":
+        queries = evaluated.record(workspace, row)["per_query"]["query_ids"]
+        return "".join(qrels_lines(evaluated.judgments(workspace, row, queries)))
+    return json.dumps(_mteb(workspace, row), ensure_ascii=False, indent=2) + "\n"
+
+
+def available(workspace: Workspace, row: dict[str, Any]) -> list[str]:
+    """The formats that an evaluation can be written in: is its run kept, is its benchmark still there?
+
+    ``row`` is the catalogue's.
+    """
+    try:
+        evaluated.folder(workspace, row)
+        there = True
+    except CdpError:
+        there = False
+    has = {"trec-run": evaluated.file_of_run(workspace, row).is_file(), "trec-qrels": there, "mteb": True}
+    return [form for form in FORMATS if has[form]]
+
+
+@access.writes
+def save(workspace: Workspace, evaluation: str, form: str, target: str | Path = "") -> Path:
+    """Write that file, named after the evaluation if no ``target`` is given; its path."""
+    row = evaluated.find(workspace, evaluation)
+    path = paths.to_write(workspace, str(target) or f"{row['id']}{SUFFIXES.get(form, '')}")
+    data = content(workspace, row["id"], form).encode("utf-8")
+    if path.is_dir():
+        path = path / f"{row['id']}{SUFFIXES[form]}"
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_bytes(path, data)
+    except OSError as error:
+        raise WorkspaceError(f"{path} cannot be written: {error.strerror or error}.") from error
+    return path
+
+
+def _mteb(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
+    """A task result in MTEB's schema. No version of MTEB is claimed: ``cdp_studio`` says who wrote it, and how."""
+    record = evaluated.record(workspace, row)
+    benchmark, settings = record["benchmark"], record.get("settings", {})
+    try:
+        folder = evaluated.folder(workspace, row)
+        manifest, spoken = manifests.read(folder), describe(folder, workspace).language or "en"
+    except CdpError:  # the benchmark may have gone: the scores do not depend on it
+        manifest, spoken = manifests.Manifest(), ""
+    commits = list(manifest.commits.values())
+    language = LANGUAGES.get(spoken, UNNAMED)
+    scores = {_mteb_name(name): value for name, value in record["measures"].items()}
+    return {
+        "dataset_revision": commits[0] if commits else benchmark["hash"],
+        "task_name": benchmark["name"],
+        "mteb_version": None,
+        "scores": {
+            benchmark["split"]: [
+                {**scores, "main_score": scores["ndcg_at_10"], "hf_subset": "default", "languages": [language]}
+            ]
+        },
+        "evaluation_time": record.get("seconds"),
+        "kg_co2_emissions": None,
+        "cdp_studio": {
+            "note": "Written by CDP Studio from its own evaluation; MTEB did not run.",
+            "version": __version__,
+            "evaluation": row["id"],
+            "retriever": record["retriever"],
+            "protocol": record.get("protocol"),
+            "benchmark_hash": benchmark["hash"],
+            "n_queries": benchmark["n_queries"],
+            "n_documents": benchmark["n_documents"],
+            "settings": settings,
+            "created": record.get("created"),
+        },
+    }
+
+
+def _mteb_name(measure: str) -> str:
+    """``ndcg@10`` as MTEB writes it: ``ndcg_at_10``; ``p@1`` is ``precision_at_1``."""
+    kind, _, k = measure.partition("@")
+    return f"{'precision' if kind == 'p' else kind}_at_{k}"

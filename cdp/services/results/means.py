@@ -1,0 +1,160 @@
+"""Means of a comparison: over all benchmarks and over groups of them, always over the same benchmarks for everyone.
+
+A mean over other benchmarks than its neighbour's says nothing, so each mean runs over the benchmarks that *every*
+compared retriever was evaluated on, and says how many these are of how many there are. Groups are the registry's. What
+counts in one is a benchmark of the registry's or the paper's name at the registry's split: a sample does not.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+from cdp.benchmarks import registry
+from cdp.benchmarks.registry import Entry
+from cdp.services.results.comparison import Comparison, Row, place_name
+
+ALL = "All"
+OWN = "Own"
+"""The group of benchmarks that count in none of the registry's."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """Benchmarks that are reported as one mean, all under one protocol.
+
+    ``members`` are places as ``Row.place`` names them, those among them where nobody was evaluated.
+    """
+
+    title: str
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
+
+    ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has, evaluated on or not; for
+    ``ALL`` and ``OWN``, how many anyone was evaluated on.
+    """
+
+    group: str
+    n_shared: int
+    n_benchmarks: int
+    values: dict[str, float]
+
+    @property
+    def coverage(self) -> str:
+        """``1 of 2``: how much of the group the mean stands for."""
+        return f"{self.n_shared} of {self.n_benchmarks}"
+
+
+def means(comparison: Comparison) -> list[Mean]:
+    """The mean over all benchmarks, then one per group where any of the registry's is there."""
+    rows = comparison.rows
+    if not rows:
+        return []
+    found = [Group(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
+    if any(_entry(row) is not None for row in rows):
+        found += groups(rows)
+    values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
+    return [_mean(group, values, everyone) for group in found]
+
+
+def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
+    """The comparison on these benchmarks alone; without any, as it is."""
+    if not benchmarks:
+        return comparison
+    return comparison.narrowed([row for row in comparison.rows if row.benchmark in benchmarks])
+
+
+def shared(comparison: Comparison) -> Comparison:
+    """The comparison on the benchmarks that all of its retrievers have; as it is where they share none."""
+    having: dict[str, set[str]] = defaultdict(set)
+    for row in comparison.rows:
+        having[row.place].add(row.retriever)
+    everyone = {row.retriever for row in comparison.rows}
+    rows = [row for row in comparison.rows if having[row.place] == everyone]
+    return comparison.narrowed(rows) if rows else comparison
+
+
+def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
+    """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
+    found = {(row.retriever, row.place): row.ndcg for row in rows}
+    known: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    for row in rows:
+        entry = _entry(row)
+        if entry is not None:
+            known[row.retriever, row.protocol][entry.name] = row.ndcg
+    for (retriever, protocol), values in known.items():
+        for whole in _wholes():
+            mean = registry.mean_of_parts(whole.name, values)
+            if mean.value is not None and mean.covered == mean.total:
+                found[retriever, place_name(whole.name, whole.split, protocol)] = mean.value
+    return found
+
+
+def groups(rows: Sequence[Row]) -> list[Group]:
+    """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
+
+    A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
+    Multi-hop, and counts in BEIR too where another member of BEIR is.
+    """
+    found: list[Group] = []
+    own: list[Group] = []
+    places = {place for _, place in scores(rows)}
+    for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
+        there: dict[Entry, str] = {}
+        mine: dict[str, None] = {}
+        for row in rows:
+            entry = _entry(row)
+            if row.protocol == protocol and entry is not None:
+                there[entry] = row.place
+            elif row.protocol == protocol:
+                mine[row.place] = None
+        for whole in _wholes():
+            place = place_name(whole.name, whole.split, protocol)
+            if place in places:
+                there[whole] = place
+        wanted = {_narrowest(entry) for entry in there}
+        suffix = "" if protocol == "published" else f" ({protocol})"
+        for title, members in _members():
+            if title in wanted:
+                named = (there.get(one) or place_name(one.name, one.split, protocol) for one in members)
+                found.append(Group(title + suffix, tuple(named)))
+        if mine:
+            own.append(Group(OWN + suffix, tuple(mine)))
+    return found + own
+
+
+def _entry(row: Row) -> Entry | None:
+    """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
+    name = row.benchmark.lower()
+    entry = registry.find(name) or next((one for one in registry.entries() if one.paper == name), None)
+    whole = entry is not None and bool(entry.schema) and row.split == entry.split and not row.version
+    return entry if whole else None
+
+
+def _wholes() -> list[Entry]:
+    """The entries that are the mean of their parts."""
+    return [entry for entry in registry.entries() if not entry.schema]
+
+
+def _narrowest(entry: Entry) -> str:
+    """The title of the smallest group that an entry counts in; a part counts in the benchmark that it is a part of."""
+    whole = registry.find(entry.part_of) if entry.part_of else None
+    return whole.title if whole is not None else entry.groups[-1]
+
+
+def _members() -> list[tuple[str, list[Entry]]]:
+    """(title, members) of every group, and of every mean of parts."""
+    known = {entry.name: entry for entry in registry.entries()}
+    named = [(group.title, [known[name] for name in group.members]) for group in registry.groups().values()]
+    return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
+
+
+def _mean(group: Group, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> Mean:
+    places = [place for place in group.members if all((name, place) in values for name in everyone)]
+    means = {name: sum(values[name, place] for place in places) / len(places) for name in everyone if places}
+    return Mean(group.title, len(places), len(group.members), means)

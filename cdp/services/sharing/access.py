@@ -1,0 +1,154 @@
+"""Enforcing the table of ``modes``: a mark for every service that needs an action, and a check of what settings name.
+
+``writes`` and ``runs`` mark what changes the workspace and what moves jobs; ``reads`` marks what only looks at the
+settings given to it. Each looks into every configuration among the arguments: a setting that holds a path, a model, a
+benchmark or an endpoint (``option(…, holds=…)``) is refused where the mode does not allow it, and a path is handed on
+resolved.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+from cdp.base.config import DEFAULT_MODELS
+from cdp.base.errors import CdpError
+from cdp.base.settings import Config
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import library
+from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD
+from cdp.evaluation import bm25
+from cdp.retrievers import PRESETS, in_cache
+from cdp.services.sharing import endpoints, paths
+from cdp.services.sharing.modes import REASON as REASON
+from cdp.services.sharing.modes import Action, Mode, NotAllowedError, may, mode, require
+from cdp.services.sharing.modes import ReadOnlyError as ReadOnlyError
+from cdp.services.sharing.modes import in_dashboard as in_dashboard
+from cdp.services.sharing.modes import read_only as read_only
+
+MODELS = "CDP_ALLOWED_MODELS"
+
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+_C = TypeVar("_C", bound=Config)
+
+
+def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
+    def mark(service: Callable[_P, _T]) -> Callable[_P, _T]:
+        @wraps(service)
+        def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T:
+            require(action)
+            if mode() is Mode.OPERATOR:
+                return service(*args, **kwargs)
+            workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), Workspace.default())
+            # mypy cannot know that each value keeps its type.
+            values: Any = [checked(workspace, a) if isinstance(a, Config) else a for a in args]
+            named: Any = {n: checked(workspace, a) if isinstance(a, Config) else a for n, a in kwargs.items()}
+            return service(*values, **named)
+
+        guarded.__dict__["action"] = action
+        return guarded
+
+    return mark
+
+
+writes = _mark(Action.CHANGE)
+runs = _mark(Action.RUN)
+reads = _mark(Action.LOOK)
+
+
+def checked(workspace: Workspace, config: _C) -> _C:
+    """The configuration with its paths resolved. NotAllowedError names what this mode may not use."""
+    if mode() is Mode.OPERATOR:
+        return config
+    generator = getattr(config, "generator", "")
+    changed: dict[str, Any] = {}
+    for field in dataclasses.fields(config):
+        holds, value = field.metadata.get("holds", ""), getattr(config, field.name)
+        if holds and field.name == "model":  # only what a local generator loads; an empty one is large, and loads too
+            value = (value or DEFAULT_MODELS[generator]) if generator == "transformers" else ""
+        elif value == field.default or not value:
+            continue
+        if not holds or not value:
+            continue
+        if holds == "endpoint":
+            if generator == "openai":
+                endpoints.check(value)
+        elif holds == "path":
+            changed[field.name] = str(paths.to_read(workspace, value))
+        else:
+            check = _CHECKS[holds]
+            items = [part.strip() for part in value.split(",")] if holds.endswith("s") else [value.strip()]
+            kept = [check(workspace, item) for item in items if item]
+            if kept != items:
+                changed[field.name] = ", ".join(kept)
+    return dataclasses.replace(config, **changed)
+
+
+def model(workspace: Workspace, name: str) -> str:
+    """A retriever's or another model's name, as it may be used: a folder is resolved, a model of the hub is allowed."""
+    if may(Action.ANY_PATH):
+        return name
+    name = name.strip()
+    if name in PRESETS or name in ("auto", "bi-encoder") or bm25.language_in(name) is not None:
+        return name
+    if not paths.is_path(name):
+        if _is_job(workspace, name):
+            return name
+        if not _is_folder(name):
+            if may(Action.ANY_MODEL) or name in _models() or "*" in _models() or in_cache(name):
+                return name
+            raise NotAllowedError(
+                f"The model {name} is not on this machine, and this dashboard may not have it downloaded.",
+                hint=f"Name a preset or a training job, or have the operator add it to {MODELS}.",
+            )
+    return str(paths.to_read(workspace, name))
+
+
+def benchmark(workspace: Workspace, name: str) -> str:
+    """A benchmark's name in the workspace as it is; a folder only where it may be read."""
+    if may(Action.ANY_PATH) or name in library.names(workspace):
+        return name
+    return str(paths.to_read(workspace, name)) if paths.is_path(name) or _is_folder(name) else name
+
+
+def _with_split(workspace: Workspace, name: str) -> str:
+    """``name`` or ``name:split``, as plans name benchmarks."""
+    place, colon, split = name.rpartition(":")
+    return f"{benchmark(workspace, place)}:{split}" if colon else benchmark(workspace, name)
+
+
+def stopwords(workspace: Workspace, choice: str) -> str:
+    """A stopword list's name, or the file of one's own where it may be read."""
+    return choice if choice in (STANDARD, QUESTION_WORDS_KEPT) else str(paths.to_read(workspace, choice))
+
+
+_CHECKS: dict[str, Callable[[Workspace, str], str]] = {
+    "model": model,
+    "models": model,
+    "benchmark": benchmark,
+    "benchmarks": _with_split,
+    "stopword list": stopwords,
+}
+
+
+def _models() -> set[str]:
+    return {part.strip() for part in os.environ.get(MODELS, "").split(",") if part.strip()}
+
+
+def _is_job(workspace: Workspace, name: str) -> bool:
+    try:
+        return workspace.job(name).is_dir()
+    except CdpError:
+        return False
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except (OSError, ValueError):
+        return True  # whatever it is, it is no plain name

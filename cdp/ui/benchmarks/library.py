@@ -1,0 +1,302 @@
+"""The registry of benchmarks as a page shows it: what there is, what it takes to bring one in, and groups' means."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import DownloadConfig
+from cdp.base.workspace import Workspace
+from cdp.services import benchmarks, commands, evaluation
+from cdp.services.benchmarks import Known, Shown
+from cdp.services.evaluation import BenchmarkInfo
+from cdp.ui.shell import access, command, frame, imports, paper_notes, state, tables
+from cdp.ui.shell.text import count, md, number, size
+
+ALL = "all"
+HUB, FOLDER = "The hub", "A folder on this server"
+NOT_STATED = "not stated"
+LONG_TABLE, TABLE_HEIGHT = 14, 390
+"""A table of more rows than these is scrolled, at this height in pixels."""
+
+
+def choose_group(workspace: Workspace) -> list[Known]:
+    """Which group is looked at; its entries, or all."""
+    titles = {ALL: "All benchmarks", **benchmarks.GROUPS}
+    chosen = state.choose("Group", titles, "group", help=frame.definition("benchmark")) or ALL
+    return benchmarks.known(workspace, "" if chosen == ALL else chosen)
+
+
+def table(known: Sequence[Known]) -> None:
+    """Sizes, CW, licence, and whether each is here."""
+    here = sum(k.here for k in known)
+    st.markdown(
+        f"**{here} of {count(len(known), 'known benchmark')} {'is' if here == 1 else 'are'} in the workspace.**"
+    )
+    entries = [k.entry for k in known]
+    columns: dict[str, Sequence[Any]] = {
+        "Benchmark": [e.title for e in entries],
+        "Here": [k.state for k in known],
+        "Documents": [e.documents for e in entries],
+        "Queries": [e.queries for e in entries],
+        "Text": [_text(k) for k in known],
+        "CW": [e.cw for e in entries],
+        "Language": [e.language for e in entries],
+        "Licence": [e.licence for e in entries],
+    }
+    if (state.kept("group") or ALL) == ALL:
+        columns["Group"] = [", ".join(e.groups) for e in entries]
+    tables.show(
+        columns,
+        alt="The benchmarks that are known by name, with their sizes and licences",
+        config={
+            "CW": st.column_config.NumberColumn(format="%.2f", help=md(frame.definition("cw"))),
+            "Text": st.column_config.TextColumn(help="About how large the documents' texts are."),
+            "Documents": st.column_config.NumberColumn(format="localized"),
+            "Queries": st.column_config.NumberColumn(format="localized"),
+        },
+        height=TABLE_HEIGHT if len(known) > LONG_TABLE else None,
+    )
+
+
+def bring_missing(workspace: Workspace, known: Sequence[Known]) -> None:
+    """One press for all of the chosen group that is not here yet, with what that comes to."""
+    group = state.kept("group") or ALL
+    missing = [k for k in known if not k.here]
+    if group == ALL or len(missing) < 2:
+        return
+    stated = [k.entry.text_bytes for k in missing if k.entry.text_bytes is not None]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        label = f"Download the {len(missing)} that are missing"
+        pressed = access.button(label, icon=":material/download:", key="group_download")
+        st.caption(f"≈ {size(sum(stated))} of text in all, each under its own licence.")
+    if pressed:
+        with frame.guarded():
+            job_id = benchmarks.start_download(workspace, DownloadConfig(group))
+            frame.navigation.go("jobs", job=job_id)
+
+
+def _text(known: Known) -> str:
+    return NOT_STATED if known.entry.text_bytes is None else f"≈ {size(known.entry.text_bytes)}"
+
+
+def group_means(workspace: Workspace) -> None:
+    """The mean of each retriever over the chosen group, never without what it covers."""
+    group = state.kept("group") or ALL
+    if group == ALL:
+        return
+    if any(k.here for k in benchmarks.known(workspace, group)):
+        label = "Evaluate a retriever on what is here of this group"
+        frame.navigation.link("launch", label, start="evaluation", on=[f"group:{group}"])
+    scores = benchmarks.scores(workspace, group)
+    if not scores:
+        return
+    st.subheader("Means over the group", anchor=False)
+    tables.show(
+        {
+            "Retriever": [s.retriever for s in scores],
+            "Protocol": [s.protocol for s in scores],
+            "NDCG@10 (%)": [s.mean.value for s in scores],
+            "Covers": [s.mean.coverage for s in scores],
+            "Missing": [", ".join(s.mean.missing) for s in scores],
+        },
+        alt="Each retriever's mean over the group, with how many of its benchmarks it covers",
+        config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
+    )
+    st.caption(
+        "Means that cover different benchmarks cannot be compared. CQADupStack counts once it has all its forums."
+    )
+
+
+def details(workspace: Workspace, known: Sequence[Known]) -> None:
+    """One benchmark: what is said of it, and bringing it in or making a subset."""
+    names = {k.entry.name: k.entry.title for k in known}
+    chosen = state.choose("Benchmark", names, "entry", what="benchmark")
+    if chosen is None:
+        return
+    shown = benchmarks.show(workspace, chosen)
+    item = next(k for k in known if k.entry.name == chosen)
+    with st.container(border=True):
+        left, right = st.columns([3, 2], gap="large")
+        with left:
+            _facts(item, shown)
+        with right:
+            if item.here:
+                _stored(workspace, shown)
+            else:
+                _download(workspace, item)
+
+
+def _facts(item: Known, shown: Shown) -> None:
+    entry = item.entry
+    st.markdown(f"#### {md(entry.title)}")
+    with st.container(horizontal=True):
+        st.metric("Documents", NOT_STATED if entry.documents is None else number(entry.documents), width="content")
+        st.metric("Queries", NOT_STATED if entry.queries is None else number(entry.queries), width="content")
+        cw = NOT_STATED if entry.cw is None else f"{entry.cw:.2f}"
+        st.metric("CW", cw, width="content", help=frame.definition("cw"))
+        st.metric("Text", _text(item), width="content", help="About how large the documents' texts are.")
+    st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
+    said = [f"Sizes: {md(entry.figures)}", f"split: {md(entry.split)}", f"language: {md(entry.language)}"]
+    st.caption(" · ".join(said))
+    if entry.repos:
+        st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face hub.")
+    if entry.note:
+        st.caption(md(entry.note))
+    if "MIRACL" in entry.groups:
+        paper_notes.beside("miracl")
+    if shown.members:
+        missing = [m.entry.name for m in shown.members if not m.here]
+        if missing and item.present:
+            st.caption(f"Not here yet: {md(', '.join(missing))}.")
+
+
+def _download(workspace: Workspace, item: Known) -> None:
+    """The form that brings a benchmark in; size and licence stand beside it."""
+    entry = item.entry
+    key = f"download_{entry.name}"
+    way = st.segmented_control("From", [HUB, FOLDER], default=HUB, required=True, key=f"{key}_way")
+    revision = folder = ""
+    if way == HUB:
+        revision = st.text_input(
+            "Revision",
+            key=f"{key}_revision",
+            placeholder="the main branch now",
+            help=md(DownloadConfig.__dataclass_fields__["revision"].metadata["help"]),
+        ).strip()
+    else:
+        folder = st.text_input(
+            "Folder",
+            key=f"{key}_folder",
+            placeholder="where it was downloaded to",
+            help="The repository's own files as published, or a folder in BEIR layout.",
+        ).strip()
+    several = "" if item.wanted == 1 else f" It is {item.wanted} collections, {item.present} of them are here."
+    st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.{several}")
+    with st.container(horizontal=True):
+        pressed = access.button(
+            "Download" if way == HUB else "Take it in",
+            type="primary",
+            icon=":material/download:",
+            key=f"{key}_start",
+            disabled=way == FOLDER and not folder,
+        )
+        if way == HUB and st.button("Ask the hub for its size", key=f"{key}_size", type="tertiary"):
+            with frame.guarded():
+                with st.spinner("Asking the hub"):
+                    found = benchmarks.size_on_hub(entry.name, revision)
+                licences = ", ".join(sorted(set(found["licences"].values())))
+                st.caption(f"{size(found['bytes'])} to download; licence on the hub: {md(licences)}.")
+    command.show(commands.line("benchmarks", "download", entry.name, revision=revision, **{"from": folder}))
+    if pressed:
+        with frame.guarded():
+            values = {"benchmark": entry.name, "revision": revision, "folder": folder}
+            job_id = benchmarks.start_download(workspace, DownloadConfig.from_dict(values))
+            frame.navigation.go("jobs", job=job_id)
+
+
+def _stored(workspace: Workspace, shown: Shown) -> None:
+    """What is in the workspace of a benchmark that is there, and what can be done with it."""
+    info, manifest = shown.info, shown.manifest
+    if info is None or manifest is None:
+        st.markdown(":material/check_circle: All its parts are in the workspace.")
+        return
+    st.markdown(f":material/check_circle: In the workspace as **{md(info.name)}**")
+    judged = ", ".join(f"{split}: {n:,}" for split, n in info.judged.items())
+    st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
+    split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
+    place = f"{info.name}/{split}"
+    frame.navigation.link("launch", "Judge a training by it", benchmarks=[place])
+    frame.navigation.link("launch", "Evaluate a retriever on it", start="evaluation", on=[place])
+    for repository, commit in manifest.commits.items():
+        st.caption(f"{md(repository)} at `{commit[:12]}`")
+    for note in manifest.notes:
+        if shown.entry is None or note != shown.entry.note:
+            st.caption(f":material/info: {md(note)}")
+    subset(workspace, info)
+
+
+def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
+    """The form that draws a subset of a stored benchmark."""
+    key = f"subset_{info.name}"
+    with st.expander("Draw a small subset", icon=":material/filter_alt:", type="compact", key=key):
+        st.caption("For quick tries: scores on a subset are higher than on the whole benchmark, and it says so.")
+        with st.container(horizontal=True):
+            queries = st.number_input("Queries", min_value=1, value=50, key=f"{key}_queries")
+            documents = st.number_input("Documents", min_value=1, value=2000, key=f"{key}_documents")
+        if access.button("Draw it", icon=":material/filter_alt:", key=f"{key}_draw"):
+            with frame.guarded():
+                with st.spinner("Reading the benchmark"):
+                    drawn, existed = benchmarks.sample(
+                        workspace, info.name, queries=int(queries), documents=int(documents)
+                    )
+                done = "was here already" if existed else "is stored"
+                figures = f"{count(drawn.n_queries, 'query', 'queries')}, {count(drawn.n_documents, 'document')}."
+                imports.remember(f"The subset {drawn.name} {done}.", [figures, *drawn.warnings])
+                st.rerun()
+
+
+def own(workspace: Workspace) -> None:
+    """The workspace's benchmarks that the registry does not know, and subsets."""
+    found = benchmarks.own(workspace)
+    if not found:
+        return
+    st.subheader("Your own, and subsets", anchor=False)
+    tables.show(
+        {
+            "Benchmark": [b.name for b in found],
+            "Documents": [b.n_documents for b in found],
+            "Queries": [b.n_queries for b in found],
+            "Splits": [", ".join(b.splits) for b in found],
+            "Note": [
+                b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "") for b in found
+            ],
+        },
+        alt="Benchmarks of this workspace that the registry does not know",
+        config={name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")},
+    )
+    usable = {b.name: b for b in found}
+    with st.popover("Work with one of these", icon=":material/more_horiz:", type="tertiary"):
+        name = st.selectbox("Benchmark", list(usable), key="own_benchmark")
+        info = usable[name]
+        if not info.problem and not info.subset_of:
+            subset(workspace, info)
+        sure = st.checkbox(
+            f"Yes, remove {md(name)} with its {count(info.n_queries, 'query', 'queries')} and judgments",
+            key=f"own_benchmark_sure_{name}",
+            help="Results on it stay; its files are gone.",
+        )
+        if access.button(
+            "Remove it from the workspace", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure
+        ):
+            with frame.guarded():
+                benchmarks.remove(workspace, name)
+                imports.remember(f"The benchmark {name} is removed.", ["Results on it are still there."])
+                st.rerun()
+
+
+def add(workspace: Workspace) -> None:
+    """Take in a benchmark of one's own: a folder or a zip in BEIR layout."""
+    with st.expander("Add your own: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"):
+        st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.".replace("<", "\\<"))
+        uploaded, path = imports.source("Benchmark", "benchmark_own_source", ["zip"])
+        name = st.text_input("Name", key="benchmark_own_name", placeholder="made from the file's name", max_chars=80)
+        language = st.text_input(
+            "Language",
+            key="benchmark_own_language",
+            placeholder="guessed from its texts",
+            max_chars=8,
+            help="Code of the language of its queries and documents (en, zh …): CW and BM25 count its words.",
+        )
+        pressed = access.button("Add it", icon=":material/upload_file:", key="benchmark_own_add")
+        shown = path or getattr(uploaded, "name", "") or "PATH"
+        command.show(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
+        if pressed:
+            with frame.guarded():
+                with st.spinner("Checking the benchmark"), imports.opened(workspace, uploaded, path) as file:
+                    added = evaluation.add_benchmark(workspace, file, name=name.strip(), language=language.strip())
+                figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
+                imports.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
+                st.rerun()

@@ -1,0 +1,246 @@
+"""What is compared with what, the answer in a sentence, and what all parts of the page share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.charts.style import METHOD_COLOURS, by_method
+from cdp.services import commands, evaluation, queries
+from cdp.services.results import comparison as results
+from cdp.services.results import means as result_means
+from cdp.services.results import runs
+from cdp.services.results import tables as result_tables
+from cdp.services.results.comparison import Comparison, Row
+from cdp.ui.shell import access, command, frame, navigation, state
+from cdp.ui.shell.text import cut, md, p_value, points
+
+MOST = 12
+"""How many retrievers are compared with a baseline at once."""
+
+
+def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
+    """The pinned baseline and the retrievers beside it, both in the address.
+
+    Without a choice the baseline is the untrained retriever that the runs started from, and beside it stand BM25 and
+    those with the highest mean difference from it. What is not shown is counted, and named where it is better.
+    """
+    names: dict[str, str] = {}
+    places: dict[str, set[tuple[str, ...]]] = {}
+    for row in rows:
+        key = str(row["retriever_id"])
+        names.setdefault(key, str(row["retriever_name"]))
+        places.setdefault(key, set()).add((row["benchmark"], row["split"], row["protocol"]))
+    trained = {str(row["retriever_id"]) for row in rows if row["retriever_kind"] == "job"}
+    first = runs.baseline(rows)
+    ordered = {
+        key: names[key] for key in sorted(names, key=lambda key: (key != first, key in trained, -len(places[key])))
+    }
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=320):
+            baseline = state.choose(
+                "Baseline",
+                ordered,
+                "baseline",
+                what="retriever",
+                help="Every difference is taken from this retriever, over the same queries.",
+            )
+        rest = {key: name for key, name in names.items() if key != baseline}  # rows come newest first
+        near = runs.near(rows, baseline or "")
+        with st.container():
+            others = state.choose_many("Compared with it", rest, "retrievers", default=near, most=MOST)
+    if baseline:
+        _left_out(rows, baseline, others, names)
+    if not rest:
+        st.caption("Only one retriever has results so far; train or evaluate another to compare.")
+        return baseline, [baseline] if baseline else []
+    return baseline, others
+
+
+def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[str], names: Mapping[str, str]) -> None:
+    """How many retrievers that could be compared are not shown, and which of them is better than all shown."""
+    gains = runs.gains(rows, baseline)
+    hidden = [key for key in gains if key not in shown]
+    if not hidden:
+        return
+    marked = {str(row["retriever_id"]) for row in rows if row.get("marks")}
+    whole = [key for key in hidden if key not in marked]
+    best = max(whole, key=lambda key: gains[key], default="")
+    better = best and gains[best] > max((gains[key] for key in shown if key in gains and key not in marked), default=0)
+    told = f"{len(hidden)} of {len(gains)} retrievers with results beside the baseline's are not shown."
+    aside = ", stopped and leaked ones aside," if len(whole) < len(hidden) else ""
+    if better:
+        st.warning(
+            f"{told} One of them is better than all that are: **{md(names[best])}**, {points(gains[best])} points in "
+            "the mean. Choose it above.",
+            icon=":material/visibility_off:",
+        )
+    else:
+        st.caption(f":material/visibility_off: {told} None of them{aside} is better in the mean; choose any above.")
+
+
+def bm25(workspace: Workspace, found: Comparison) -> None:
+    """One press for the row that every retriever should be beside, where it was not measured."""
+    lacking = evaluation.without_bm25(workspace, [(row.benchmark, row.split) for row in found.rows])
+    if not lacking:
+        return
+    with st.container(horizontal=True, vertical_alignment="center"):
+        where = ", ".join(results.place_name(*place, "published") for place in lacking)
+        st.markdown(f"BM25 was not measured on {md(where)}.", width="content")
+        if access.button("Measure BM25", icon=":material/add:", key="compare_bm25"):
+            with frame.guarded():
+                state.write("job", evaluation.start_bm25(workspace, lacking)[0])
+                navigation.go("jobs", job=str(state.kept("job")))
+
+
+def filter_benchmarks(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -> list[str]:
+    """Which benchmarks are looked at; none named means all that the shown retrievers have."""
+    names = sorted({str(row["benchmark"]) for row in rows if row["retriever_id"] in shown})
+    if len(names) < 2:
+        return []
+    return state.choose_many("Benchmarks", {name: name for name in names}, "benchmark", placeholder="all of them")
+
+
+def how() -> tuple[str, bool]:
+    """(the test by which significance is marked, whether runs that differ in the seed alone are averaged)."""
+    with st.popover("Test and seeds", icon=":material/tune:", type="tertiary"):
+        test = state.choose(
+            "Significance by",
+            {name: f"{title[:1].upper()}{title[1:]}" for name, title in results.TESTS.items()},
+            "test",
+            help="Both are paired over the queries and two-sided. The randomisation test assumes nothing about how the "
+            "differences are distributed; with many queries the two agree.",
+        )
+        together = state.choose(
+            "Runs that differ in the seed alone",
+            {"each": "stand each for itself", "mean": "are averaged, query by query"},
+            "seeds",
+            help="Trainings whose settings are equal but for the seed. Averaged, each stands with its standard "
+            "deviation over the seeds.",
+        )
+    return test or "t", together == "mean"
+
+
+def covered(found: Comparison) -> Comparison:
+    """The comparison on the benchmarks that all shown retrievers have, unless all are asked for."""
+    common = result_means.shared(found)
+    if common.n_benchmarks == found.n_benchmarks:
+        return found
+    kinds = {
+        "shared": f"the {common.n_benchmarks} that all of these retrievers have",
+        "all": f"all {found.n_benchmarks}, with gaps",
+    }
+    with st.container(width=360):
+        shown = state.choose("Benchmarks shown", kinds, "coverage")
+    return found if shown == "all" else common
+
+
+def compared(found: Comparison) -> list[Row]:
+    """The rows that have a difference from the baseline."""
+    return [row for row in found.rows if row.difference is not None]
+
+
+def largest(rows: Sequence[Row]) -> Row:
+    """The row that the answer is about: the largest difference of a run without a mark, if there is one."""
+    return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
+
+
+def answer(found: Comparison) -> None:
+    """What the comparison says, in one sentence or two."""
+    rows = compared(found)
+    if not rows:
+        st.markdown("#### Nothing to compare on the same queries yet")
+        st.caption("The chosen retrievers were not evaluated on a benchmark that the baseline was evaluated on.")
+        return
+    best = largest(rows)
+    difference = best.difference or 0.0
+    sure = best.significant
+    verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
+    size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
+    judgement = "more than chance would give" if sure else "which chance alone could give"
+    if best.marks:
+        judgement = f"{best.marks}, so this says nothing of how good it is"
+    st.markdown(
+        f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
+        f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
+        f"{' (Holm)' if found.n_tests > 1 else ''}: {judgement}. "
+        f"{tally(rows)}"
+    )
+
+
+def tally(rows: Sequence[Row]) -> str:
+    """In how many of the comparisons there is a significant gain or loss."""
+    if len(rows) < 2:
+        return ""
+    up = sum((row.difference or 0) > 0 and row.significant for row in rows)
+    down = sum((row.difference or 0) < 0 and row.significant for row in rows)
+    return f"Of {len(rows)} comparisons, {up} gain and {down} lose significantly."
+
+
+def interval(row: Row) -> str:
+    """``+1.20 to +6.40``, a dash without one."""
+    return "–" if row.low is None or row.high is None else f"{points(row.low)} to {points(row.high)}"
+
+
+def palette(workspace: Workspace, found: Comparison) -> dict[str, str]:
+    """One colour per retriever on all charts of the page, by the method of its queries; the baseline is grey."""
+    others = sorted({row.retriever for row in found.rows if row.retriever_id != found.baseline_id})
+    trained_on = found.settings.get("query_set", {})
+    methods = {q.id: q.method or q.kind for q in queries.every(workspace)} if trained_on else {}
+    made = {name: methods.get(str(trained_on.get(name, "")), "") for name in others}
+    return {found.baseline: METHOD_COLOURS["pretrained"], **by_method(made)}
+
+
+def mark(row: Row) -> str:
+    """Significance in a form that does not rely on colour."""
+    if not row.significant:
+        return ""
+    return " **" if (row.p_holm or 0.0) < 0.01 else " *"
+
+
+def marks(found: Comparison) -> str:
+    """What the marks mean, in Markdown."""
+    return (
+        f"\\* p below 0.05, ** below 0.01: {results.TESTS[found.test]} over the queries, two-sided, corrected for all "
+        "comparisons (Holm)."
+    )
+
+
+def names_of(found: Comparison) -> dict[str, str]:
+    """The shown retrievers by id, the baseline first."""
+    rows = sorted(found.rows, key=lambda row: row.retriever_id != found.baseline_id)
+    return {row.retriever_id: row.retriever for row in rows}
+
+
+FORMS = {"csv": ("CSV, every test", "text/csv"), "markdown": ("Markdown table", "text/markdown"),
+         "latex": ("LaTeX table", "text/x-tex")}  # fmt: skip
+ENDINGS = {"csv": "csv", "markdown": "md", "latex": "tex"}
+
+
+def download(found: Comparison) -> None:
+    """The comparison in the forms of papers and programs, and the command that gives the same."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for form, (label, mime) in FORMS.items():
+            st.download_button(
+                label,
+                partial(result_tables.write, found, form),
+                file_name=f"comparison.{ENDINGS[form]}",
+                mime=mime,
+                icon=":material/download:",
+                type="tertiary",
+                on_click="ignore",
+                key=f"compare_{form}",
+            )
+    averaged = any(row.seeds > 1 for row in found.rows)
+    named = [word for key in names_of(found) if key != found.baseline_id for word in ("--retriever", key)]
+    shown = [word for name in dict.fromkeys(row.benchmark for row in found.rows) for word in ("--benchmark", name)]
+    command.show(
+        commands.line(
+            "results", "compare", "--baseline", found.baseline_id, *named, *shown,
+            test=found.test, over_seeds=averaged, format="markdown",
+        )
+    )  # fmt: skip

@@ -1,0 +1,163 @@
+"""What stood first: the queries that only one of two retrievers answers at rank 1, side by side, and gains by CW."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+from html import escape
+
+import streamlit as st
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.charts.complexity_gains import gains_by_cw
+from cdp.services import commands
+from cdp.services.results import errors as result_errors
+from cdp.services.results import evaluated
+from cdp.services.results import files as result_files
+from cdp.services.results.comparison import Comparison, Row
+from cdp.services.results.errors import AUTO, FIELDS, ID_PREFIX, Errors
+from cdp.services.results.evaluated import Passage
+from cdp.ui.shell import charts, command, failed, state, tables
+from cdp.ui.shell.text import count, cut, md, points
+
+SHOWN_CHARACTERS = 1200
+MOST_CASES = 200
+
+SOURCES = {AUTO: "a field that all passages have, else the id", ID_PREFIX: "the id without the number at its end"}
+SOURCES |= {name: f"the field {name}" for name in FIELDS}
+
+
+def first_places(workspace: Workspace, comparison: Comparison, row: Row) -> None:
+    """Wins and losses at P@1 with their passages, and where the gains sit by CW."""
+    with st.container(width=360):
+        source = state.choose(
+            "The source of a passage is",
+            SOURCES,
+            "source",
+            help="Passages of one source are parts of one document, as of a book or an article: the right source "
+            "with the wrong passage is a smaller error than another document.",
+        )
+    try:
+        found = result_errors.analyse(
+            workspace,
+            row.baseline_evaluation_id or "",
+            row.evaluation_id,
+            source=source or AUTO,
+            within=comparison,
+        )
+    except CdpError as error:
+        st.caption(md(str(error)))
+        return
+    _counts(found)
+    _case(found)
+    _gains(found)
+    if found.n_failed:
+        st.caption(f":material/warning: {count(found.n_failed, 'query', 'queries')} could not be analysed.")
+        failed.listing(found.failed, found.n_failed, key="errors_failed")
+    command.show(
+        commands.line(
+            "results", "errors", found.baseline_id, found.other_id, benchmark=row.benchmark, split=row.split,
+            protocol=row.protocol, source=source,
+        )
+    )  # fmt: skip
+
+
+def _counts(found: Errors) -> None:
+    groups = ((found.other, found.wins, found.baseline), (found.baseline, found.losses, found.other))
+    tables.show(
+        {
+            "Right at rank 1": [f"only {right}" for right, _, _ in groups],
+            "Queries": [len(cases) for _, cases, _ in groups],
+            "The other retriever": [wrong for _, _, wrong in groups],
+            **{
+                kind[:1].upper() + kind[1:]: [found.kinds(cases)[kind] for _, cases, _ in groups]
+                for kind in result_errors.KINDS
+            },
+        },
+        alt="Queries that only one of the two retrievers answers at rank 1, and what the other put first",
+    )
+    st.caption(
+        f"Of {found.n_queries:,} queries both are right at rank 1 in {found.both:,}, neither in {found.neither:,}. "
+        f"{found.rule} Same source: the right document, the wrong passage."
+    )
+
+
+def _case(found: Errors) -> None:
+    """One query with the two passages side by side, content words underlined."""
+    cases = [(f"only {found.other}", case) for case in found.wins] + [
+        (f"only {found.baseline}", case) for case in found.losses
+    ]
+    if not cases:
+        return
+    titles = {case.query_id: f"{who}: {cut(case.query or case.query_id, 90)}" for who, case in cases[:MOST_CASES]}
+    picked = state.choose("Query", titles, "query", what="query")
+    case = next((case for _, case in cases if case.query_id == picked), cases[0][1])
+    won = case in found.wins
+    st.html(f"<p>{underlined(case.query, case.words)}</p>")
+    left, right = st.columns(2, gap="medium")
+    right_of, wrong_of = (found.other, found.baseline) if won else (found.baseline, found.other)
+    _passage(left, f"Right: {right_of} has first", case.right, case.words)
+    _passage(right, f"Wrong ({case.kind}): {wrong_of} has first", case.wrong, case.words)
+    st.caption("The query's content words are underlined.")
+
+
+def _passage(
+    place: st.delta_generator.DeltaGenerator, title: str, passage: Passage | None, words: Collection[str]
+) -> None:
+    with place.container(border=True):
+        st.markdown(f"**{md(title, 120)}**")
+        if passage is None:
+            st.caption("Nothing, or a document that the benchmark no longer has.")
+            return
+        st.text(cut(f"{passage.id} · {passage.title}" if passage.title else passage.id, 120))
+        st.html(f"<p>{underlined(cut(passage.text, SHOWN_CHARACTERS), words)}</p>")
+
+
+def underlined(text: str, words: Collection[str]) -> str:
+    """HTML that shows ``text`` as it is, every character of it escaped, with the ``words`` in it underlined."""
+    pieces = result_errors.marked(text, words)
+    return "".join(f"<u>{escape(piece)}</u>" if marked else escape(piece) for piece, marked in pieces)
+
+
+def _gains(found: Errors) -> None:
+    there = [bucket for bucket in found.gains if bucket.mean is not None]
+    if not there:
+        return
+    said = "; ".join(f"{b.name}: {points(b.mean or 0.0)} over {b.n} queries" for b in there)
+    charts.show(
+        gains_by_cw(found.gains),
+        key="gains_by_cw",
+        alt=f"Mean difference in NDCG@10 points by the content words of the query. {said}.",
+        caption="Where the gains sit: the mean difference of the queries with so many content words, with its 95% "
+        "interval over these queries.",
+    )
+    tables.show(
+        {
+            "Content words": [b.name for b in there],
+            "Queries": [b.n for b in there],
+            "Difference": [points(b.mean or 0.0) for b in there],
+            "95% interval": [
+                f"{points(b.interval[0])} to {points(b.interval[1])}" if b.interval else "–" for b in there
+            ],
+        },
+        alt="Mean difference by content words, with its interval and the number of queries",
+    )
+
+
+def files(workspace: Workspace, comparison: Comparison, row: Row) -> None:
+    """The evaluation in the files of other tools."""
+    titles = {"trec-run": "TREC run", "trec-qrels": "TREC qrels", "mteb": "MTEB-style JSON"}
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for form in result_files.available(
+            workspace, evaluated.find(workspace, row.evaluation_id, comparison.evaluations)
+        ):
+            st.download_button(
+                titles[form],
+                partial(result_files.content, workspace, row.evaluation_id, form),
+                file_name=f"{row.evaluation_id}{result_files.SUFFIXES[form]}",
+                icon=":material/download:",
+                type="tertiary",
+                on_click="ignore",
+                key=f"file_{form}",
+            )

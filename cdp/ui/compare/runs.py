@@ -1,0 +1,117 @@
+"""How the compared retrievers came about: their training curves, and the settings in which they differ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.charts.parallel import parallel
+from cdp.charts.training import LABELS, curve
+from cdp.services import jobs
+from cdp.services.results.comparison import Comparison
+from cdp.services.results.means import means
+from cdp.ui.compare import focus
+from cdp.ui.compare.comparison import names_of
+from cdp.ui.shell import charts, tables
+from cdp.ui.shell.text import label_of
+
+OUTCOME = "NDCG@10 (%)"
+
+
+def measured(workspace: Workspace, found: Comparison) -> dict[str, dict[str, float]]:
+    """The last value of each measure, by job, of the shown retrievers that were trained here."""
+    there = (key for key in names_of(found) if (workspace.jobs / key / "metrics.jsonl").exists())
+    return {key: values for key in there if (values := _latest(workspace, key))}
+
+
+def curves(
+    workspace: Workspace,
+    found: Comparison,
+    chosen: Sequence[str],
+    palette: Mapping[str, str],
+    measured: Mapping[str, Mapping[str, float]],
+) -> None:
+    """The training curves of all that were trained here, one upon the other."""
+    runs = {key: name for key, name in names_of(found).items() if key in measured}
+    measures = [measure for measure in LABELS if any(measure in values for values in measured.values())]
+    if not measures:
+        return
+    picked = st.segmented_control(
+        "Curve",
+        measures,
+        format_func=lambda name: LABELS[name],
+        default=measures[0],
+        required=True,
+        key="compare_curve",
+        label_visibility="collapsed",
+        persist_state="session",
+    )
+    measure = picked if picked in measures else measures[0]
+    lines = {
+        name: _points(workspace, key, measure)
+        for key, name in runs.items()
+        if measure in measured[key] and (not chosen or name in chosen or not set(chosen) & set(runs.values()))
+    }
+    charts.show(
+        curve(lines, measure, palette=palette),
+        key=f"curves_{measure}",
+        alt=f"{LABELS[measure]} over the training steps. Last values: "
+        + ", ".join(f"{name} {measured[key][measure]:.4g}" for key, name in runs.items() if name in lines),
+        caption="One line per training. Losses compare only where batches are of one size and the weighting is the "
+        "same."
+        if measure == "loss"
+        else "",
+    )
+
+
+def _latest(workspace: Workspace, job: str) -> dict[str, float]:
+    try:
+        return jobs.latest(workspace, job)
+    except CdpError:
+        return {}
+
+
+def _points(workspace: Workspace, job: str, measure: str) -> list[dict[str, float]]:
+    found = jobs.curve(workspace, job, measure)
+    return [{"step": step, measure: value} for step, value in zip(found.steps, found.values, strict=True)]
+
+
+def settings(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """Only the settings in which the compared retrievers differ: as lines to the outcome, and as a table."""
+    trained = list(dict.fromkeys(name for values in found.settings.values() for name in values))
+    axes = _axes(found, trained)
+    if axes:
+        names = names_of(found)
+        charts.show(
+            parallel(axes, palette=palette, focus=[name for name in chosen if name in trained]),
+            key="parallel",
+            turn=focus.turn(),
+            alt=f"One line per trained retriever over {', '.join(axes)}. The table below holds the same values.",
+            caption="Each line is a trained retriever; the last axis is its NDCG@10, the mean over the benchmarks that "
+            "all shown retrievers have. Choose a line's point to make it stand out.",
+            on_pick=lambda points: focus.toggle(names, points),
+        )
+    tables.show(
+        {
+            "Setting": [label_of(key) for key in found.settings],
+            **{name: [_shown(values.get(name)) for values in found.settings.values()] for name in trained},
+        },
+        alt="Training settings in which the compared retrievers differ",
+    )
+
+
+def _axes(found: Comparison, trained: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+    """The settings as axes with their values by retriever, and what came of them last."""
+    outcome = means(found)[0].values
+    if len(trained) < 2 or not outcome:
+        return {}
+    axes = {label_of(key): {name: values.get(name) for name in trained} for key, values in found.settings.items()}
+    return {**axes, OUTCOME: {name: round(outcome[name], 2) for name in trained}}
+
+
+def _shown(value: object) -> str:
+    return "" if value is None else str(value)

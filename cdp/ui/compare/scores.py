@@ -1,0 +1,179 @@
+"""The scores of the compared retrievers: by benchmark, in the mean, and as differences from the baseline."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.services.results import tables as result_tables
+from cdp.services.results.comparison import Comparison, Row
+from cdp.services.results.means import ALL, OWN, means
+from cdp.ui.compare import focus
+from cdp.ui.compare import queries as compare_queries
+from cdp.ui.compare.comparison import compared, interval, mark, marks, names_of
+from cdp.ui.shell import charts, frame, state, tables
+from cdp.ui.shell.text import cut, md, p_value, points
+
+
+def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
+    names = names_of(found)
+    having = Counter(row.place for row in found.rows)
+    places = sorted(having, key=lambda one: -having[one])  # those with gaps come last
+    values: dict[str, dict[str, float]] = {name: {} for name in names.values()}
+    stars = {(row.retriever, row.place): mark(row) for row in found.rows}
+    for row in found.rows:
+        values[row.retriever][row.place] = row.ndcg
+    shown = {(row.retriever, row.place): _value(row) for row in found.rows}
+    averages = [mean for mean in means(found) if mean.values or mean.group == ALL] if len(places) > 1 else []
+    st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
+    columns: dict[str, list[str]] = {
+        "Retriever": [f"{name} (baseline)" if name == found.baseline else name for name in names.values()]
+    }
+    for mean in averages:
+        title = f"{_group(mean.group)}: {mean.coverage}"
+        columns[title] = [f"{mean.values[name]:.2f}" if mean.values else "–" for name in names.values()]
+    for one in places:
+        columns[one] = [
+            f"{shown[name, one]}{stars[name, one]}" if one in values[name] else "–" for name in names.values()
+        ]
+    if any(found.coverage.get(name, 0) < found.n_benchmarks for name in names.values()):
+        columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
+    badges = {
+        name: ", ".join(dict.fromkeys(r.marks for r in found.rows if r.retriever == name and r.marks))
+        for name in values
+    }
+    if any(badges.values()):
+        columns["Marks"] = [badges[name] or "–" for name in names.values()]
+    right = {
+        title: st.column_config.TextColumn(alignment="right")
+        for title in columns
+        if title not in ("Retriever", "Marks")
+    }
+    focus.table(
+        columns,
+        list(names),
+        alt="NDCG@10 in percent of each retriever on each benchmark, with means over the benchmarks that all share",
+        config=right | {"Coverage": st.column_config.TextColumn(help="Benchmarks with a result of it.")},
+    )
+    said = ["NDCG@10 in percent.", marks(found)]
+    if any(badges.values()):
+        said.append("A score with a mark is never starred: it is not one of a whole training on other queries.")
+    if averages:
+        said.append("A mean runs over the benchmarks that all shown retrievers have, and says how many these are.")
+    if any(row.seed_sd is not None for row in found.rows):
+        said.append("± is the standard deviation over the seeds that were averaged.")
+    elif found.families:
+        said.append(
+            f"{len(found.families)} of these differ from another run in the seed alone: Test and seeds averages them."
+        )
+    st.caption(" ".join(said))
+    for note in result_tables.noise_notes(found):
+        st.caption(f":material/casino: {md(note)}")
+    for remark in result_tables.remarks(workspace, found):
+        st.caption(f":material/info: {md(remark)}")
+    charts.show(
+        ndcg_bars(values, palette=palette, marks=stars, focus=chosen),
+        key="ndcg",
+        turn=focus.turn(),
+        alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
+        caption="Choose rows above or bars here to make retrievers stand out on the whole page."
+        if len(names) > 2
+        else "",
+        on_pick=lambda points: focus.toggle(names, points),
+    )
+
+
+def _value(row: Row) -> str:
+    """``41.20``, or ``41.20 ± 0.35`` where seeds were averaged."""
+    return f"{row.ndcg:.2f}" if row.seed_sd is None else f"{row.ndcg:.2f} ± {row.seed_sd:.2f}"
+
+
+def _group(group: str) -> str:
+    return {ALL: "Mean", OWN: "Mean of own"}.get(group, f"Mean of {group}")
+
+
+def _listed(values: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
+
+
+def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+    """Signed differences with interval, p and counts; a row or a point opens its queries below."""
+    rows = compared(found)
+    if not rows:
+        return
+    st.subheader(f"Difference from {md(cut(found.baseline, 80))}", anchor=False, help=frame.definition("interval"))
+    charts.show(
+        gains(
+            [
+                Gain(
+                    r.place, r.retriever, r.difference or 0.0, r.low, r.high, r.significant,
+                    r.evaluation_id,
+                )
+                for r in rows
+                if r.low is not None and r.high is not None
+            ],
+            palette=palette,
+            focus=chosen,
+        ),
+        key="gains",
+        alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
+        + "; ".join(f"{r.retriever} on {r.place} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
+        caption="Points of NDCG@10; the line is the 95% interval over queries, and one that crosses zero leaves it "
+        "open. Filled: significant; open: not.",
+        on_pick=_open_queries,
+    )  # fmt: skip
+    shown = [r for r in rows if not chosen or r.retriever in chosen] or rows
+    picked = tables.pick_row(
+        {
+            "Retriever": [r.retriever for r in shown],
+            "Benchmark": [r.place for r in shown],
+            "Difference": [points(r.difference or 0.0) + mark(r) for r in shown],
+            **({"Marks": [r.marks or "–" for r in shown]} if any(r.marks for r in shown) else {}),
+            "95% interval": [interval(r) for r in shown],
+            "p (t)": [_p(r.p_t) for r in shown],
+            "p (random.)": [_p(r.p_random) for r in shown],
+            "p (Holm)": [_p(r.p_holm) for r in shown],
+            "Effect": ["–" if r.effect is None else points(r.effect) for r in shown],
+            "Better": [r.wins for r in shown],
+            "Worse": [r.losses for r in shown],
+            "Same": [r.ties for r in shown],
+        },
+        alt="Differences from the baseline with interval, p value and counts of queries; choose one for its queries",
+        key="differences_table",
+        config={
+            "p (t)": st.column_config.TextColumn(width=62, help=f"Paired t-test. {frame.definition('p')}"),
+            "p (random.)": st.column_config.TextColumn(width=82, help=f"Paired randomisation. {frame.definition('p')}"),
+            "Effect": st.column_config.TextColumn(
+                width=56,
+                help="Cohen's d for pairs: the mean difference over the standard deviation of the differences. 0.2 is "
+                "called small, 0.5 medium, 0.8 large.",
+            ),
+            "p (Holm)": st.column_config.TextColumn(width=72, help=frame.definition("holm")),
+            "Better": st.column_config.NumberColumn(width=56, help="Queries on which it is better than the baseline."),
+            "Worse": st.column_config.NumberColumn(width=56),
+            "Same": st.column_config.NumberColumn(width=52),
+        },
+    )
+    if picked is not None and shown[picked].evaluation_id != st.session_state.get("differences_opened"):
+        st.session_state["differences_opened"] = shown[picked].evaluation_id
+        state.write("per_query", shown[picked].evaluation_id)
+        compare_queries.show_queries()
+    st.caption("Choose a row to see its queries below.")
+
+
+def _p(value: float | None) -> str:
+    return "–" if value is None else p_value(value)
+
+
+def _open_queries(found: Sequence[Mapping[str, object]]) -> None:
+    """A click on a difference: its queries are shown below."""
+    for point in found:
+        data = point.get("customdata")
+        if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
+            state.write("per_query", str(data[2]))
+            compare_queries.show_queries()

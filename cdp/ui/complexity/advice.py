@@ -1,0 +1,340 @@
+"""Where the target queries come from, and what their content words say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import commands, corpora, decisions, evaluation, pasted, queries, training
+from cdp.services import complexity as service
+from cdp.services.complexity import Profiled, Recommendation
+from cdp.services.sharing.access import read_only
+from cdp.ui.queries import incomplete
+from cdp.ui.shell import command, frame, navigation, state, tables
+from cdp.ui.shell.text import count, md, number
+
+OWN = "own"
+STOPWORDS = {
+    "standard": "Standard list",
+    "question-words-kept": "Question words count",
+    OWN: "My own list",
+}
+
+PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
+DOMAINS = {"ood": "Unlike the training queries", "in-domain": "Like the training queries"}
+OUTSIDE = ("The rule has no evidence for such a task", "help", "orange")
+
+LEVELS = {
+    "avoid": ("Avoid diversity", "do_not_disturb_on", "orange"),
+    "test": ("Test both", "balance", "blue"),
+    "recommend": ("Recommended: diverse queries", "check_circle", "green"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The target queries, what they are to the training queries, the kind of task (empty: not said), for which corpus
+    and how many queries may be written for how many documents."""
+
+    found: Profiled
+    domain: str
+    task: str
+    corpus: str
+    budget: int | None
+    n_documents: int | None
+
+
+def choose_source(workspace: Workspace) -> Asked | None:
+    """Ask for the target queries, their language, their relation to the training queries, and the budget."""
+    benchmarks = {b.name: b.name for b in evaluation.benchmarks(workspace)}
+    sets = incomplete.names(workspace, (q for q in queries.every(workspace) if q.n_queries))
+    options = [PASTE, *([BENCHMARK] if benchmarks else []), *([QUERY_SET] if sets else [])]
+    source = st.segmented_control(
+        "Target queries",
+        options,
+        default=BENCHMARK if benchmarks and "pasted" not in st.query_params else PASTE,
+        required=True,
+        key="target_source",
+        persist_state="session",
+        help="The queries of the task that the retriever is for. Real ones tell most: a benchmark's, or some from "
+        "your search log.",
+    )
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        name = ""
+        if source == BENCHMARK:
+            with st.container(width=300):
+                name = state.choose("Benchmark", benchmarks, "target_benchmark", what="benchmark") or ""
+        elif source == QUERY_SET:
+            with st.container(width=300):
+                name = state.choose("Query set", sets, "target_set", what="query set") or ""
+        domain = st.segmented_control(
+            "These queries are",
+            list(DOMAINS),
+            format_func=lambda key: DOMAINS[key],
+            default="ood",
+            required=True,
+            key="target_domain",
+            persist_state="session",
+            wrap=True,
+            help="The principle is about queries of another task or style than those the retriever is trained on.",
+        )
+        task = _task()
+        language, words = _counting()
+        corpus, budget, n_documents = _budget(workspace)
+    found = _profiled(workspace, source or PASTE, name, language, words)
+    if found is None:
+        return None
+    if found.doubt:
+        st.warning(md(found.doubt), icon=":material/translate:")
+    return Asked(found, domain or "ood", task, corpus, budget, n_documents)
+
+
+def _task() -> str:
+    """The kind of task; empty to take a published dataset's own, or where it is not known."""
+    kinds = service.kinds_of_task()
+    with st.container(width=260):
+        return (
+            st.selectbox(
+                "Kind of task",
+                ["", *kinds],
+                format_func=lambda kind: kinds.get(kind, "Automatic"),
+                key="target_task",
+                persist_state="session",
+                help="Automatic: that of a benchmark of the paper, else not known. The published rule is about "
+                "multi-hop questions; for other kinds you see what happened on the "
+                "published datasets most like yours.",
+            )
+            or ""
+        )
+
+
+def _counting() -> tuple[str, str | list[str]]:
+    """How words are counted: the language, empty to find it out, and the stopwords: a list's name, or words."""
+    about = "The language of the queries, and the words that do not count."
+    with st.popover("Counting", icon=":material/translate:", type="tertiary", help=about):
+        language = _language()
+        stopwords = _stopwords(language)
+        if stopwords != OWN:
+            return language, stopwords
+        words = st.text_area(
+            "Your stopwords, one per line",
+            key="target_own_stopwords",
+            height=100,
+            persist_state="session",
+            placeholder="the\nof\nwhat",
+        )
+        return language, words.splitlines()
+
+
+def _budget(workspace: Workspace) -> tuple[str, int | None, int | None]:
+    """The corpus, how many queries may be written in all, and how many documents there are; empty or None where that is
+    not said."""
+    names = {c.id: c.name for c in corpora.every(workspace)}
+    queries_in_all = st.session_state.get("target_budget")
+    label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
+    with st.popover(label, icon=":material/savings:", type="tertiary", help="Where the number of queries is limited."):
+        return (
+            st.selectbox(
+                "Corpus",
+                ["", *names],
+                format_func=lambda c: names.get(c, "Not said"),
+                key="target_corpus",
+                persist_state="session",
+                help="The documents that queries are to be written for: gives the price, and fills the study.",
+            )
+            or "",
+            st.number_input(
+                "Queries that may be written in all", min_value=1, value=None, step=1000, key="target_budget",
+                persist_state="session", placeholder="no limit",
+                help="With a limit, more queries per document means fewer documents.",
+            ),
+            st.number_input(
+                "Documents that there are", min_value=1, value=None, step=1000, key="target_documents",
+                persist_state="session", placeholder="more than the budget covers",
+            ),
+        )  # fmt: skip
+
+
+def _language() -> str:
+    """The language of the queries; empty to find it out."""
+    languages = service.languages()
+    return (
+        st.selectbox(
+            "Language",
+            ["", *languages],
+            format_func=lambda code: languages[code].name if code else "Find out",
+            key="target_language",
+            persist_state="session",
+            help="Decides how words are found and which stopwords do not count.",
+        )
+        or ""
+    )
+
+
+def _stopwords(language: str) -> str:
+    """The list of words that do not count."""
+    options = [*service.stopword_variants(language or "en"), OWN]
+    if st.session_state.get("target_stopwords", options[0]) not in options:
+        st.session_state["target_stopwords"] = options[0]
+    return st.selectbox(
+        "Stopwords",
+        options,
+        format_func=lambda name: STOPWORDS[name],
+        key="target_stopwords",
+        persist_state="session",
+        help="Words that do not count. French and Chinese lists hold question words (pourquoi, 为什么), which can be "
+        "made to count.",
+    )
+
+
+def _profiled(
+    workspace: Workspace, source: str, name: str, language: str, stopwords: str | list[str]
+) -> Profiled | None:
+    if source == BENCHMARK:
+        return service.profile_benchmark(workspace, name, language=language, stopwords=stopwords)
+    if source == QUERY_SET:
+        return service.profile_query_set(workspace, name, language=language, stopwords=stopwords)
+    if "target_text" not in st.session_state and "pasted" in st.query_params:
+        st.session_state["target_text"] = pasted.read(workspace, st.query_params["pasted"])
+    text = st.text_area(
+        "One query per line",
+        key="target_text",
+        height=160,
+        persist_state="session",
+        on_change=_keep_pasted,
+        args=(workspace,),
+        placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
+    )
+    if not text.strip():
+        frame.empty("No target queries yet", "Paste some above, one per line. Fifty or more give a firm answer.")
+        return None
+    return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
+
+
+def _keep_pasted(workspace: Workspace) -> None:
+    """A reload finds the pasted queries again by the address, which names them by their hash."""
+    text = str(st.session_state.get("target_text") or "")
+    if read_only():
+        return
+    with frame.guarded():
+        state.write("pasted", pasted.keep(workspace, text) if text.strip() else None)
+
+
+def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
+    """The recommendation in words, with the figures it rests on, why, and its limits."""
+    outside = bool(found.scope.outside) and found.headline != found.advice
+    title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
+    low, high = found.interval
+    decision = decisions.decide(workspace, asked.found, found, corpus=asked.corpus)
+    with st.container(border=True):
+        st.markdown(f"### :{colour}[:material/{icon}:] {title}")
+        st.markdown(md(found.headline))
+        st.markdown(f"**Do this:** {md(decision.sentence)}")
+        with st.container(horizontal=True):
+            st.metric("Mean CW", f"{found.mean_cw:.2f}", help=frame.definition("cw"), width="content")
+            st.metric("95% interval", f"{low:.2f} to {high:.2f}", help=frame.definition("interval"), width="content")
+            st.metric("Target queries", number(found.n_queries), width="content")
+            if found.suggestion.probability is not None:
+                st.metric(
+                    "Probability",
+                    f"{found.suggestion.probability:.0%}",
+                    help="That a task like this does better so, from the published datasets behind it.",
+                    width="content",
+                )
+        st.markdown(_why(found, outside))
+        st.markdown(md(found.weighting.text))
+        st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
+        params = {"plan": decision.plan, **decision.settings}
+        navigation.link("study", "Start from the study that would settle it", icon=":material/science:", **params)
+        if decision.missing:
+            st.caption(md(decision.missing))
+    command.show(_command(asked), decision.command)
+
+
+def _command(asked: Asked) -> str:
+    found = asked.found
+    own = found.stopwords not in STOPWORDS
+    benchmark, _, split = found.benchmark.partition(":")
+    return commands.line(
+        "cw",
+        "recommend",
+        found.query_set,
+        file=None if found.query_set or benchmark else "queries.txt",
+        benchmark=benchmark,
+        split=split,
+        domain=None if asked.domain == "ood" else asked.domain,
+        task=asked.task,
+        corpus=asked.corpus,
+        budget=asked.budget,
+        documents=asked.n_documents,
+        language=None if found.language == "en" else found.language,
+        stopwords="my-list.txt" if own else None if found.stopwords == "standard" else found.stopwords,
+    )
+
+
+def _why(found: Recommendation, outside: bool) -> str:
+    place = {
+        "avoid": "lies below 7, the lower of the two published lines",
+        "test": "lies between 7 and 10, the published lines",
+        "recommend": "lies above 10, the upper of the two published lines",
+    }[found.level]
+    shares = found.shares
+    if outside:
+        return (
+            f"**The published rule alone** would say {found.level}, as the mean {place}; it was drawn from other tasks."
+        )
+    return (
+        f"**Why:** the mean {place}. {shares['avoid']:.0%} of the queries are below 7, "
+        f"{shares['test']:.0%} between, {shares['recommend']:.0%} above 10."
+    )
+
+
+def extremes(found: Profiled) -> None:
+    """The queries at both ends, to see what the number means here."""
+    simplest, hardest = found.extremes(10)
+    left, right = st.columns(2, gap="medium")
+    for column, name, rows in ((left, "Most complex", hardest), (right, "Least complex", simplest)):
+        with column:
+            st.markdown(f"**{name}**")
+            tables.show(
+                {"CW": [cw for _, cw in rows], "Query": [text for text, _ in rows]},
+                alt=f"{name} queries with their content words",
+                config={
+                    "CW": st.column_config.NumberColumn(width=50),
+                    "Query": st.column_config.TextColumn(width="large"),
+                },
+            )
+
+
+def what_next(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
+    """The step that the answer leads to: a training, on a set of the corpus and on the benchmark that were named."""
+    several = found.suggestion.per_doc > 1
+    why = (
+        f"train on a diverse query set with {found.suggestion.per_doc} queries per document."
+        if several
+        else "train with one query per document."
+    )
+    page, label, params = leads_to(workspace, asked)
+    if page == "queries":
+        why = "the corpus that you named has no queries yet."
+    frame.next_step(page, label, why, "complexity_next", **params)
+
+
+def leads_to(workspace: Workspace, asked: Asked) -> tuple[str, str, dict[str, str | list[str]]]:
+    """(page, label, selections) of the next step: a query set of the corpus that was named, the named benchmark."""
+    params: dict[str, str | list[str]] = {}
+    corpus = asked.corpus
+    if not corpus and asked.found.query_set:
+        corpus = queries.show(workspace, asked.found.query_set).corpus_id
+    if corpus:
+        params["corpus"] = corpus
+        sets = [q for q in queries.every(workspace, corpus=corpus) if q.n_queries]
+        if not sets:
+            return "queries", "Write queries for it", params
+        params["query_set"] = training.in_order(sets, corpus)[0].id
+    name, _, split = asked.found.benchmark.partition(":")
+    if name and split:
+        params["benchmarks"] = [f"{name}/{split}"]
+    return "launch", "Set up a training", params

@@ -1,0 +1,1 @@
+"""The Evidence page: the published results."""

@@ -1,0 +1,340 @@
+"""The published evidence: what the principle rests on, and every table of the paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.charts.evidence import correlations as correlation_chart
+from cdp.charts.evidence import difference_against_cw
+from cdp.services import commands, published
+from cdp.services.published import Correlation, Difference, PublishedTable, Threshold
+from cdp.ui.shell import charts, command, frame, state, tables
+from cdp.ui.shell.text import count, md, p_value, points
+
+FILTERS = ("retriever", "method", "queries_per_doc", "weighting", "n_docs", "group", "dataset", "metric")
+"""Columns that a table can be filtered by, where they hold more than one value."""
+
+MINUS = {published.PARAPHRASE: "paraphrase, same Q/Doc", published.SCALING: "one query per document"}
+"""What is taken from the diverse queries' scores, by comparison."""
+
+
+FIELLER = (
+    "Fieller's interval from the dataset means: the one that holds for new datasets. A dash: no bounds, as the slope "
+    "does not differ from zero. docs/METHODS.md shows that it covers 95% at four datasets."
+)
+SAME_DATASETS = "How far other conditions on the same datasets would move it; new datasets move it further."
+
+
+def choose_evidence() -> tuple[str, bool]:
+    """Which datasets, and whether with the scores that RetroMAE's BEIR averages imply."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        choice = st.segmented_control(
+            "Datasets",
+            list(published.DATASET_CHOICES),
+            format_func=lambda key: published.DATASET_CHOICES[key],
+            default=published.MULTI_HOP,
+            required=True,
+            key="evidence_datasets",
+            wrap=True,
+            persist_state="session",
+            help="The paper draws its threshold from the four multi-hop datasets. It also prints Q/Doc scaling on all "
+            "31 datasets whose CW it gives.",
+        )
+        implied = st.toggle(
+            "HotpotQA as its averages imply",
+            key="evidence_implied",
+            persist_state="session",
+            help="RetroMAE's HotpotQA scores at Q/Doc above 1 stand about 3 points higher than its BEIR averages leave "
+            "room for. Switch to the scores that the averages imply.",
+        )
+    return choice or published.MULTI_HOP, implied
+
+
+def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
+    """What the evidence says, and how much of it is independent."""
+    significant = sum(c.p < 0.05 for c in found)
+    if choice == published.MULTI_HOP:
+        st.markdown(
+            f"#### The gain from more different queries crosses zero at CW {fit.crossing:.2f}\n"
+            f"In {significant} of {len(found)} conditions it grows significantly with content words. But there are "
+            f"only **{fit.n_datasets} independent datasets** behind the {fit.n_points} differences: each counted once, "
+            f"r is {fit.r_of_dataset_means:.2f} and p {p_value(fit.p_of_dataset_means)}."
+        )
+    else:
+        st.markdown(
+            f"#### Over all {fit.n_datasets} datasets, content words explain little of the gain\n"
+            f"Each dataset counted once, r is {fit.r_of_dataset_means:.2f} (p {p_value(fit.p_of_dataset_means)}); "
+            f"{significant} of {len(found)} conditions are significant. BRIGHT's long queries have the most content "
+            "words and gain no more than others."
+        )
+    with st.container(horizontal=True):
+        st.metric("Zero at CW", f"{fit.crossing:.2f}", width="content")
+        st.metric("95% over datasets", span(fit.by_dataset), width="content", help=FIELLER)
+        st.metric("95% over conditions", span(fit.by_condition), width="content", help=SAME_DATASETS)
+        st.metric("Leaving one dataset out", span(fit.without_one_dataset), width="content")
+        st.metric("Points per content word", f"{fit.slope:+.2f}", width="content")
+        st.metric("Independent datasets", str(fit.n_datasets), width="content")
+
+
+def by_retriever(data: Sequence[Difference]) -> None:
+    """Where each retriever's own gains cross zero."""
+    found = published.threshold_by_retriever(data)
+    if len(found) < 2:
+        return
+    parts = [
+        f"**{md(name)}** {fit.crossing:.2f} (95% over datasets {span(fit.by_dataset)})" for name, fit in found.items()
+    ]
+    st.caption(f"Each retriever alone crosses zero at {'; '.join(parts)}. Both rest on the same datasets.")
+
+
+def span(values: tuple[float, float] | None) -> str:
+    """``7.42 to 8.28``; a dash where there is none."""
+    return "–" if values is None else f"{values[0]:.2f} to {values[1]:.2f}".replace("-", "−")
+
+
+def scatter(data: Sequence[Difference], fit: Threshold) -> None:
+    """Every difference at its dataset's CW."""
+    charts.show(
+        difference_against_cw(data, fit, band=True, height=420),
+        key="evidence_scatter",
+        alt=f"{len(data)} differences in NDCG@10 against the mean content words of {fit.n_datasets} datasets, with the "
+        f"fitted line (slope {fit.slope:.2f}, zero at {fit.crossing:.2f}) and its 95% band.",
+        caption="Each point is one condition on one dataset; point at it for its origin. The band is that of the line "
+        f"through the dataset means, from {fit.n_datasets} observations.",
+    )
+
+
+def correlation_table(found: Sequence[Correlation]) -> None:
+    """r, p, ρ and their limits per condition, with what the paper printed."""
+    st.subheader("Correlation with content words", anchor=False)
+    beside = published.printed_correlations()
+    rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in found]
+    columns: dict[str, list[Any]] = {
+        "Retriever": [c.retriever for c in found],
+        "Minus": [MINUS.get(c.comparison, "") for c in found],
+        "Q/Doc": [c.per_doc for c in found],
+        "r": [points(c.r) for c in found],
+        "95% of r": [span(c.interval) for c in found],
+        "p": [p_value(c.p) for c in found],
+        "Printed r, p": [f"{row['r']:.2f}, {row['p_printed']}" if row else "–" for row in rows],
+        "Spearman's ρ": [points(c.rho) for c in found],
+        "Its p": [p_value(c.rho_p) for c in found],
+        "r without one": [span(c.without_one) for c in found],
+    }
+    noted = {
+        (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]
+        for row in published.table("content_words").rows
+    }
+    columns["Notes"] = [
+        ", ".join(map(str, noted.get((c.retriever, c.comparison, c.per_doc), []))) if row else ""
+        for c, row in zip(found, rows, strict=True)
+    ]
+    sizes = {c.n_datasets for c in found}
+    if len(sizes) > 1:
+        columns["Datasets"] = [c.n_datasets for c in found]
+    tables.show(
+        columns,
+        alt="Pearson's r and Spearman's rank correlation between content words and the difference, per condition",
+        config={
+            "Minus": st.column_config.TextColumn(
+                help="What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, or one "
+                "query per document."
+            ),
+            "95% of r": st.column_config.TextColumn(help="Fisher's interval, each dataset one observation."),
+            "r without one": st.column_config.TextColumn(help="From the lowest to the highest, each dataset left out."),
+            "Notes": st.column_config.TextColumn(help="Conflicts behind these numbers, explained under the table."),
+        },
+    )
+    _notes(published.table("content_words"), published.table("content_words").rows)
+    with st.expander("As a chart", icon=":material/show_chart:"):
+        charts.show(
+            correlation_chart(found),
+            key="evidence_r",
+            alt="; ".join(f"{c.retriever} Q/Doc {c.per_doc}: r {c.r:.2f}" for c in found),
+        )
+
+
+def rates(data: Sequence[Difference], fit: Threshold) -> None:
+    """On how many conditions each dataset gained."""
+    st.subheader("Positive rates", anchor=False)
+    found = published.positive_rates(data)
+    tables.show(
+        {
+            "Dataset": [rate.dataset for rate in found],
+            "CW": [rate.cw for rate in found],
+            "Conditions with a gain": [f"{rate.positive} of {rate.conditions}" for rate in found],
+            "Rate": [100 * rate.rate for rate in found],
+        },
+        alt="On how many conditions each dataset gained",
+        config={
+            "CW": st.column_config.NumberColumn(format="%.2f"),
+            "Rate": st.column_config.ProgressColumn(format="%.0f%%", min_value=0, max_value=100),
+        },
+    )
+    if fit.n_datasets == 4:
+        st.caption(
+            "The paper prints 6 of 14 for MuSiQue: it counts rounded differences, of which one is +0.0; it is +0.04."
+        )
+
+
+def elsewhere() -> None:
+    """Other generators, retrievers and the weighting: where the relation was looked for besides."""
+    st.subheader("Beyond the 14 conditions", anchor=False)
+    found = [
+        *published.correlation_table(published.other_differences()),
+        *published.correlation_table(published.weighting_differences()),
+    ]
+    tables.show(
+        {
+            "Condition": [c.retriever for c in found],
+            "Comparison": [published.COMPARISONS[c.comparison] for c in found],
+            "r": [points(c.r) for c in found],
+            "p": [p_value(c.p) for c in found],
+            "Datasets": [c.n_datasets for c in found],
+        },
+        alt="Correlations with content words for another generator, another retriever, and for CW weighting",
+    )
+    st.caption(
+        "With queries by Mistral-7B diverse still beats paraphrase on every dataset, but by least where CW is highest. "
+        "The gain from CW weighting does not go with CW."
+    )
+
+
+def all_tables(workspace: Workspace) -> None:
+    """Every table of the paper, to filter and sort, with notes where printed numbers disagree."""
+    st.subheader("Every table of the paper", anchor=False)
+    names = {published.short_name(name): info.title for name, info in published.TABLES.items()}
+    name = state.choose("Table", names, "table", what="published table")
+    if name is None:
+        return
+    found = published.table(name)
+    st.caption(found.info.about)
+    shown = _filtered(found)
+    if not shown:
+        st.caption("No row fits the filter.")
+        return
+    rows = [found.rows[i] for i in shown]
+    if found.is_scores:
+        view = st.segmented_control(
+            "View", ["As printed", "One row per number"], default="As printed", required=True, key="evidence_view",
+            persist_state="session", label_visibility="collapsed",
+        )  # fmt: skip
+        if view == "As printed":
+            columns, lines = published.wide(found, rows)
+            tables.show(
+                {column: [_text(line.get(column)) for line in lines] for column in columns},
+                alt=f"{found.info.title}: {found.info.about}",
+            )
+        else:
+            _long(workspace, found, rows)
+        st.caption(published.MARKS_HELP)
+    else:
+        _long(workspace, found, rows)
+    _notes(found, rows)
+    st.download_button(
+        "Download as CSV",
+        published.to_csv(found),
+        file_name=f"{name.replace(':', '-')}.csv",
+        mime="text/csv",
+        icon=":material/download:",
+        on_click="ignore",
+        key="evidence_csv",
+    )
+    command.show(commands.line("published", "show", name), commands.line("principle", "correlation"))
+
+
+def _filtered(found: PublishedTable) -> list[int]:
+    """Positions of the rows that fit what was chosen."""
+    chosen: dict[str, list[Any]] = {}
+    options = {
+        column: values
+        for column in FILTERS
+        if column in found.columns
+        and len(values := list(dict.fromkeys(row[column] for row in found.rows if row[column] not in ("", None)))) > 1
+    }
+    if options:
+        with st.expander("Filter", icon=":material/filter_list:"), st.grid(3, min_column_width=200):
+            for column, values in options.items():
+                chosen[column] = st.multiselect(
+                    published.COLUMNS.get(column, column),
+                    values,
+                    key=f"filter_{found.info.name}_{column}",
+                    placeholder="All",
+                )
+    return [
+        i
+        for i, row in enumerate(found.rows)
+        if all(not wanted or row[column] in wanted for column, wanted in chosen.items())
+    ]
+
+
+def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
+    """One line per number, sortable by value, with own results under the same condition."""
+    titles = {**published.COLUMNS, "value": "Value", "value_printed": "As printed"}
+    columns: dict[str, list[Any]] = {}
+    for name in found.columns:
+        values = [row[name] for row in rows]
+        numeric = all(isinstance(value, (int, float)) or value is None for value in values)
+        columns[titles.get(name, name.replace("_", " ").capitalize())] = (
+            values if numeric else [_text(value) for value in values]
+        )
+    if any(row["mark"] for row in rows):
+        columns["Marks"] = [row["mark"] for row in rows]
+    if any(row["notes"] for row in rows):
+        columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
+    own = published.own_scores(workspace, rows) if found.is_scores else {}
+    if own:
+        columns["Yours"] = [own[i].ndcg if i in own else None for i in range(len(rows))]
+        columns["Yours on"] = [
+            f"{own[i].benchmark} {own[i].split} ({own[i].n_queries:,} queries)" if i in own else ""
+            for i in range(len(rows))
+        ]
+    tables.show(
+        columns,
+        alt=f"{found.info.title}, one line per number",
+        config={
+            "Value": st.column_config.NumberColumn(format="%.2f"),
+            "Yours": st.column_config.NumberColumn(
+                format="%.2f", help="Your newest evaluation with the same retriever, method, Q/Doc and weighting."
+            ),
+        },
+    )
+    if own:
+        st.caption(
+            f"{count(len(own), 'number')} with a result of yours under the same condition. Your documents, and often "
+            "your sample of the dataset, differ: compare directions, not digits."
+        )
+
+
+def _notes(found: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
+    """The notes on the rows on screen, and those on the whole table."""
+    wanted = {number for row in rows for number in row["notes"]} | set(found.on_all)
+    if not wanted:
+        return
+    with st.expander(f"{count(len(wanted), 'note')} on these numbers", icon=":material/sticky_note_2:"):
+        for number in sorted(wanted):
+            note = found.related[number]
+            where = "all rows" if number in found.on_all else f"[{number}]"
+            facts = "; ".join(
+                f"{word}: {md(text)}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
+            )
+            st.markdown(f"- {md(where)} {md(note.note)}" + (f"  \n  :gray[{facts}]" if facts else ""))
+
+
+def _text(value: Any) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else ""
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def what_next() -> None:
+    """From the published evidence to one's own."""
+    frame.next_step(
+        "study", "Plan a study", "find out whether the same holds for your documents and your task.", "evidence_next"
+    )

@@ -1,0 +1,132 @@
+"""The next step, and a guided first run: the five steps of the main job, each with a link that is filled in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import corpora, demo, queries
+from cdp.services.overview import NextStep, Overview
+from cdp.ui.shell import access, frame, imports, navigation
+from cdp.ui.shell.text import md
+
+HIDDEN = "guide_hidden"
+ARROW = ":material/arrow_forward:"
+
+Params = dict[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step: where it is taken, and how to see that it was."""
+
+    page: str
+    title: str
+    text: str
+
+    def done(self, found: Overview) -> bool:
+        """Whether the workspace shows that this step was taken."""
+        return {
+            "corpus": found.n_corpora,
+            "queries": found.n_query_sets,
+            "complexity": found.n_query_sets and found.n_trained,
+            "launch": found.n_trained,
+            "compare": found.n_results > 1,
+        }[self.page] > 0
+
+
+STEPS = (
+    Step("corpus", "Bring documents", "Upload a file or name a path. They are read once, checked and kept."),
+    Step("queries", "Write queries", "See diverse and paraphrase queries side by side, then write them for all."),
+    Step("complexity", "Decide", "Content words of your target queries say: avoid, test or recommend diversity."),
+    Step("launch", "Train", "A background job trains a retriever and evaluates it before and after."),
+    Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and the queries behind it."),
+)
+
+ON_DEMO = {
+    "corpus": "Look at 96 short documents: lengths, language, what was rejected.",
+    "queries": "See what an LLM asked about lighthouses: diverse and paraphrase queries.",
+    "complexity": "Count the content words of the test questions: what follows from them?",
+    "launch": "Train the small retriever on the diverse queries: under a minute on two cores.",
+    "compare": "See what it gained over the untrained one, and on which questions.",
+}
+"""What each step shows on the demo collection."""
+
+
+def next_step(step: NextStep) -> None:
+    """The one thing to do now, as at the foot of every page."""
+    frame.next_step(page_name(step.page), step.title, md(step.text), "next_step", **step.choices)
+
+
+def page_name(place: str) -> str:
+    """A page's name from what a service calls it: its name, its file or its title."""
+    for page in navigation.PAGES.values():
+        if place in (page.name, page.path, page.title) or page.path.endswith(f"/{place}.py"):
+            return page.name
+    return "overview"
+
+
+def first_run(workspace: Workspace, found: Overview) -> None:
+    """The five steps with what is done; on the demo, every link is filled in.
+
+    They are put away and called back by hand, and are put away from the first once all are taken.
+    """
+    taken = sum(step.done(found) for step in STEPS)
+    if st.session_state.get(HIDDEN, taken == len(STEPS)):
+        if st.button("Show the guide", icon=":material/explore:", type="tertiary", key="guide_show"):
+            st.session_state[HIDDEN] = False
+            st.rerun()
+        return
+    on_demo = links(workspace) if found.n_corpora else {}
+    st.subheader("From documents to a better retriever", anchor=False)
+    with st.container(border=True, gap="xsmall", key="guide"):
+        with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
+            st.progress(taken / len(STEPS), text=f"{taken} of {len(STEPS)} steps taken", width="stretch")
+            if st.button(
+                "Hide", icon=":material/close:", type="tertiary", key="guide_hide", help="Put the guide away."
+            ):
+                st.session_state[HIDDEN] = True
+                st.rerun()
+        if not found.n_corpora:
+            _offer_demo(workspace)
+        for i, step in enumerate(STEPS, start=1):
+            done = step.done(found)
+            mark = ":green[:material/check_circle:]" if done else f":gray[:material/counter_{i}:]"
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)
+                st.caption(ON_DEMO[step.page] if on_demo else step.text, width="stretch")
+                title = navigation.PAGES[step.page].title
+                navigation.link(step.page, title, icon=ARROW, **on_demo.get(step.page, {}))
+
+
+def _offer_demo(workspace: Workspace) -> None:
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown("**New here?** Take the five steps on the demo collection first.", width="stretch")
+        if access.button(
+            "Load the demo collection",
+            icon=":material/science:",
+            key="overview_demo",
+            help="96 short documents with queries of both kinds and a benchmark.",
+        ):
+            with st.spinner("Loading the demo collection"):
+                imports.remember("The demo collection is loaded.", demo.load(workspace))
+            st.rerun()
+
+
+def links(workspace: Workspace) -> Mapping[str, Params]:
+    """What each step's link chooses on the demo; empty where the workspace does not hold it."""
+    there = next((c for c in corpora.every(workspace) if c.name == demo.NAME), None)
+    if there is None:
+        return {}
+    sets = queries.every(workspace, corpus=there.id)
+    diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
+    return {
+        "corpus": {"corpus": there.id},
+        "queries": {"corpus": there.id, "document": "lighthouse"},
+        "complexity": {"target_benchmark": demo.NAME},
+        "launch": {"query_set": diverse, "retriever": "static-minilm", "benchmarks": [f"{demo.NAME}/test"]},
+        "compare": {"baseline": "static-minilm"},
+    }

@@ -1,0 +1,1 @@
+"""The Jobs page, and jobs as other pages show them."""

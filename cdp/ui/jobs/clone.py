@@ -1,0 +1,78 @@
+"""A job once more, with changed settings: the form it came from, filled with what it was run with.
+
+A link carries the job's id as ``?clone=``; the page's form then begins with that job's settings, under widget keys of
+their own, so that what was typed into the form before is neither used nor lost.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import EvaluationConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.services import clone, evaluation, jobs
+from cdp.services.jobs import JobView
+from cdp.ui.shell import access, forms, frame, navigation
+from cdp.ui.shell.text import md
+
+LABEL = "Run again with changes"
+
+PAGES: dict[str, tuple[str, dict[str, str]]] = {
+    "synthesis": ("queries", {"corpus": "corpus"}),
+    "metrics": ("quality_diversity", {"sets": "query_set", "human": "human"}),
+    "training": ("launch", {"query_set": "query_set", "retriever": "retriever"}),
+    "study": ("study", {}),
+}
+"""Where each kind of job is set up, and which settings the link carries as selections (parameter → setting)."""
+
+
+def button(workspace: Workspace, view: JobView) -> None:
+    """What opens the form with this job's settings. An evaluation has no page of its own: it opens one here."""
+    if view.kind in PAGES:
+        page, carried = PAGES[view.kind]
+        found = {param: str(view.config.get(field) or "") for param, field in carried.items()}
+        params: dict[str, str | list[str]] = {param: value for param, value in found.items() if value}
+        navigation.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
+    elif view.kind == "evaluation" and st.button(LABEL, icon=":material/content_copy:", key=f"clone_{view.id}"):
+        _evaluation(workspace, view)
+
+
+def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
+    """The settings with which a form for this kind of job begins, and what to add to its widgets' keys.
+
+    ({}, "") unless the page was opened with the settings of a job; where it was, that is said.
+    """
+    asked = st.query_params.get("clone", "")
+    if not asked:
+        return {}, ""
+    try:
+        view = jobs.show(workspace, asked, with_size=False)
+        values = clone.settings(workspace, view.id).to_dict()
+    except CdpError as error:
+        frame.show_error(error)
+        return {}, ""
+    if view.kind != kind:
+        return {}, ""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f":material/content_copy: Filled with the settings of **{md(view.name, 80)}**.", width="content")
+        if st.button("Start afresh", key="clone_leave", type="tertiary"):
+            del st.query_params["clone"]
+            st.rerun()
+    return {**values, "name": ""}, f"_{view.id}"
+
+
+def asked() -> bool:
+    """Whether the page was opened with the settings of a job."""
+    return bool(st.query_params.get("clone"))
+
+
+@st.dialog("Evaluate again with changes", width="large")
+def _evaluation(workspace: Workspace, view: JobView) -> None:
+    values = forms.fields(EvaluationConfig, key=f"again_{view.id}", values=view.config)
+    with frame.guarded():
+        if access.button("Start the evaluation", type="primary", key="again_start"):
+            job_id = evaluation.start(workspace, EvaluationConfig.from_dict(values))
+            navigation.go("jobs", job=job_id)

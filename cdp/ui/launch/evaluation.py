@@ -1,0 +1,135 @@
+"""Evaluating a retriever that is there: which one, on what, how; what that comes to, and its start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import EvaluationConfig
+from cdp.base.workspace import Workspace
+from cdp.services import benchmarks, commands, evaluation, training
+from cdp.services.evaluation import BenchmarkInfo
+from cdp.ui.shell import access, command, forms, frame, state
+from cdp.ui.shell.text import count, md
+
+BM25, OTHER = "bm25", "other"
+GROUP = "group:"
+"""What the name of a group begins with among the benchmarks to choose from."""
+
+CHOSEN_ABOVE = ("retriever", "benchmark", "split", "gpu_ids")
+
+
+def page(workspace: Workspace) -> None:
+    """The form on the left, what will happen on the right."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        retriever = _retriever(workspace)
+        places = _places(workspace)
+        with st.expander("Evaluation settings", icon=":material/tune:", key="evaluate_settings"):
+            settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=CHOSEN_ABOVE)
+    if retriever and places:
+        with right, frame.guarded():
+            _summary(workspace, retriever, places, settings)
+
+
+def _retriever(workspace: Workspace) -> str:
+    choices = training.retrievers(workspace)
+    names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
+    names |= {BM25: "BM25 (words, no model)"}
+    names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Another model: name or folder"}
+    picked = state.choose("Retriever", names, "judged", what="retriever", help=frame.definition("retriever"))
+    if picked == BM25:
+        language = st.text_input(
+            "Language of the words",
+            placeholder="en",
+            key="evaluate_language",
+            persist_state="session",
+            help="English words are stemmed; other languages are split as for counting content words.",
+        )
+        return f"{BM25}:{language.strip()}" if language and language.strip() else BM25
+    if picked != OTHER:
+        return picked or ""
+    typed = st.text_input(
+        "Model name or folder",
+        key="evaluate_model",
+        persist_state="session",
+        placeholder="facebook/contriever or a folder on this server",
+        help="Any sentence-transformers or transformers encoder.",
+    )
+    return (typed or "").strip()
+
+
+def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
+    """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
+    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    if not found:
+        frame.empty("No benchmarks yet", "A retriever is judged on queries whose answers are known. Bring some in.")
+        frame.navigation.button("benchmarks", "Benchmarks", "to_benchmarks")
+        return {}
+    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
+    labels = {key: _label(split, info) for info in found for split in info.splits for key in (f"{info.name}/{split}",)}
+    for name, title in benchmarks.GROUPS.items():
+        members = benchmarks.known(workspace, name)
+        here = sum(member.here for member in members)
+        if here:
+            options[f"{GROUP}{name}"] = (name, "")
+            labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} are here"
+    first = [key for key in options if not key.startswith(GROUP)][:1]
+    chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.definition("benchmark"))
+    frame.navigation.link("benchmarks", "More benchmarks", icon=":material/add:")
+    return {key: options[key] for key in chosen}
+
+
+def _label(split: str, info: BenchmarkInfo) -> str:
+    judged = info.judged.get(split)
+    return f"{info.name} · {split}" + (f" ({count(judged, 'query', 'queries')})" if judged else "")
+
+
+def _summary(
+    workspace: Workspace, retriever: str, places: dict[str, tuple[str, str]], settings: dict[str, Any]
+) -> None:
+    """What will be done, what is there already, and the button."""
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        to_do = False
+        for key, (name, split) in places.items():
+            if key.startswith(GROUP):
+                st.markdown(f":material/stacks: Every benchmark of **{md(benchmarks.GROUPS[name])}** that is here")
+                to_do = True
+                continue
+            wanted = evaluation.checked(workspace, retriever, name, split, **settings)
+            known = evaluation.existing(workspace, wanted) is not None
+            to_do = to_do or not known
+            done = "has a result with these settings already" if known else "is evaluated"
+            icon = "check_circle" if known else "play_arrow"
+            st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
+        if to_do:
+            _start(workspace, retriever, places, settings)
+        else:
+            frame.navigation.button("compare", "Compare them" if len(places) > 1 else "Compare it", "evaluate_compare")
+    lines = [
+        commands.evaluate(
+            EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
+        )
+        for name, split in places.values()
+    ]
+    command.show(*lines)
+
+
+def _start(workspace: Workspace, retriever: str, places: dict[str, tuple[str, str]], settings: dict[str, Any]) -> None:
+    st.caption(
+        "BM25 has no model: it is the row to compare retrievers with."
+        if retriever.startswith(BM25)
+        else "Its embeddings are kept: another evaluation of the same model on the same documents reuses them."
+    )
+    if access.button(
+        "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
+    ):
+        with frame.guarded():
+            with st.spinner("Starting"):
+                started = benchmarks.evaluate_on(workspace, retriever, list(places.values()), settings)
+            if started:
+                frame.navigation.go("jobs", job=started[0])
+            st.info("All of these results are there already.", icon=":material/check_circle:")
+            frame.navigation.link("compare", "Compare them")

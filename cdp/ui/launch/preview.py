@@ -1,0 +1,87 @@
+"""What a training will do and take: figures at once, time and memory after a few measured steps."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.base.config import TrainingConfig
+from cdp.base.workspace import Workspace
+from cdp.services import jobs, training
+from cdp.services.training import Plan, Preview
+from cdp.ui.shell import access
+from cdp.ui.shell.text import count, duration, md, number, size
+
+KEPT = "training_preview"
+
+
+def figures(plan: Plan, trainings: int = 1) -> None:
+    """Pairs, documents, steps, and what to know of them."""
+    with st.container(horizontal=True):
+        st.metric("Pairs", number(plan.pairs), width="content", help="One query with the document it was for.")
+        st.metric("Documents", number(plan.documents), width="content")
+        st.metric(
+            "Steps" if trainings == 1 else "Steps each",
+            number(plan.steps),
+            width="content",
+            help="Updates of the model's weights.",
+        )
+        if trainings > 1:
+            st.metric("Trainings", number(trainings), width="content")
+    for note in plan.notes:
+        st.caption(f":material/info: {md(note)}")
+
+
+def licences(plan: Plan) -> None:
+    """Whose terms apply."""
+    with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
+        st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
+
+
+def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -> None:
+    """The button that measures, and what it found for just these settings."""
+    settings = {name: value for name, value in config.to_dict().items() if name != "name"}
+    if access.button(
+        "Measure a few steps",
+        icon=":material/timer:",
+        key="train_measure",
+        help="Loads the model in a process of its own and takes four steps, to tell time and memory.",
+    ):
+        with st.spinner("Loading the model and taking a few steps"):
+            st.session_state[KEPT] = (settings, training.preview(workspace, config))
+    known = st.session_state.get(KEPT)
+    if known is None or known[0] != settings:
+        return
+    _show(known[1], trainings)
+    if jobs.running(workspace):
+        st.caption(":material/info: Other jobs are at work: alone on the machine it is faster.")
+
+
+def _show(found: Preview, trainings: int) -> None:
+    now = found.measured
+    where = "this machine" if now.device == "CPU" else f"the {now.device}"
+    with st.container(horizontal=True):
+        each = "" if trainings == 1 else " each"
+        st.metric(
+            f"Time{each}",
+            duration(found.seconds),
+            width="content",
+            help=f"{now.step_seconds:.3f} s per step, measured on {where}; evaluations come on top.",
+        )
+        st.metric(
+            "Memory",
+            size(now.memory_peak),
+            width="content",
+            help=f"At its peak. {size(now.memory_free)} of {size(now.memory_total)} were free on {where}.",
+        )
+        st.metric("Trained", f"{now.trained_parameters / 1e6:,.1f} M", width="content", help="Parameters.")
+    if found.fits:
+        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory were free on {where}.")
+    else:
+        st.warning(
+            f"It needs {size(now.memory_peak)}, and {size(now.memory_free)} were free on {where}. Use a smaller "
+            "batch size or length, or GradCache (mini batch).",
+            icon=":material/memory:",
+        )
+    left = [note for note in found.plan.notes if note.startswith("Left out")]
+    for note in left or [f"All {count(found.plan.pairs, 'pair')} can be used: nothing is left out for its content."]:
+        st.caption(f":material/info: {md(note)}")

@@ -1,0 +1,185 @@
+"""A sweep over learning rates: its grid and dev benchmark, its start, and the table of what it shows."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import streamlit as st
+
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
+from cdp.services import commands, leakage, sweeps, training
+from cdp.services.sweeps import Sweep, SweepReport
+from cdp.ui.jobs import live as jobs
+from cdp.ui.launch import dev_benchmarks as training_dev
+from cdp.ui.launch import leakage as leaking
+from cdp.ui.launch import preview as training_preview
+from cdp.ui.queries import incomplete
+from cdp.ui.shell import access, command, frame, navigation, state, tables
+from cdp.ui.shell.text import count, md, moment
+
+ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
+CHOSEN_HERE = ("learning_rate", "benchmark", "split")
+"""Settings that a sweep chooses in its own way."""
+
+MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
+
+
+def mode() -> str:
+    """Whether one training is to be set up, one per learning rate, or an evaluation of what is there."""
+    return state.choose_button("What to start", MODES, "start", label_visibility="collapsed")
+
+
+def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...], TrainingConfig]:
+    """The learning rates, and the training with the dev benchmark that they are compared on."""
+    retriever, lora = config.retriever, config.lora_rank is not None
+    text = st.text_input(
+        "Learning rates",
+        value=", ".join(map(sweeps.rate, sweeps.grid_for(workspace, retriever, lora))),
+        key=f"sweep_rates_{retriever}" + ("_lora" if lora else ""),
+        help="Peak learning rates, separated by commas: one training each. First the paper's grid, or one around the "
+        "retriever's own rate where that is not in it.",
+        persist_state="session",
+    )
+    rates: tuple[float, ...] = ()
+    with frame.guarded():
+        rates = sweeps.read_rates(text)
+    options = training_dev.options(workspace)
+    chosen = state.choose(
+        "Dev benchmark",
+        {name: " · ".join(option) for name, option in options.items()},
+        "dev",
+        what="benchmark",
+        help="What the rates are compared on. Keep it apart from the benchmarks that you report.",
+    )
+    if not chosen:
+        raise InputError("There is no benchmark to choose a learning rate by.", hint="Add one: benchmarks add FOLDER.")
+    name, split = options[chosen]
+    return rates, dataclasses.replace(config, benchmark=name, split=split)
+
+
+def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ...]) -> None:
+    """What the sweep comes to, and the button that starts it; nothing without rates, about which a box says enough."""
+    if not rates:
+        return
+    plan = training.plan(workspace, config)
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        training_preview.figures(plan, trainings=len(rates))
+        every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
+        st.caption(f":material/info: Each is evaluated every {count(every, 'step')}, and at its end.")
+        with frame.guarded():
+            training_preview.measured(workspace, config, trainings=len(rates))
+        training_preview.licences(plan)
+        lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "sweep_incomplete")
+        leaks = leakage.of_training(workspace, config, [])
+        leaking_agreed = leaking.consent(leaks, "sweep_leakage")
+        if access.button(
+            "Start the sweep",
+            type="primary",
+            icon=":material/rocket_launch:",
+            key="sweep_start",
+            width="stretch",
+            disabled=(bool(lacking) and not agreed) or not leaking_agreed,
+        ):
+            with frame.guarded():
+                with st.spinner("Starting"):
+                    begun = sweeps.start(
+                        workspace, config, rates, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed
+                    )
+                state.write("sweep", begun.id)
+                st.rerun()
+        st.caption("One job per rate, one after the other, in the background.")
+    command.show(
+        commands.sweep(
+            config,
+            [sweeps.rate(value) for value in rates],
+            allow_incomplete=bool(lacking),
+            allow_leakage=bool(leaks),
+        )
+    )
+
+
+def results(workspace: Workspace) -> None:
+    """The sweeps that there are, one of them opened."""
+    known = sweeps.every(workspace)
+    if not known:
+        return
+    st.subheader("Sweeps", anchor=False)
+    names = {s.id: f"{s.name} ({moment(s.created)})" for s in known}
+    chosen = state.choose("Sweep", names, "sweep", what="sweep", label_visibility="collapsed")
+    found = next(s for s in known if s.id == chosen)
+    jobs.live(_live, found.active, workspace, found, found.active)
+
+
+def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:
+    with frame.guarded():
+        report = sweeps.report(workspace, sweep.id)
+        if was_active and report.done:
+            st.rerun()
+        st.markdown("\n".join(f"- {md(text)}" for text in report.findings))
+        row = _table(report)
+        picked = report.runs[row] if row is not None else report.chosen
+        if picked is not None:
+            with st.container(horizontal=True, vertical_alignment="center"):
+                st.markdown(f"**{sweeps.rate(picked.learning_rate)}**", width="content")
+                navigation.link("jobs", "Open its training", icon=":material/progress_activity:", job=picked.job_id)
+                navigation.link(
+                    "launch", "Train with this rate", icon=":material/content_copy:", clone=picked.job_id, start=ONE,
+                    query_set=report.query_set, retriever=report.retriever,
+                )  # fmt: skip
+        _published(report)
+        _export(report)
+
+
+def _table(report: SweepReport) -> int | None:
+    """The rates with their scores at the checkpoints; the row that was chosen by a click."""
+    steps = report.checkpoints
+    named = {f"Step {step:,}": [run.at(step) for run in report.runs] for step in steps}
+    best = report.chosen
+    return tables.pick_row(
+        {
+            "Learning rate": [sweeps.rate(run.learning_rate) + (" ●" if run is best else "") for run in report.runs],
+            **named,
+            "Best": [run.best for run in report.runs],
+            "At step": [run.best_step for run in report.runs],
+            "Final loss": [run.loss for run in report.runs],
+            "State": [run.state for run in report.runs],
+        },
+        alt="Dev NDCG@10 in percent of each learning rate at its checkpoints; choose a row to open its training",
+        key=f"sweep_table_{report.id}",
+        config={
+            **{name: st.column_config.NumberColumn(format="%.2f") for name in (*named, "Best")},
+            "Final loss": st.column_config.NumberColumn(format="%.4f"),
+            "At step": st.column_config.NumberColumn(format="localized"),
+        },
+    )
+
+
+def _published(report: SweepReport) -> None:
+    with st.expander("The paper's sweep", icon=":material/menu_book:", key=f"sweep_paper_{report.id}"):
+        columns = list(report.published[0]) if report.published else []
+        tables.show(
+            {name: [row[name] for row in report.published] for name in columns},
+            alt="The learning rates of the paper with their scores on MS MARCO dev",
+        )
+        st.caption(f"As printed, {count(len(report.published), 'row')}; another dev set, so only the shape compares.")
+
+
+def _export(report: SweepReport) -> None:
+    with st.container(horizontal=True):
+        for label, data, kind in (
+            ("Markdown", sweeps.to_markdown(report), "md"),
+            ("JSON", json.dumps(report.to_dict(), ensure_ascii=False, indent=2), "json"),
+        ):
+            st.download_button(
+                f"Report as {label}",
+                data,
+                file_name=f"{report.id}.{kind}",
+                icon=":material/download:",
+                on_click="ignore",
+                key=f"sweep_{kind}_{report.id}",
+            )
+    command.show(commands.line("sweep", "report", report.id))

@@ -1,0 +1,322 @@
+"""Setting up a training: what on, which retriever, how, judged by what; and what that comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.services import commands, devices, evaluation, leakage, training
+from cdp.services.queries import QuerySet
+from cdp.ui.jobs import clone
+from cdp.ui.launch import dev_benchmarks as training_dev
+from cdp.ui.launch import leakage as leaking
+from cdp.ui.launch import pairs as training_pairs
+from cdp.ui.launch import preview as training_preview
+from cdp.ui.queries import incomplete
+from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, state
+from cdp.ui.shell.text import count, md
+
+OTHER = "other"
+
+WEIGHTINGS = {
+    "none": "All alike",
+    "cw": "Content words (CW)",
+    "ri": "RI",
+    "ri-cw": "RI × CW",
+    "column": "My own",
+}
+
+CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name")
+"""Settings that have a place of their own, above all others."""
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The benchmarks to evaluate on, as (name, split), and when."""
+
+    benchmarks: list[tuple[str, str]]
+    before: bool
+    after: bool
+
+
+def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequence[str] = ()) -> TrainingConfig | None:
+    """The choices that matter first, then everything else; None where they do not make a configuration.
+
+    ``leave_out`` are settings that are chosen elsewhere.
+    """
+    first, suffix = clone.first(workspace, "training")
+    key = f"train{suffix}"
+    ordered = training.in_order(known, state.kept("corpus") or "")
+    query_set = state.choose(
+        "Query set",
+        {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
+        "query_set",
+        what="query set",
+        help=frame.definition("query_set"),
+    )
+    retriever = _retriever(workspace, first, key)
+    pairs = training_pairs.choose(workspace, query_set or ordered[0].id, first, key)
+    weighting = st.segmented_control(
+        "Weighting",
+        list(WEIGHTINGS),
+        format_func=lambda name: WEIGHTINGS[name],
+        default=first.get("weighting", "none"),
+        required=True,
+        key=f"{key}_weighting",
+        wrap=True,
+        help=frame.definition("weighting")
+        + " RI: reasoning intensity, from a query set with the reasoned form of each "
+        "query.",
+        persist_state="session",
+    )
+    if weighting != "none":
+        paper_notes.beside("weighting")
+    needed = _needed(workspace, query_set or ordered[0].id, weighting or "none", first, key)
+    name = forms.widget(TrainingConfig, "name", key=key)
+    try:
+        lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
+        presets = training.defaults(workspace, retriever, lora=lora is not None)
+    except CdpError as error:
+        frame.show_error(error)
+        return None
+    with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
+        st.caption("An empty field takes the retriever's own value, shown in grey with its reason on hover.")
+        judged = {} if "benchmark" in leave_out else training_dev.choose(workspace, first, key)
+        more = forms.fields(
+            TrainingConfig,
+            key=key,
+            leave_out=(
+                *CHOSEN_ABOVE,
+                "benchmark",
+                "split",
+                "gpu_ids",
+                *leave_out,
+                *needed,
+                *_idle(weighting or "none"),
+            ),
+            values=first,
+            presets=presets,
+        )
+        more |= _gpus(first, key)
+    values = {
+        **more,
+        **judged,
+        **pairs,
+        **needed,
+        "query_set": query_set,
+        "retriever": retriever,
+        "weighting": weighting,
+        "name": name,
+    }
+    try:
+        return TrainingConfig.from_dict(values)
+    except CdpError as error:
+        frame.show_error(error)
+        return None
+
+
+def _idle(weighting: str) -> list[str]:
+    """Settings that have no effect with this weighting."""
+    effects = {
+        "kappa": ("cw", "ri-cw"),
+        "reasoning": ("ri", "ri-cw"),
+        "ri_mode": ("ri", "ri-cw"),
+        "ri_kappa": ("ri", "ri-cw"),
+        "weights": ("column",),
+    }
+    return ["query_source", *(name for name, needs in effects.items() if weighting not in needs)]
+
+
+def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
+    """What a weighting needs besides the queries: the reasoned forms, or a file of weights. Where there are reasoned
+    forms, also what of both is trained on."""
+    if weighting == "column":
+        return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
+    candidates = training.reasoned_sets(workspace, query_set)
+    asked = str(first.get("reasoning") or "")
+    names = {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates}
+    if asked and asked not in names:
+        names[asked] = asked
+    ri = weighting in ("ri", "ri-cw")
+    if not names:
+        if ri:
+            st.caption(
+                "There are no reasoned queries yet for this corpus. The method reasoning writes them from a query set; "
+                "existing ones can be imported."
+            )
+            frame.navigation.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
+        return {}
+    source = str(first.get("query_source") or "query-only")
+    if any(q.method == "reasoning" for q in candidates) or ri or asked:
+        source = str(forms.widget(TrainingConfig, "query_source", key=key, value=source) or source)
+    if not ri and source == "query-only":
+        return {"query_source": source}
+    chosen = st.selectbox(
+        "Reasoned queries",
+        list(names),
+        index=list(names).index(asked) if asked else 0,
+        format_func=lambda query_set: names[query_set],
+        key=f"{key}_reasoned",
+        help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
+        "imported. It is matched by the queries it was made from, or by position.",
+    )
+    return {"reasoning": chosen or "", "query_source": source}
+
+
+def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
+    """Which GPUs, where there are several to choose from."""
+    known = {gpu.uuid: f"{gpu.index}: {gpu.name}, {gpu.memory_mb / 1024:.0f} GiB" for gpu in devices.gpus()}
+    asked = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
+    if len(known) < 2 and not asked:
+        return {}
+    chosen = st.multiselect(
+        "These GPUs and no others",
+        list(known),
+        default=[uuid for uuid in asked if uuid in known],
+        format_func=lambda uuid: known[uuid],
+        key=f"{key}_gpu_ids",
+        placeholder="whichever become free",
+        help="Without a choice the queue takes as many as are set above, whichever become free first.",
+        persist_state="session",
+    )
+    return {"gpu_ids": ",".join(chosen)} if chosen else {}
+
+
+def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
+    choices = training.retrievers(workspace)
+    asked = str(first.get("retriever", ""))
+    if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
+        st.query_params["retriever"] = OTHER
+    names = {c.id: c.title for c in choices} | {OTHER: "Another model: name or folder"}
+    about = frame.definition("retriever")
+    picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
+    if picked == OTHER:
+        typed = st.text_input(
+            "Model name or folder",
+            value=asked,
+            key=f"{key}_model",
+            persist_state="session",
+            placeholder="facebook/contriever or a folder on this server",
+            help="Any sentence-transformers or transformers encoder.",
+        )
+        return typed.strip() or choices[0].id
+    note = next((c.note for c in choices if c.id == picked), "")
+    if note:
+        st.caption(md(note))
+    embedding = training.embedding(picked)
+    if embedding:
+        st.caption(
+            md(" · ".join(str(default.value) for default in embedding.values())),
+            help="\n\n".join(f"**{what.capitalize()}**: {md(default.reason)}" for what, default in embedding.items()),
+        )
+    return picked
+
+
+def judges(workspace: Workspace, query_set: str = "") -> Judged:
+    """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
+    trained on: the others are named with what is in the way."""
+    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    if not found:
+        st.caption("There is no benchmark in the workspace, so the retriever is trained without being judged.")
+        _add_benchmark(workspace)
+        return Judged([], False, False)
+    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
+    ready = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in found[:3]]
+    leaks = {key: leakage.between(workspace, [query_set], [options[key]]) for key in ready}
+    first = [key for key in ready if not leaks[key]]
+    chosen = state.choose_many(
+        "Evaluate on",
+        {key: _split_label(key, found) for key in options},
+        "benchmarks",
+        default=first,
+        help=frame.definition("benchmark"),
+        placeholder="no evaluation",
+    )
+    for key in ready:
+        if leaks[key] and key not in chosen:
+            st.caption(f":material/gpp_maybe: Not chosen by itself: {md(leaks[key][0].sentence)}")
+    with st.container(horizontal=True):
+        before = st.checkbox("Before training", value=True, key="train_before", persist_state="session")
+        after = st.checkbox("After training", value=True, key="train_after", persist_state="session")
+    _add_benchmark(workspace)
+    return Judged([options[key] for key in chosen], before, after)
+
+
+def _split_label(key: str, found: Sequence[evaluation.BenchmarkInfo]) -> str:
+    name, _, split = key.rpartition("/")
+    info = next(b for b in found if b.name == name)
+    judged = info.judged.get(split)
+    return f"{name} · {split}" + (f" ({count(judged, 'query', 'queries')})" if judged else "")
+
+
+def _add_benchmark(workspace: Workspace) -> None:
+    with st.expander("Add a benchmark", icon=":material/add:", type="compact", key="add_benchmark"):
+        frame.navigation.link("benchmarks", "By name: BEIR, BRIGHT, MIRACL and others")
+        path = st.text_input(
+            "Folder or zip in BEIR layout, on this server",
+            key="benchmark_path",
+            help="corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.",
+        )
+        if access.button("Add", key="benchmark_add", disabled=not path.strip()):
+            with frame.guarded(), st.spinner("Checking the benchmark"):
+                added = evaluation.add_benchmark(workspace, path.strip())
+                split = "test" if "test" in added.splits else added.splits[0]
+                state.set_many("benchmarks", [*state.kept_many("benchmarks"), f"{added.name}/{split}"])
+                imports.remember(
+                    f"The benchmark {added.name} is added.",
+                    [f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."],
+                )
+                st.rerun()
+
+
+def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
+    """What will happen, in figures, and the button that makes it happen."""
+    plan = training.plan(workspace, config)
+    with st.container(border=True):
+        st.markdown("#### What will happen")
+        training_preview.figures(plan)
+        with frame.guarded():
+            training_preview.measured(workspace, config)
+        training_preview.licences(plan)
+        runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
+        st.caption(
+            f"Then {count(runs, 'evaluation')}; the untrained retriever's results are reused where they exist."
+            if runs
+            else "Without evaluation. The retriever can be evaluated later."
+        )
+        lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "train_incomplete")
+        leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
+        leaking_agreed = leaking.consent(leaks, "train_leakage")
+        if access.button(
+            "Start training",
+            type="primary",
+            icon=":material/rocket_launch:",
+            key="train_start",
+            width="stretch",
+            disabled=(bool(lacking) and not agreed) or not leaking_agreed,
+        ):
+            with frame.guarded():
+                with st.spinner("Starting"):
+                    started = training.start(
+                        workspace,
+                        config,
+                        benchmarks=judged.benchmarks,
+                        before=judged.before,
+                        after=judged.after,
+                        allow_incomplete=agreed,
+                        allow_leakage=bool(leaks) and leaking_agreed,
+                    )
+                frame.navigation.go("jobs", job=started.job_id)
+        st.caption("It runs in the background: this page, the browser and the app may be closed.")
+    when = "both" if judged.before and judged.after else "before" if judged.before else "after"
+    judges = judged.benchmarks if judged.before or judged.after else []
+    command.show(
+        commands.train(config, judges, when, allow_incomplete=bool(lacking), allow_leakage=bool(leaks)),
+        commands.train(config).replace(" --wait", " --plan"),
+    )

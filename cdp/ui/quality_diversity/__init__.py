@@ -1,0 +1,1 @@
+"""The Quality and diversity page."""

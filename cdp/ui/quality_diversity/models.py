@@ -1,0 +1,176 @@
+"""Q-D measures that need models: the jobs that take them, and quality against diversity as in the paper's Figure 3."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import MetricsConfig
+from cdp.base.workspace import Workspace
+from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, trade_off
+from cdp.services import commands, jobs, metrics
+from cdp.services.metrics import QuickMetrics
+from cdp.services.qd_references import references
+from cdp.services.queries import QuerySet
+from cdp.ui.jobs import clone
+from cdp.ui.jobs import live as job_views
+from cdp.ui.quality_diversity.measures import with_interval
+from cdp.ui.shell import access, charts, command, forms, frame, tables
+
+Value = dict[str, Any]
+
+DIVERSITY = {"ce": "CE", "self_bleu": "Self-BLEU"}
+QUALITY = {"dist_sim": "Dist-Sim", "len_sim": "Len-Sim"}
+ENDS = {
+    "ce": "lower: more diverse",
+    "self_bleu": "lower: more diverse",
+    "dist_sim": "higher: closer to human",
+    "len_sim": "higher: closer to human",
+}
+
+
+def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]:
+    """The newest result of a metric job by query set, for those that have one."""
+    return {q.id: rows[0] for q in picked if (rows := metrics.results(workspace, q.id))}
+
+
+def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
+    """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
+    st.subheader("Measured by models", anchor=False, help=frame.definition("paraphrase_ratio"))
+    found = [(q, results[q.id]) for q in picked if q.id in results]
+    if found:
+        _results_table(found)
+    ids = {q.id for q in picked}
+    running = [v for v in jobs.running(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
+    if running:
+        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.running(workspace)))
+    if not found and not running:
+        st.caption(
+            "The paraphrase ratio needs a model that compares pairs of queries; Dist-Sim needs an encoder and human "
+            "queries. Both run in the background."
+        )
+    first, suffix = clone.first(workspace, "metrics")
+    with st.expander("Settings", bool(first), icon=":material/tune:", key=f"metrics_settings{suffix}"):
+        settings = forms.fields(MetricsConfig, key=f"metrics{suffix}", leave_out=("query_set", "human"), values=first)
+    with frame.guarded():
+        configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
+        busy = {v.config.get("query_set") for v in running}
+        wanted = [c for c in configs if c.query_set not in busy]
+        label = "Measure again" if found else "Measure with models"
+        if access.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
+            for config in wanted:
+                metrics.start(workspace, config)
+            st.rerun()
+        command.show(*(commands.metrics(config) for config in configs))
+
+
+def _results_table(found: Sequence[tuple[QuerySet, Value]]) -> None:
+    about = metrics.measures()
+    rows = [(q, value) for q, row in found for value in row["measures"] if value.get("value") is not None]
+    tables.show(
+        {
+            "Query set": [q.name for q, _ in rows],
+            "Measure": [about[v["name"]].title if v["name"] in about else v["name"] for _, v in rows],
+            "Value": [with_interval(v) for _, v in rows],
+            "Model": [v.get("model", "") for _, v in rows],
+            "Threshold": ["–" if v.get("threshold") is None else f"{v['threshold']:g}" for _, v in rows],
+            "Q/Doc": [v.get("per_doc") for _, v in rows],
+            "Documents": [_documents(v) for _, v in rows],
+        },
+        alt="Model-based measures with the model that gave them",
+    )
+    stand_in = [v for _, v in rows if "bi_encoder" in v["name"]]
+    if stand_in:
+        st.caption(
+            "The cross-encoder could not be loaded here, so a bi-encoder stands in for it, under its own name: its "
+            "ratios are comparable with each other, not with published ones."
+        )
+
+
+def _documents(value: Value) -> str:
+    """How many documents were measured, and of how many they are a sample."""
+    n = f"{value.get('n_documents', 0):,}"
+    return f"{n} of {value['sampled_from']:,}" if value.get("sampled_from") else n
+
+
+def trade_off_chart(
+    picked: Sequence[QuerySet], measured: Mapping[str, QuickMetrics], results: Mapping[str, Value]
+) -> None:
+    """Quality against diversity, with the published methods behind; both diversity measures without human queries."""
+    values = {q.id: metrics.values(measured[q.id], results.get(q.id)) for q in picked if q.id in measured}
+    known = {name for found in values.values() for name in found}
+    xs = [name for name in DIVERSITY if name in known]
+    ys = [name for name in (*QUALITY, "self_bleu") if name in known]
+    if not xs or not ys or (xs == ys == ["self_bleu"]):
+        return
+    st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        x = _axis("Across", xs, "trade_x")
+        y = _axis("Up", [name for name in ys if name != x], "trade_y")
+        published = st.toggle(
+            "Published methods",
+            value=True,
+            key="trade_published",
+            persist_state="session",
+            help="The values that the paper prints for its methods, at each Q/Doc, in grey.",
+        )
+    if y is None or x is None:
+        return
+    points = [
+        MeasuredSet(q.name, q.method or q.kind, found[x]["value"], found[y]["value"], _interval(found[x]),
+                    _interval(found[y]))
+        for q in picked
+        if (found := values.get(q.id, {})) and x in found and y in found
+    ]  # fmt: skip
+    behind = [
+        ReferencePoint(r.method, r.per_doc, r.values[x], r.values[y])
+        for r in references()
+        if published and x in r.values and y in r.values
+    ]
+    stand_in = "ce" in (x, y) and any(v["ce"]["name"] != "paraphrase_ratio" for v in values.values() if "ce" in v)
+    charts.show(
+        trade_off(points, x=_title(x, stand_in), y=_title(y, stand_in), references=behind, lines=y == "self_bleu"),
+        key="trade_off",
+        alt=f"{_title(y, stand_in)} against {_title(x, stand_in)} for {len(points)} query sets"
+        + (f" and {len({r.method for r in behind})} published methods" if behind else ""),
+        caption=_caption(y, published=published, stand_in=stand_in),
+    )
+
+
+def _axis(label: str, names: Sequence[str], key: str) -> str | None:
+    """Which measure an axis shows; nothing is asked where there is no choice."""
+    titles = {**DIVERSITY, **QUALITY}
+    if len(names) < 2:
+        return names[0] if names else None
+    if st.session_state.get(key) not in names:
+        st.session_state[key] = names[0]
+    return st.segmented_control(
+        label, names, format_func=lambda name: titles[name], key=key, required=True, persist_state="session"
+    )
+
+
+def _title(name: str, stand_in: bool) -> str:
+    measure = "CE, bi-encoder stand-in" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
+    return f"{measure} ({ENDS[name]})"
+
+
+def _interval(value: Value) -> tuple[float, float] | None:
+    return tuple(value["interval"]) if value.get("interval") else None
+
+
+def _caption(y: str, *, published: bool, stand_in: bool) -> str:
+    parts = [
+        "Most diverse is the lower left corner. Dotted at 0.5: the targets of prompt tuning."
+        if y == "self_bleu"
+        else "Best is the upper left corner: close to human queries and diverse."
+    ]
+    if published:
+        parts.append(
+            "Grey: the paper's methods, one marker per Q/Doc, measured on its own documents; at Q/Doc 1 its CE and "
+            "Self-BLEU compare queries of different documents."
+        )
+    if stand_in:
+        parts.append("CE is stood in for by a bi-encoder here, so its axis is not the paper's.")
+    return " ".join(parts)

@@ -1,0 +1,211 @@
+"""Choosing a prompt (Algorithm 1): what is tried, what was found, and the user's word over the algorithm's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import PromptTuningConfig
+from cdp.base.workspace import Workspace
+from cdp.services import commands, corpora, jobs, queries, tuning
+from cdp.services.queries import QuerySet
+from cdp.services.tuning import Tuning
+from cdp.ui.jobs import live as job_views
+from cdp.ui.queries import generators
+from cdp.ui.shell import access, command, forms, frame, state, tables
+from cdp.ui.shell.text import count, md, moment
+
+TARGETS = {"ood": "Unlike the training queries (OOD)", "in-domain": "Like the training queries (in-domain)"}
+OWN_NAME = "my-prompt"
+
+
+def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
+    """The results of the newest job for the chosen corpus, what runs, and the form that starts one."""
+    names = {m.id: m.name for m in corpora.every(workspace)}
+    if not names:
+        return
+    st.subheader(
+        "Choose a prompt",
+        anchor=False,
+        help="Every candidate writes queries for the same sample of documents; the one whose CE and Self-BLEU come "
+        "nearest to the target is chosen (the paper's Algorithm 1).",
+    )
+    with st.container(width=360):
+        corpus = state.choose("Corpus", names, "corpus", what="corpus")
+    if not corpus:
+        return
+    with frame.guarded():
+        every = tuning.every(workspace, corpus=corpus)
+        found = next((result for view in every if (result := tuning.result(workspace, view.id)) is not None), None)
+        if found is not None:
+            _found(workspace, found)
+        running = [v for v in every if v.state.active]
+        if running:
+            job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.running(workspace)))
+        with st.expander(
+            "Try candidates again" if found else "Try candidate prompts on a sample",
+            icon=":material/science:",
+            key="tuning_form",
+        ):
+            _form(workspace, corpus, [q for q in known if q.corpus_id == corpus], busy=bool(running))
+
+
+def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool) -> None:
+    titles = tuning.candidate_methods()
+    methods = st.multiselect(
+        "Candidates",
+        list(titles),
+        default=[name for name in ("diverse", "paraphrase") if name in titles],
+        format_func=lambda name: titles[name],
+        key="tuning_methods",
+        persist_state="session",
+    )
+    chosen = generators.choose(sets, "tuning")
+    prompts: dict[str, str] = {}
+    if chosen.costs:
+        own = st.text_area(
+            "A prompt of your own (optional)",
+            key="tuning_own",
+            height=120,
+            persist_state="session",
+            placeholder="Write {M} questions about …\n<document>\n{document}\n</document>",
+            help="With {document} where the document goes and {M} for the number of queries.",
+        )
+        if own.strip():
+            prompts[OWN_NAME] = own
+    with st.grid(3, min_column_width=200):
+        target = forms.widget(PromptTuningConfig, "target", key="tuning")
+        documents = forms.widget(PromptTuningConfig, "documents", key="tuning")
+        per_doc = forms.widget(PromptTuningConfig, "per_doc", key="tuning")
+    human = queries.references(sets)
+    reference = st.selectbox(
+        "Human queries",
+        list(human),
+        format_func=lambda key: human[key],
+        index=None,
+        placeholder="none" if human else "none for this corpus",
+        key="tuning_human",
+        help="For Dist-Sim and Len-Sim, which decide between candidates that both meet the target.",
+    )
+    config = PromptTuningConfig.from_dict(
+        {
+            **{name: value for name, value in chosen.settings.items() if value},
+            "corpus": corpus,
+            "methods": ",".join(methods),
+            "generator": chosen.name,
+            "target": target,
+            "documents": documents,
+            "per_doc": per_doc,
+            "human": reference or "",
+        }
+    )
+    st.caption(f"Wanted are {tuning.TARGET_WORDS[config.target]}.")
+    if access.button("Try them", icon=":material/play_arrow:", key="tuning_start", disabled=busy):
+        with frame.guarded():
+            tuning.start(workspace, config, prompts=prompts, api_key=chosen.api_key)
+            st.rerun()
+    command.show(commands.tune(config))
+
+
+def _found(workspace: Workspace, found: Tuning) -> None:
+    """The choice and why, every candidate with its measures, and the word that the user has."""
+    record = found.candidate(found.chosen)
+    with st.container(border=True):
+        st.markdown(f"#### :material/check: {md(record['title'])}" + (" (your choice)" if found.overridden else ""))
+        st.markdown(f"The algorithm chose {md(found.choice)}. {md(found.why)}" if found.overridden else md(found.why))
+        st.caption(
+            f"{count(found.n_documents, 'document')} of {found.n_corpus:,}, {moment(found.created)}. Wanted: "
+            f"{tuning.TARGET_WORDS[found.target]}."
+        )
+        _table(found)
+        able = [c["name"] for c in found.candidates if c.get("n_queries")]
+        titles = {c["name"]: c["title"] for c in found.candidates}
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            picked = st.selectbox(
+                "Prompt to use",
+                able,
+                index=able.index(found.chosen) if found.chosen in able else 0,
+                format_func=lambda name: titles[name],
+                key=f"tuning_choice_{found.job_id}",
+                width=260,
+            )
+            if access.button(
+                "Use this one instead", key=f"tuning_override_{found.job_id}", disabled=picked == found.chosen
+            ):
+                tuning.override(workspace, found.job_id, str(picked))
+                st.rerun()
+            if access.button(
+                "Write queries for the whole corpus",
+                icon=":material/edit_note:",
+                key=f"tuning_write_{found.job_id}",
+                type="primary",
+            ):
+                job = tuning.write_queries(workspace, found.job_id)
+                st.toast(f"Started: {md(jobs.show(workspace, job).name)}")
+        _examples(found)
+
+
+def _table(found: Tuning) -> None:
+    ce = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    values = [{v["name"]: v for v in c.get("measures", [])} for c in found.candidates]
+
+    def column(name: str) -> list[float | None]:
+        return [v.get(name, {}).get("value") for v in values]
+
+    def tokens(record: dict[str, Any]) -> int | None:
+        return round(sum(record["tokens"].values())) if record.get("tokens") else None
+
+    columns: dict[str, Sequence[Any]] = {
+        "Prompt": [c["title"] for c in found.candidates],
+        "Distance": [c.get("distance") for c in found.candidates],
+        "95% interval": [
+            "–" if "interval" not in c else f"{c['interval'][0]:.2f} to {c['interval'][1]:.2f}"
+            for c in found.candidates
+        ],
+        ce: column(found.scorer["measure"]),
+        "Self-BLEU": column("self_bleu"),
+        "Dist-Sim": column("dist_sim"),
+        "Len-Sim": column("len_sim"),
+        "Mean CW": column("cw"),
+        "Tokens per document": [tokens(c) for c in found.candidates],
+        "Whole corpus (US$)": [c.get("corpus_cost") for c in found.candidates],
+        "Without queries": [c.get("failures") for c in found.candidates],
+        "Note": [c["error"] for c in found.candidates],
+    }
+    optional = ("Dist-Sim", "Len-Sim", "Whole corpus (US$)", "Note")
+    columns = {n: c for n, c in columns.items() if n not in optional or any(v not in (None, "") for v in c)}
+    number = st.column_config.NumberColumn
+    tables.show(
+        columns,
+        alt="Candidate prompts with their distance to the target, measures and cost; the nearest first",
+        config={
+            "Distance": number(format="%.3f", help="From the target, in the plane of CE and Self-BLEU; 0 meets it."),
+            **{name: number(format="%.3f") for name in (ce, "Self-BLEU", "Dist-Sim", "Len-Sim")},
+            "Mean CW": number(format="%.2f"),
+            "Tokens per document": number(
+                help="Of the prompt and the answer, estimated from the texts: what an LLM would be paid for."
+            ),
+            "Whole corpus (US$)": number(format="%.2f"),
+        },
+    )
+    if found.scorer["note"]:
+        st.caption("CE is stood in for by a bi-encoder here: its 0.5 is not the paper's 0.5.")
+
+
+def _examples(found: Tuning) -> None:
+    """The same documents' queries of each candidate, side by side."""
+    shown = [c for c in found.candidates if c.get("examples")]
+    if not shown:
+        return
+    with st.expander("Queries of the same documents", icon=":material/format_list_numbered:"):
+        for i, example in enumerate(shown[0]["examples"]):
+            st.markdown(f"**{md(example['document_id'], 80)}**")
+            for column, record in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
+                same = next((e for e in record["examples"] if e["document_id"] == example["document_id"]), None)
+                with column:
+                    st.caption(md(record["title"]))
+                    st.text("\n".join(same["queries"]) if same else "–")
+            if i + 1 < len(shown[0]["examples"]):
+                st.divider()

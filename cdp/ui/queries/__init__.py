@@ -1,0 +1,1 @@
+"""The Queries page: previews, query sets, writing for a whole corpus."""

@@ -1,0 +1,129 @@
+"""What writing queries costs: before the start, as a table to edit, and afterwards beside the estimate."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import date
+
+import streamlit as st
+
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.services import job_words, synthesis
+from cdp.services.queries import Preview, QuerySet
+from cdp.services.synthesis import Estimate, dollars
+from cdp.ui.shell import access, frame
+from cdp.ui.shell.text import count, md, number
+
+MEASURED = "preview_measured"
+"""In the session: what the last preview of a method and model measured, (tokens per query, seconds per request)."""
+
+
+def remember(config: SynthesisConfig, found: Mapping[str, Preview]) -> None:
+    """Keep what a preview measured, for later estimates."""
+    kept = st.session_state.setdefault(MEASURED, {})
+    for name, preview in found.items():
+        if preview.tokens_per_query is not None:
+            kept[name, config.model_name] = (preview.tokens_per_query, preview.latency_s)
+
+
+def measured(config: SynthesisConfig) -> tuple[float | None, float | None]:
+    """Output tokens per query and seconds per request, as a preview measured them; None without one."""
+    found: tuple[float | None, float | None] = st.session_state.get(MEASURED, {}).get(
+        (config.method, config.model_name), (None, None)
+    )
+    return found
+
+
+def estimated(workspace: Workspace, config: SynthesisConfig) -> Estimate:
+    """The estimate of a job, kept until its settings, the prices or what was measured change."""
+    tokens, latency = measured(config)
+    key = (str(workspace.root), config, tokens, latency, synthesis.prices(workspace))
+    kept: dict[object, Estimate] = st.session_state.setdefault("estimates", {})
+    if key not in kept:
+        if len(kept) >= 64:
+            kept.clear()
+        kept[key] = synthesis.estimate(workspace, config, tokens_per_query=tokens, latency_s=latency)
+    return kept[key]
+
+
+def before(workspace: Workspace, config: SynthesisConfig) -> None:
+    """Tokens, price and time of a job that is about to start."""
+    found = estimated(workspace, config)
+    if not found.requests:
+        st.caption(f"{count(found.n_documents, 'document')}. No LLM is asked, so it costs nothing.")
+        return
+    with st.container(horizontal=True):
+        st.metric("Requests", number(found.requests), width="content")
+        margin = f"± {found.input_margin:,} (95%), measured on {count(found.sampled, 'document')}"
+        st.metric("Input tokens", number(found.input_tokens), width="content", help=margin)
+        basis = (
+            "measured in the preview" if measured(config)[0] else "assumed for a typical query; a preview measures it"
+        )
+        st.metric("Output tokens", f"≈ {number(found.output_tokens)}", width="content", help=basis)
+        st.metric("Cost", dollars(found.cost), width="content")
+        if found.batch_cost is not None and found.batch_cost != found.cost:
+            st.metric("As a batch", dollars(found.batch_cost), width="content")
+        if found.seconds is not None:
+            st.metric("Time", job_words.duration(found.seconds), width="content")
+    if found.cost is None:
+        st.caption(f"{md(config.model_name)} is not in the price table: add it below to see what this costs.")
+    elif found.price is not None:
+        st.caption(f"By prices as of {md(found.price.as_of)}; output tokens are {basis}.")
+
+
+def after(workspace: Workspace, query_set: QuerySet) -> None:
+    """The cost of a set beside its estimate."""
+    _told(synthesis.bill(workspace, query_set.id))
+
+
+def of_job(workspace: Workspace, job_id: str) -> None:
+    """What a job that writes queries has cost so far, and what of it may have been paid for nothing."""
+    _told(synthesis.bill_of_job(workspace, job_id))
+
+
+def _told(bill: synthesis.Bill | None) -> None:
+    if bill is not None:
+        st.caption(md(bill.told))
+        if bill.unanswered:
+            st.caption(f":material/warning: {md(bill.unanswered)}")
+
+
+def table(workspace: Workspace) -> None:
+    """The price table, to be edited."""
+    with st.expander("Prices", icon=":material/sell:", key="prices"):
+        known = synthesis.prices(workspace)
+        st.caption("US dollars per million tokens. Correct what has changed, and add your own models.")
+        edited = st.data_editor(
+            [
+                {"model": r.model, "input": r.input, "output": r.output, "batch_discount": r.batch_discount}
+                for r in known.rows
+            ],
+            num_rows="dynamic",
+            hide_index=True,
+            key="prices_rows",
+            column_config={
+                "model": st.column_config.TextColumn("Model", required=True),
+                "input": st.column_config.NumberColumn("Input", min_value=0.0, format="%g", required=True),
+                "output": st.column_config.NumberColumn("Output", min_value=0.0, format="%g", required=True),
+                "batch_discount": st.column_config.NumberColumn(
+                    "Batch discount", min_value=0.0, max_value=1.0, format="percent"
+                ),
+            },
+        )
+        with st.container(horizontal=True, vertical_alignment="bottom"):
+            day = st.date_input("As of", value=_date(known.as_of), key="prices_as_of", width=160)
+            if access.button("Keep these prices", key="prices_save"):
+                try:
+                    synthesis.save_prices(workspace, [dict(row) for row in edited], day.isoformat())
+                    st.rerun()
+                except CdpError as error:
+                    frame.show_error(error)
+
+
+def _date(text: str) -> date:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return date.today()

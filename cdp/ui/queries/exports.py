@@ -1,0 +1,90 @@
+"""Query sets as files for other programs, and synthesis through batch files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import streamlit as st
+
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
+from cdp.services import commands, synthesis
+from cdp.services.queries import QuerySet
+from cdp.ui.shell import access, command, frame, imports
+from cdp.ui.shell.text import count, md
+
+SUFFIXES = {"beir": "-beir", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
+HELP = {
+    "beir": "A folder with corpus.jsonl, queries.jsonl and qrels/train.tsv.",
+    "sentence-transformers": "A Parquet file with the columns anchor and positive.",
+    "flagembedding": "JSONL with query, pos and neg.",
+    "openai-batch": "The requests that write this set, for the Batch API or vllm run-batch.",
+}
+MOST_DOWNLOADED = 200 * 2**20
+
+
+def export(workspace: Workspace, query_set: QuerySet) -> None:
+    """Write the set in a format of another program, on the server and to download."""
+    with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
+        forms = [f for f in synthesis.FORMATS if f != synthesis.BATCH_FORMAT or not query_set.imported]
+        form = st.segmented_control("Format", forms, default=forms[0], required=True, key="export_format") or forms[0]
+        st.caption(HELP[form])
+        target = st.text_input(
+            "File or folder on this server",
+            value=str(workspace.root / "exports" / f"{query_set.id}{SUFFIXES[form]}"),
+            key=f"export_target_{query_set.id}_{form}",
+        )
+        pressed = access.button("Write it", icon=":material/save:", key="export_write")
+        command.show(commands.line("queries", "export", query_set.id, format=form, out=target))
+        if pressed:
+            with frame.guarded(), st.spinner("Writing"):
+                done = synthesis.export(workspace, query_set.id, form, target)
+                what = ("request",) if form == synthesis.BATCH_FORMAT else ("query", "queries")
+                st.success(f"{count(done.n, *what)} written to {md(target)}.")
+                if done.note:
+                    st.caption(f":material/warning: {md(done.note)}")
+                st.session_state[f"exported_{query_set.id}_{form}"] = done.paths
+        _download(st.session_state.get(f"exported_{query_set.id}_{form}", ()))
+
+
+def _download(written: tuple[Path, ...]) -> None:
+    """What this session has just written, where it is a single file; never what somebody names."""
+    for path in written[:1]:
+        if len(written) == 1 and path.is_file() and path.stat().st_size <= MOST_DOWNLOADED:
+            st.download_button("Download", path.read_bytes, file_name=path.name, key="export_download")
+
+
+def batch(workspace: Workspace, config: SynthesisConfig) -> None:
+    """The job's requests as a batch file, and the answers back."""
+    with st.expander("As a batch", icon=":material/inventory_2:", key="batch"):
+        st.caption(
+            "Write the requests as OpenAI Batch JSONL, have the Batch API or vllm run-batch answer them, and read the "
+            "answers back. Then start writing as usual: only what the batch left open is asked for."
+        )
+        folder = st.text_input(
+            "Folder on this server", value=str(workspace.root / "exports" / "batch"), key="batch_folder"
+        )
+        if access.button("Write the requests", key="batch_write"):
+            with frame.guarded():
+                done = synthesis.batch_write(workspace, config, folder)
+                st.success(f"{count(done.n, 'request')} in {count(len(done.paths), 'file')}, in {md(folder)}.")
+        uploaded, path = imports.source("The batch's output", "batch_back", ["jsonl"])
+        if access.button("Read the answers", key="batch_read"):
+            with frame.guarded(), imports.opened(workspace, uploaded, path) as file:
+                read = synthesis.batch_read(workspace, file)
+                st.success(f"{count(read.answers, 'answer')} kept.")
+                for problem in read.problems:
+                    st.caption(f":material/warning: {md(problem)}")
+        command.show(
+            commands.line("queries", "batch-write", *_words(config), out=folder),
+            commands.line("queries", "batch-read", path or getattr(uploaded, "name", "") or "PATH"),
+        )
+
+
+def _words(config: SynthesisConfig) -> list[object]:
+    """The options of ``queries batch-write`` and ``queries estimate`` that describe a job."""
+    named = ("corpus", "method", "per_doc", "generator")
+    words: list[object] = []
+    for name in named:
+        words += [f"--{name.replace('_', '-')}", getattr(config, name)]
+    return [*words, *commands.settings(config, named)]

@@ -1,0 +1,114 @@
+"""The choice of what writes the queries, with what an endpoint needs. A key is never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import DEFAULT_MODELS, SynthesisConfig
+from cdp.base.errors import CdpError
+from cdp.services import queries
+from cdp.services.queries import QuerySet
+from cdp.services.sharing import endpoints
+from cdp.ui.shell import forms, paper_notes
+from cdp.ui.shell.text import md
+
+TITLES = {
+    "template": "Template (no LLM)",
+    "recorded": "Recorded LLM answers",
+    "openai": "LLM endpoint",
+    "transformers": "Local model",
+}
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """A generator with its settings (fields of SynthesisConfig).
+
+    ``costs`` is whether using it calls an endpoint, ``slow`` whether it is only asked when a button is pressed.
+    """
+
+    name: str
+    settings: dict[str, Any]
+    api_key: str = ""
+
+    @property
+    def costs(self) -> bool:
+        return self.name == "openai"
+
+    @property
+    def slow(self) -> bool:
+        return self.name in ("openai", "transformers")
+
+
+def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None) -> Chosen:
+    """Ask for a generator. Recorded answers are offered where the corpus has some, and then come first.
+
+    ``first`` are settings to begin with (fields of SynthesisConfig).
+    """
+    first = first or {}
+    known = queries.generators()
+    has_recorded = any(q.generator == "recorded" for q in sets)
+    names = [n for n in known if n != "recorded" or has_recorded]
+    if has_recorded:
+        names.sort(key=lambda n: n != "recorded")
+    picked = st.segmented_control(
+        "Generator",
+        names,
+        format_func=lambda n: TITLES.get(n, n),
+        default=first["generator"] if first.get("generator") in names else names[0],
+        required=True,
+        key=f"{key}_generator",
+        help="  \n".join(f"**{TITLES.get(n, n)}**: {md(known[n])}" for n in names),
+        persist_state="session",
+    )
+    name = picked if picked in names else names[0]
+    if name == "transformers":
+        model = _model(name, key, first)
+        paper_notes.beside("generators")
+        return Chosen(name, {"model": model})
+    if name != "openai":
+        return Chosen(name, {})
+    with st.grid(3, min_column_width=220):
+        begin = first.get("base_url") or endpoints.configured()
+        base_url = forms.widget(SynthesisConfig, "base_url", key=key, label="Base URL", value=begin)
+        model = _model(name, key, first)
+        api_key = st.text_input(
+            "API key",
+            type="password",
+            key=f"{key}_api_key",
+            help="Used for this session's requests and handed to the job it starts; never written to disk. "
+            "Empty: the server's own key where the address is the one that it is for, else no key.",
+            placeholder="the server's own" if _own_key(str(base_url)) else "none",
+        )
+    return Chosen(name, {"base_url": base_url, "model": model}, api_key)
+
+
+CARRIED = ("generator", "base_url", "model")
+
+
+def carry(source: str, target: str) -> None:
+    """What was chosen in one form stands in the other, each time that it is chosen anew there."""
+    now = {name: st.session_state.get(f"{source}_{name}") for name in CARRIED}
+    if not now["generator"] or now == st.session_state.get(f"carried_{target}"):
+        return
+    st.session_state[f"carried_{target}"] = now
+    for name, value in now.items():
+        if value is not None:
+            st.session_state[f"{target}_{name}"] = value
+
+
+def _own_key(base_url: str) -> bool:
+    try:
+        return bool(endpoints.server_key(base_url))
+    except CdpError:  # no address yet; whoever asks is told
+        return False
+
+
+def _model(generator: str, key: str, first: Mapping[str, Any]) -> str:
+    """The model's name; the label says which one an empty field means."""
+    label = f"Model (empty: {DEFAULT_MODELS[generator]})"
+    return str(forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model")))

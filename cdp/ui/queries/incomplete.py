@@ -1,0 +1,48 @@
+"""Query sets that are not whole: their names in lists, what they lack, the link to their job, the yes to training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import completeness
+from cdp.services.completeness import Completeness
+from cdp.services.queries import QuerySet
+from cdp.ui.shell import navigation
+from cdp.ui.shell.text import md
+
+
+def name(workspace: Workspace, query_set: QuerySet) -> str:
+    """A query set's name, with what is wrong with it where it is not whole."""
+    return completeness.of(workspace, query_set).name
+
+
+def names(workspace: Workspace, known: Iterable[QuerySet]) -> dict[str, str]:
+    """The names of query sets by id, for a list to choose from."""
+    return {q.id: name(workspace, q) for q in known}
+
+
+def notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Completeness]:
+    """Say of each of these sets (by id) what it lacks, with a link to its job; those that are not whole."""
+    found = completeness.lacking(workspace, query_sets)
+    for item in found:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.warning(md(item.beside_link), icon=":material/warning:")
+            if item.job_state:
+                navigation.link("jobs", "Open its job", icon=":material/progress_activity:", job=item.job_id)
+    return found
+
+
+def consent(workspace: Workspace, query_sets: Iterable[str], key: str) -> tuple[list[Completeness], bool]:
+    """(the sets that are not whole, whether training on them is agreed to): the notes, and one box that says yes."""
+    found = notes(workspace, query_sets)
+    if not found:
+        return [], False
+    what = "this set" if len(found) == 1 else "these sets"
+    return found, st.checkbox(
+        f"Train on what {what} hold{'s' if len(found) == 1 else ''} now",
+        key=f"{key}_{'_'.join(item.query_set.id for item in found)}",
+        help="Without a yes nothing is trained on an incomplete query set.",
+    )

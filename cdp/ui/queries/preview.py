@@ -1,0 +1,167 @@
+"""Several methods' queries for one document, side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.config import SynthesisConfig
+from cdp.base.errors import NotFoundError
+from cdp.base.records import Document
+from cdp.base.workspace import Workspace
+from cdp.services import commands, corpora, queries
+from cdp.services.corpora import CorpusManifest
+from cdp.services.queries import Preview, QuerySet
+from cdp.ui.queries import costs, generators, methods, preview_parts
+from cdp.ui.shell import access, command, frame, state
+from cdp.ui.shell.text import count, cut, md
+
+DEFAULT = ("diverse", "paraphrase")
+MOST_MATCHES = 50
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a preview is of. ``settings`` are further fields of SynthesisConfig, as sorted pairs."""
+
+    corpus: str
+    document: str
+    methods: tuple[str, ...]
+    per_doc: int
+    generator: str
+    settings: tuple[tuple[str, Any], ...]
+
+    def config(self, method: str) -> SynthesisConfig:
+        """The job that does for the whole corpus what the preview does for one document."""
+        named = {"corpus": self.corpus, "method": method, "per_doc": self.per_doc, "generator": self.generator}
+        return SynthesisConfig.from_dict({**dict(self.settings), **named})
+
+
+def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
+    """Pick a document, methods and a generator, and see what each method gives."""
+    document = pick_document(workspace, manifest)
+    if document is None:
+        return
+    known = [method for method in queries.methods() if method.generator != "ranking"]
+    titles = methods.titles(known)
+    chosen_methods = st.multiselect(
+        "Methods, side by side",
+        list(titles),
+        default=list(DEFAULT),
+        format_func=titles.__getitem__,
+        key="preview_methods",
+        persist_state="session",
+    )
+    with st.container(horizontal=True):
+        per_doc = st.slider(
+            "Queries per document (M)",
+            1,
+            20,
+            5,
+            key="preview_m",
+            help=frame.definition("q_doc"),
+            persist_state="session",
+            width=320,
+        )
+        with st.container():
+            chosen = generators.choose(sets, "preview")
+    if not chosen_methods:
+        st.caption("Choose a method.")
+        return
+    extras = methods.extras(chosen_methods, known, sets, "preview", {})
+    settings = {name: value for name, value in {**chosen.settings, **extras}.items() if value}
+    asked = Asked(
+        manifest.id, document.id, tuple(chosen_methods), per_doc, chosen.name, tuple(sorted(settings.items()))
+    )
+    slow = chosen.slow or any(method.generator for method in known if method.name in chosen_methods)
+    found = _previews(workspace, asked, chosen, slow)
+    if found is not None:
+        preview_parts.comparison(found, titles)
+        with st.grid(2, min_column_width=340):
+            for name, preview in found.items():
+                with st.container(border=True, height="stretch"):
+                    preview_parts.draw(preview, titles.get(name, name))
+        if chosen.slow:
+            with frame.guarded():
+                preview_parts.cost(workspace, {titles[name]: (asked.config(name), found[name]) for name in found})
+    with st.expander("The document", icon=":material/article:", expanded=found is None):
+        st.markdown(f"**{md(document.title or document.id)}**")
+        st.text(document.text)
+    pairs = [word for name, value in asked.settings for word in ("--set", f"{name}={value}")]
+    command.show(
+        commands.line(
+            "queries", "preview", "--corpus", manifest.id, "--doc", document.id, "--methods", ",".join(chosen_methods),
+            "--per-doc", per_doc, "--generator", chosen.name, *pairs,
+        )
+    )  # fmt: skip
+    frame.next_step(
+        "quality_diversity",
+        "Measure whole query sets",
+        "one document is an anecdote; measure the difference over the corpus.",
+        "preview_next",
+    )
+
+
+def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | None:
+    """Search and select: the matches are fetched, never the whole corpus."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        wanted = st.text_input(
+            "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or id", width=240
+        )
+        found = corpora.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
+        asked = st.query_params.get("document") or state.kept("document")
+        if asked and not wanted and asked not in {d.id for d in found}:
+            try:
+                found = [corpora.document(workspace, manifest.id, asked), *found]
+            except NotFoundError:
+                pass
+        if not found:
+            st.caption("No document holds that.")
+            return None
+        with st.container():
+            picked = state.choose(
+                "Document",
+                {d.id: f"{d.title or cut(d.text, 60)} ({d.id})" for d in found},
+                "document",
+                what="document",
+            )
+    return next(d for d in found if d.id == picked)
+
+
+def _previews(
+    workspace: Workspace, asked: Asked, chosen: generators.Chosen, slow: bool
+) -> Mapping[str, Preview] | None:
+    """What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed."""
+    if not slow:
+        with frame.guarded():
+            return _ask(workspace, asked, chosen)
+        return None
+    last = st.session_state.get("preview_answer")
+    if access.button("Ask the model", type="primary", icon=":material/send:", key="preview_ask"):
+        with frame.guarded(), st.spinner("Waiting for the answers"):
+            last = (asked, _ask(workspace, asked, chosen))
+            st.session_state["preview_answer"] = last
+    if last is None or last[0] != asked:
+        where = md(chosen.settings.get("base_url") or "OpenAI") if chosen.costs else "a model on this server"
+        st.caption(f"When you ask, {where} answers for {count(len(asked.methods), 'method')}.")
+        return None
+    found: Mapping[str, Preview] = last[1]
+    return found
+
+
+def _ask(workspace: Workspace, asked: Asked, chosen: generators.Chosen) -> Mapping[str, Preview]:
+    found = queries.preview(
+        workspace,
+        asked.corpus,
+        asked.document,
+        methods=asked.methods,
+        per_doc=asked.per_doc,
+        generator=asked.generator,
+        api_key=chosen.api_key,
+        **dict(asked.settings),
+    )
+    costs.remember(asked.config(asked.methods[0]), found)
+    return found

@@ -1,0 +1,108 @@
+"""The parts of a preview: one method's queries and what can be told of them, the comparison, the cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from cdp.base.config import SynthesisConfig
+from cdp.base.workspace import Workspace
+from cdp.services import job_words
+from cdp.services.queries import Preview
+from cdp.services.synthesis import dollars
+from cdp.ui.queries import costs
+from cdp.ui.shell import frame, tables
+from cdp.ui.shell.text import md
+
+SAME = 0.0005
+"""Self-BLEU that differs by less shows as the same number."""
+
+OVERLAP_HELP = (
+    "Marked pairs share at least 35% of their content words. That is a hint from the surface, not the paraphrase "
+    "ratio (CE), which a cross-encoder measures over whole query sets."
+)
+
+
+def comparison(found: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
+    """The methods in order of Self-BLEU, in one sentence."""
+    told = {name: p.self_bleu for name, p in found.items() if p.self_bleu is not None}
+    if len(told) < 2:
+        if not told:
+            st.caption("Self-BLEU needs at least two queries.")
+        return
+    ordered = sorted(told, key=lambda name: told[name])
+    first, rest = ordered[0], ordered[1:]
+    values = ", ".join(f"{told[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
+    if told[rest[-1]] - told[first] < SAME:
+        st.markdown(
+            f"#### For this document the methods repeat themselves alike\nSelf-BLEU {told[first]:.3f} for each of them."
+        )
+        return
+    degree = "less" if len(rest) == 1 else "least"
+    st.markdown(
+        f"#### For this document the {md(titles.get(first, first))} queries repeat each other {degree}\n"
+        f"Self-BLEU {told[first]:.3f} against {values}; lower is more diverse."
+    )
+
+
+def draw(preview: Preview, title: str) -> None:
+    """One method's queries, each with its CW and format, and what they look like together."""
+    st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
+    with st.container(horizontal=True):
+        bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
+        st.metric("Self-BLEU", bleu, help=frame.definition("self_bleu"), width="content")
+        mean = sum(preview.cw) / len(preview.cw) if preview.cw else None
+        st.metric("Mean CW", "–" if mean is None else f"{mean:.1f}", help=frame.definition("cw"), width="content")
+        st.metric("Formats", len(preview.mix), help="How many different formats the queries have.", width="content")
+        if len(preview.queries) > 1:
+            st.metric("Alike", len(preview.overlaps), help=OVERLAP_HELP, width="content")
+    if preview.queries:
+        st.markdown("\n".join(_line(preview, place) for place in range(len(preview.queries))))
+        st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
+    elif not preview.error:
+        st.caption("No query could be read from the answer.")
+    if preview.error:
+        st.error(f"This method failed on this document: {md(preview.error)}", icon=":material/error:")
+        if preview.traceback:
+            with st.expander("The traceback", type="compact"):
+                st.code(preview.traceback, language=None)
+    for problem in preview.problems:
+        st.caption(f":material/warning: {md(problem)}")
+    for note in dict.fromkeys(note for note in preview.notes if note):
+        st.caption(f"Written on the way: {md(note, 300)}")
+    if preview.prompt:
+        with st.expander("The prompt", type="compact"):
+            st.code(preview.prompt, language=None, wrap_lines=True)
+
+
+def _line(preview: Preview, place: int) -> str:
+    """One query with its CW, its format, and the numbers of those that say much the same."""
+    marks = [f"CW\u00a0{preview.cw[place]}", md(preview.formats[place])]
+    alike = sorted({i + j - place for i, j, _ in preview.overlaps if place in (i, j)})
+    if alike:
+        marks.append(f"≈\u00a0{', '.join(str(other + 1) for other in alike)}")
+    from_query = f" :small[:gray[from: {md(preview.sources[place], 120)}]]" if preview.sources else ""
+    return f"{place + 1}. {md(preview.queries[place])} :small[:gray[{' · '.join(marks)}]]{from_query}"
+
+
+def cost(workspace: Workspace, found: Mapping[str, tuple[SynthesisConfig, Preview]]) -> None:
+    """What this preview cost, and what the same costs for the whole corpus."""
+    estimates = {name: costs.estimated(workspace, config) for name, (config, _) in found.items()}
+    st.markdown("#### Cost of this preview, and of the whole corpus")
+    tables.show(
+        {
+            "Method": list(found),
+            "Requests": [preview.usage.get("requests", 0) for _, preview in found.values()],
+            "Input tokens": [preview.usage.get("input_tokens", 0) for _, preview in found.values()],
+            "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in found.values()],
+            "This preview": [dollars(preview.cost) for _, preview in found.values()],
+            "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
+            "As a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
+            "Time": [
+                "–" if estimate.seconds is None else job_words.duration(estimate.seconds)
+                for estimate in estimates.values()
+            ],
+        },
+        alt="Cost of the preview and of the whole corpus, by method",
+    )

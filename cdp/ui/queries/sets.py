@@ -1,0 +1,178 @@
+"""Query sets: importing existing queries, the list, and one set opened document by document."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.services import commands, completeness, corpora, queries
+from cdp.services.corpora import CorpusManifest
+from cdp.services.queries import ImportOptions, QuerySet
+from cdp.ui.queries import costs, exports, incomplete
+from cdp.ui.shell import access, command, failed, forms, frame, imports, state, tables
+from cdp.ui.shell.text import count, cut, md, moment
+
+PER_PAGE = 10
+TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
+
+
+def add(workspace: Workspace, manifest: CorpusManifest) -> None:
+    """Import queries that exist already, human ones for instance."""
+    with st.expander("Import queries that exist already", icon=":material/upload_file:", key="import_queries"):
+        st.caption(
+            "One line per query with the id of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
+            "qrels lead to these documents."
+        )
+        uploaded, path = imports.source("Queries", "queries", TYPES)
+        name = st.text_input("Name", key="queries_name", placeholder="made from the file's name", max_chars=80)
+        chosen = forms.fields(ImportOptions, key="queries_read")
+        pressed = access.button("Import the queries", icon=":material/upload_file:", key="queries_add")
+        shown = path or getattr(uploaded, "name", "") or "PATH"
+        command.show(commands.line("queries", "import", shown, *commands.given(chosen), corpus=manifest.id, name=name))
+        if not pressed:
+            return
+        with frame.guarded():
+            options = ImportOptions.from_dict(chosen)
+            with st.spinner("Reading the queries"), imports.opened(workspace, uploaded, path) as file:
+                done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
+            notes = [*done.notes, *done.rejected]
+            if done.n_rejected > len(done.rejected):
+                notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be taken")
+            made = done.query_set
+            if done.reasoned is not None:
+                notes.insert(0, f"{count(done.reasoned.n_queries, 'reasoned form')} as {done.reasoned.name}.")
+            imports.remember(
+                f"{made.name}: {count(made.n_queries, 'query', 'queries')} for {count(made.n_documents, 'document')}.",
+                notes,
+            )
+            state.keep("query_set", made.id)
+            st.rerun()
+
+
+def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
+    """The corpus's query sets in a table, and the chosen one."""
+    if not sets:
+        frame.empty("No query sets for this corpus", "Write queries under **Whole corpus**, or import some that exist.")
+        return
+    states = [completeness.of(workspace, q) for q in sets]
+    names = {item.query_set.id: item.name for item in states}
+    tables.show(
+        {
+            "Name": [q.name for q in sets],
+            "State": [item.label for item in states],
+            "Kind": [_kind(q) for q in sets],
+            "Generator": [" ".join(part for part in (q.generator, q.model) if part) for q in sets],
+            "Licence": [q.licence or "–" for q in sets],
+            "Q/Doc": [q.per_doc for q in sets],
+            "Documents": [q.n_documents for q in sets],
+            "Queries": [q.n_queries for q in sets],
+            "Without queries": [q.n_failures for q in sets],
+            "Made": [moment(q.created) for q in sets],
+        },
+        alt="Query sets of this corpus",
+    )
+    chosen = state.choose("Open a query set", names, "query_set", what="query set")
+    query_set = next(q for q in sets if q.id == chosen)
+    incomplete.notes(workspace, [query_set.id])
+    with st.container(horizontal=True):
+        frame.navigation.link("quality_diversity", "Measure it", sets=[query_set.id])
+        frame.navigation.link("launch", "Train on it", query_set=query_set.id)
+    _origin(workspace, query_set)
+    costs.after(workspace, query_set)
+    _best(workspace, query_set)
+    _lacks(workspace, query_set)
+    read(workspace, manifest, query_set)
+    exports.export(workspace, query_set)
+    _remove(workspace, query_set)
+
+
+def _kind(query_set: QuerySet) -> str:
+    """The method that wrote a set, or who did: human, LLM, unknown."""
+    if query_set.kind != "synthetic":
+        return query_set.kind
+    return "LLM" if query_set.method == "imported" else query_set.method or query_set.kind
+
+
+def _origin(workspace: Workspace, query_set: QuerySet) -> None:
+    """Who wrote the queries and under which licence; of an imported set this can be said here."""
+    licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
+    st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
+    if not query_set.imported:
+        return
+    with st.popover("Say who wrote these queries", icon=":material/person_edit:", type="tertiary"):
+        values = {
+            "origin": queries.origin_of(query_set),
+            "model": query_set.model,
+            "prompt": query_set.parameters.get("prompt", ""),
+            "licence": query_set.licence,
+        }
+        key = f"origin_{query_set.id}"
+        said = {name: forms.widget(ImportOptions, name, key=key, value=value) for name, value in values.items()}
+        if access.button("Save", key=f"{key}_save", icon=":material/save:"):
+            with frame.guarded():
+                queries.describe(workspace, query_set.id, said.pop("origin"), **said)
+                st.rerun()
+
+
+def _best(workspace: Workspace, query_set: QuerySet) -> None:
+    """InPars' filter, for a set that was written with log-probabilities."""
+    if not query_set.parameters.get("logprobs") or query_set.parameters.get("best_of") or not query_set.n_queries:
+        return
+    with st.popover("Keep the best by log-probability", icon=":material/filter_alt:", type="tertiary"):
+        half = max(1, query_set.n_queries // 2)
+        keep = st.number_input("Queries to keep", 1, query_set.n_queries, half, key=f"best_{query_set.id}")
+        if access.button("Keep them", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
+            with frame.guarded():
+                made, without = queries.best(workspace, query_set.id, int(keep))
+                notes = [f"{without:,} queries have no log-probability and took no part."] if without else []
+                imports.remember(f"{made.name}: {count(made.n_queries, 'query', 'queries')}.", notes)
+                state.keep("query_set", made.id)
+                st.rerun()
+
+
+def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
+    """The documents without queries or with too few, and the rows that an import rejected; read when it is opened."""
+    if not query_set.n_failures:
+        return
+    what = "row" if query_set.imported else "document"
+    title = f"{count(query_set.n_failures, what)} {'rejected' if what == 'row' else 'without queries'}"
+    folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"lacks_{query_set.id}")
+    if folded.open:
+        with folded:
+            found = queries.failures(workspace, query_set.id)
+            failed.listing(found.first, found.n, key=f"lacking_{query_set.id}")
+
+
+def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) -> None:
+    """The set's documents with their queries, ten at a time."""
+    offset = tables.pager(query_set.n_documents, PER_PAGE, f"queries_{query_set.id}")
+    found = queries.page(workspace, query_set.id, offset, PER_PAGE)
+    if not found:
+        st.caption("No queries are written yet.")
+        return
+    with st.grid(2, min_column_width=340):
+        for document_id, texts in found:
+            with st.container(border=True, height="stretch"):
+                st.markdown(f"**{md(document_title(workspace, manifest, document_id))}**")
+                st.markdown("\n".join(f"{i}. {md(text)}" for i, text in enumerate(texts, 1)))
+
+
+def document_title(workspace: Workspace, manifest: CorpusManifest, document_id: str) -> str:
+    """A document's title, or its id where it has none or is gone."""
+    try:
+        return cut(corpora.document(workspace, manifest.id, document_id).title or document_id, 120)
+    except CdpError:
+        return document_id
+
+
+def _remove(workspace: Workspace, query_set: QuerySet) -> None:
+    with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
+        st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
+        st.caption("What was trained on it stays.")
+        if access.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
+            with frame.guarded():
+                queries.delete(workspace, query_set.id)
+                state.keep("query_set", None)
+                imports.remember(f"{query_set.name} is deleted.", ["What was trained on it is still there."])
+                st.rerun()

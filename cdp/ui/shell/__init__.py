@@ -1,0 +1,1 @@
+"""What every page uses: the frame, navigation, state, forms, tables, charts, text."""

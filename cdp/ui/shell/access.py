@@ -1,0 +1,107 @@
+"""Who may look (sign-in by OIDC, where it is set up) and what may be pressed (nothing that writes, when read-only).
+
+Without an ``[auth]`` section in ``.streamlit/secrets.toml`` nobody is asked to sign in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from cdp.services.sharing import access
+from cdp.ui.shell.text import md
+
+FORWARDED = ("Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Real-Ip")
+"""What a proxy adds to a request."""
+
+
+def configured() -> Mapping[str, Any] | None:
+    """The ``[auth]`` section, None without one."""
+    try:
+        section = st.secrets.get("auth")
+    except FileNotFoundError:
+        return None
+    return section if isinstance(section, Mapping) and section else None
+
+
+def allowed(email: str, verified: bool, people: Sequence[str]) -> bool:
+    """Whether someone may look: everyone whom the provider lets in, or those on the list alone.
+
+    An entry is an address (``ada@example.org``) or everyone of a domain (``@example.org``); the provider must have
+    verified the address.
+    """
+    if not people:
+        return True
+    if not verified or email.count("@") != 1:
+        return False
+    address = email.strip().lower()
+    listed = {entry.strip().lower() for entry in people}
+    return address in listed or f"@{address.rpartition('@')[2]}" in listed
+
+
+def declare() -> None:
+    """Say what this process is: a dashboard, with sign-in or without, reachable by others or not."""
+    access.in_dashboard(sign_in=configured() is not None, shared=reachable())
+
+
+def reachable() -> bool:
+    """Whether others can come here: the server listens beyond loopback, or somebody came through a proxy."""
+    if not loopback(str(st.get_option("server.address") or "")):
+        return True
+    headers = st.context.headers
+    if any(name in headers for name in FORWARDED):
+        return True
+    host = urlsplit(f"//{headers.get('Host') or 'localhost'}").hostname or ""
+    return not loopback(host)
+
+
+def loopback(host: str) -> bool:
+    """Whether a name or address is this machine's alone; an empty one listens everywhere."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def sign_in() -> None:
+    """Stop here, with a way in, until someone who may look has signed in; do nothing where no sign-in is set up."""
+    section = configured()
+    if section is None:
+        return
+    if not st.user.get("is_logged_in"):
+        st.title("CDP Studio", anchor=False)
+        st.markdown("Sign in to see this workspace.")
+        st.button("Sign in", type="primary", icon=":material/login:", key="sign_in", on_click=st.login)
+        st.stop()
+    people = section.get("allowed", ())
+    email = str(st.user.get("email") or "")
+    if not allowed(email, bool(st.user.get("email_verified")), [people] if isinstance(people, str) else list(people)):
+        st.error(
+            "Ask whoever runs this server to add you, or sign in with another account.",
+            title=f"{md(email or 'This account', 80)} may not see this workspace",
+            icon=":material/lock:",
+        )
+        st.button("Sign out", icon=":material/logout:", key="sign_out", on_click=st.logout)
+        st.stop()
+
+
+def who() -> None:
+    """In the menu: who is signed in, and that nothing can be changed."""
+    if access.read_only():
+        st.badge("Read-only", icon=":material/lock:", color="gray", help=access.REASON)
+    if configured() is not None and st.user.get("is_logged_in"):
+        with st.container(horizontal=True, vertical_alignment="center"):
+            st.caption(md(st.user.get("email") or st.user.get("name") or "signed in", 60))
+            st.button("Sign out", icon=":material/logout:", type="tertiary", key="sign_out", on_click=st.logout)
+
+
+def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
+    """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
+    locked = access.read_only()
+    return bool(st.button(label, disabled=disabled or locked, help=access.REASON if locked else help, **options))

@@ -1,0 +1,71 @@
+"""Addresses that name no page: they lead to the Overview, which says so.
+
+Streamlit answers every address with its page and then shows a dialog of its own; this asks first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+from urllib.parse import quote
+
+import streamlit as st
+
+from cdp.ui.shell.navigation import PAGES
+from cdp.ui.shell.text import md
+
+PARAM = "no_page"
+RESERVED = {"healthz", "oauth2callback", "script-health-check"}
+"""What the server itself answers at the root, beside names that begin with an underscore or hold a dot."""
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+Application = Callable[[Message, Receive, Send], Awaitable[None]]
+
+
+def unknown(path: str, base: str = "") -> str:
+    """The part of an address's path that should name a page and names none; empty where all is well.
+
+    ``base`` is the path under which the dashboard is served (``server.baseUrlPath``).
+    """
+    name = path.removeprefix(f"/{base}").strip("/")
+    first = name.split("/")[0]
+    if not name or name in PAGES or first in RESERVED or first.startswith("_") or "." in name:
+        return ""
+    return "" if first in ("static", "media", "component", "auth") else name
+
+
+class UnknownPages:
+    """ASGI middleware: a browser that asks for a page that is not here is sent to the Overview."""
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+        name = unknown(str(scope["path"]), base) if _asks_for_a_page(scope) else ""
+        if not name:
+            await self.app(scope, receive, send)
+            return
+        target = f"/{base}/".replace("//", "/") + f"?{PARAM}={quote(name[:80], safe='')}"
+        headers = [(b"location", target.encode("ascii")), (b"content-length", b"0")]
+        await send({"type": "http.response.start", "status": 303, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def _asks_for_a_page(scope: Message) -> bool:
+    if scope["type"] != "http" or scope["method"] != "GET":
+        return False
+    return b"text/html" in dict(scope["headers"]).get(b"accept", b"")
+
+
+def notice() -> None:
+    """What the address asked for, where it asked for a page that is not here."""
+    name = st.query_params.get(PARAM)
+    if name:
+        st.info(
+            "This is the Overview. Every page is in the menu.",
+            title=f"There is no page {md(name, 80)}",
+            icon=":material/explore_off:",
+        )

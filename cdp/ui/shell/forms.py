@@ -1,0 +1,168 @@
+"""Widgets made from a configuration's fields: what a setting means is written once, in ``cdp.base.config``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Mapping
+from typing import Any, Protocol
+
+import streamlit as st
+
+from cdp.base.settings import Config, field_type
+from cdp.ui.shell.text import label_of, md
+
+
+class Preset(Protocol):
+    """What a setting becomes when it is left empty, and why."""
+
+    @property
+    def value(self) -> Any: ...
+    @property
+    def reason(self) -> str: ...
+
+
+def fields(
+    kind: type[Config],
+    *,
+    key: str,
+    leave_out: Collection[str] = (),
+    values: Mapping[str, Any] | None = None,
+    presets: Mapping[str, Preset] | None = None,
+    columns: int = 2,
+) -> dict[str, Any]:
+    """Draw a widget for each field and return what was set: only values that differ from the field's default.
+
+    ``values`` replace the defaults as the widgets' first values; ``presets`` say what an empty setting becomes.
+    Advanced fields stand in an expander. ``key`` begins the widgets' keys; their values outlive a change of page.
+    """
+    chosen: dict[str, Any] = {}
+    plain = [f for f in dataclasses.fields(kind) if f.name not in leave_out and not f.metadata["advanced"]]
+    folded = [f for f in dataclasses.fields(kind) if f.name not in leave_out and f.metadata["advanced"]]
+    _draw(kind, plain, chosen, key, values or {}, presets or {}, columns)
+    if folded:
+        with st.expander("More settings", icon=":material/tune:"):
+            _draw(kind, folded, chosen, key, values or {}, presets or {}, columns)
+    return chosen
+
+
+def _draw(
+    kind: type[Config],
+    wanted: list[dataclasses.Field[Any]],
+    chosen: dict[str, Any],
+    key: str,
+    values: Mapping[str, Any],
+    presets: Mapping[str, Preset],
+    columns: int,
+) -> None:
+    if not wanted:
+        return
+    with st.grid(columns, min_column_width=230):
+        for f in wanted:
+            value = widget(kind, f.name, key=key, value=values.get(f.name), preset=presets.get(f.name))
+            default = None if f.default is dataclasses.MISSING else f.default
+            if value != default:
+                chosen[f.name] = value
+
+
+def widget(
+    kind: type[Config], name: str, *, key: str, value: Any = None, preset: Preset | None = None, label: str = ""
+) -> Any:
+    """The widget of one field; its value. ``value`` replaces the field's default as the first value."""
+    field = next(f for f in dataclasses.fields(kind) if f.name == name)
+    python_type, optional = field_type(field, kind)
+    meta = field.metadata
+    default = None if field.default is dataclasses.MISSING else field.default
+    first = default if value is None else value
+    title = label or label_of(name)
+    if meta["unit"] and not label and meta["unit"] not in title.lower():
+        title += f" ({meta['unit']})"
+    about = help_text(meta["help"], preset)
+    widget_key = f"{key}_{name}"
+    if meta["choices"]:
+        return _choice(title, meta["choices"], first, widget_key, about)
+    if python_type is bool and optional:
+        return _yes_or_no(title, first, widget_key, about)
+    if python_type is bool:
+        return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
+    if python_type in (int, float):
+        return _number(title, python_type, optional, first, meta, widget_key, about, preset)
+    typed = st.text_input(title, value=first or "", key=widget_key, help=about, persist_state="session")
+    return (typed or None) if optional else (typed or "")
+
+
+def help_text(text: str, preset: Preset | None) -> str:
+    """A field's help, with what stands for an empty value."""
+    if preset is None:
+        return md(text)
+    reason = f" ({md(preset.reason.rstrip('.'))})" if preset.reason else ""
+    value = "nothing is set" if preset.value is None else f"**{md(preset.value)}**"
+    return f"{md(text)} Empty: {value}{reason}."
+
+
+def _choice(title: str, choices: tuple[str, ...], first: Any, key: str, about: str) -> str:
+    index = choices.index(first) if first in choices else 0
+    return st.selectbox(title, choices, index=index, key=key, help=about, persist_state="session") or choices[0]
+
+
+def _yes_or_no(title: str, first: bool | None, key: str, about: str) -> bool | None:
+    """Yes, no, or left to what stands for an empty value."""
+    answers = {True: "yes", False: "no"}
+    index = None if first is None else list(answers).index(first)
+    return st.selectbox(
+        title, list(answers), index=index, format_func=lambda value: answers[value], placeholder="as the preset says",
+        key=key, help=about, persist_state="session",
+    )  # fmt: skip
+
+
+def _number(
+    title: str,
+    python_type: type,
+    optional: bool,
+    first: Any,
+    meta: Mapping[str, Any],
+    key: str,
+    about: str,
+    preset: Preset | None,
+) -> Any:
+    low, high = meta["minimum"], meta["maximum"]
+    placeholder = _placeholder(key, preset) if optional else None
+    if python_type is int:
+        return st.number_input(
+            title,
+            min_value=None if low is None else int(low),
+            max_value=None if high is None else int(high),
+            value=None if first is None else int(first),
+            step=1,
+            key=key,
+            help=about,
+            placeholder=placeholder,
+            persist_state="session",
+        )
+    return st.number_input(
+        title,
+        min_value=None if low is None else float(low),
+        max_value=None if high is None else float(high),
+        value=None if first is None else float(first),
+        step=_step(first if first is not None else (preset.value if preset else None)),
+        format="%g",
+        key=key,
+        help=about,
+        placeholder=placeholder,
+        persist_state="session",
+    )
+
+
+def _placeholder(key: str, preset: Preset | None) -> str:
+    """What stands in an empty field: the preset's value, "all" or "none" for a limit, else "automatic"."""
+    if preset is not None and preset.value is not None:
+        return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
+    if key.endswith(("_budget", "_lora_rank", "_mini_batch", "_patience")):
+        return "none"
+    return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
+
+
+def _step(value: Any) -> float:
+    """A step that moves the value by about a tenth."""
+    if not isinstance(value, (int, float)) or value == 0:
+        return 0.1
+    return float(f"1e{len(str(int(abs(value)))) - 2}") if abs(value) >= 1 else float(f"{abs(value) / 10:.0e}")

@@ -1,0 +1,105 @@
+"""Bringing files in: an upload, or a path on the server. What came of it is shown on the next drawing of the page."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import streamlit as st
+from streamlit.typing import UploadedFile
+
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
+from cdp.services import commands, corpora, demo
+from cdp.services.corpora import ReadOptions
+from cdp.ui.shell import access, command, forms, frame, state
+from cdp.ui.shell.text import count, md
+
+DOCUMENT_TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet", "txt", "md", "zip", "gz"]
+MAX_UPLOAD_MB = 500
+
+
+def remember(message: str, notes: list[str]) -> None:
+    """Show this after the page has been drawn anew."""
+    st.session_state["flash"] = (message, notes)
+
+
+def flash() -> None:
+    """What the last action came to, once."""
+    message, notes = st.session_state.pop("flash", ("", []))
+    if message:
+        body = "\n".join(f"- {md(note)}" for note in notes) or "It is chosen below."
+        st.success(body, title=md(message), icon=":material/check_circle:")
+
+
+def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, str]:
+    """Ask for a file: an upload (or None) and a path on the server (or "")."""
+    way = st.segmented_control(
+        "Where the file is",
+        ["Upload", "Path on this server"],
+        default="Upload",
+        required=True,
+        key=f"{key}_way",
+        label_visibility="collapsed",
+    )
+    if way == "Upload":
+        uploaded = st.file_uploader(what, type=types, max_upload_size=MAX_UPLOAD_MB, key=f"{key}_file")
+        return uploaded, ""
+    path = st.text_input(
+        "File or folder on this server",
+        key=f"{key}_path",
+        placeholder="data/demo/corpus.jsonl",
+        help="For large collections: the server reads it where it lies; nothing is sent through the browser.",
+    )
+    return None, path.strip()
+
+
+@contextmanager
+def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> Iterator[Path]:
+    """The chosen file as a path: an upload is written to disk first. InputError if nothing was chosen."""
+    if uploaded is not None:
+        with corpora.received(workspace, uploaded.name, uploaded) as target:
+            yield target
+    elif path:
+        yield Path(path)
+    else:
+        raise InputError("No file is chosen.", hint="Choose a file to upload, or give a path on this server.")
+
+
+def add_corpus(workspace: Workspace) -> None:
+    """The form that adds a corpus."""
+    uploaded, path = source("Documents", "corpus", DOCUMENT_TYPES)
+    name = st.text_input("Name", key="corpus_name", placeholder="made from the file's name", max_chars=80)
+    with st.expander("Fields, encoding, format", icon=":material/tune:"):
+        options = forms.fields(ReadOptions, key="read")
+    with st.container(horizontal=True):
+        pressed = access.button("Read the documents", type="primary", icon=":material/upload_file:", key="corpus_add")
+        if access.button(
+            "Load the demo collection",
+            icon=":material/science:",
+            key="corpus_demo",
+            help="96 short documents, recorded queries of both kinds, and a benchmark.",
+        ):
+            with frame.guarded(), st.spinner("Loading the demo collection"):
+                remember("The demo collection is loaded.", demo.load(workspace))
+                st.rerun()
+    shown = path or getattr(uploaded, "name", "") or "PATH"
+    command.show(commands.line("corpus", "add", shown, *commands.given(options), name=name))
+    if pressed:
+        with frame.guarded():
+            with st.spinner("Reading and checking the documents"), opened(workspace, uploaded, path) as file:
+                added = corpora.add(workspace, file, name=name, options=ReadOptions.from_dict(options))
+            done = "was here already" if added.existed else "is stored"
+            notes = list(added.notes)
+            if added.corpus.n_rejected:
+                kinds = ", ".join(f"{n:,} {kind}" for kind, n in added.corpus.rejected_counts.items())
+                where = kinds if added.existed else "they are listed below"
+                notes.append(f"{count(added.corpus.n_rejected, 'row')} could not be taken: {where}.")
+            if added.query_set:
+                notes.append("The queries that came with the rows are stored as a query set.")
+                state.keep("query_set", added.query_set)
+            remember(f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}.", notes)
+            state.keep("corpus", added.corpus.id)
+            st.query_params["corpus"] = added.corpus.id
+            st.rerun()

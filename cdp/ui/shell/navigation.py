@@ -1,0 +1,178 @@
+"""Every page with its place, and links that carry a selection along."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.workspace import REPOSITORY
+from cdp.ui.shell.state import kept, kept_many
+
+Params = Mapping[str, str | list[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PageInfo:
+    """A page: its file, title, icon and the question that it answers. ``carries`` names the selections it shows."""
+
+    name: str
+    path: str
+    title: str
+    icon: str
+    question: str
+    section: str = ""
+    carries: tuple[str, ...] = ()
+
+    @property
+    def file(self) -> str:
+        """The page's file, wherever the server was started from."""
+        return str(REPOSITORY / self.path)
+
+
+PAGES: dict[str, PageInfo] = {
+    page.name: page
+    for page in (
+        PageInfo("overview", "pages/home/overview.py", "Overview", "home", "What is here, and what comes next?"),
+        PageInfo(
+            "corpus",
+            "pages/data/corpus.py",
+            "Corpus",
+            "library_books",
+            "What documents are there, and were they read as they should be?",
+            "Data",
+            ("corpus",),
+        ),
+        PageInfo(
+            "queries",
+            "pages/data/queries.py",
+            "Queries",
+            "edit_note",
+            "How do diverse and paraphrase queries differ for a document?",
+            "Data",
+            ("corpus", "document"),
+        ),
+        PageInfo(
+            "benchmarks",
+            "pages/data/benchmarks.py",
+            "Benchmarks",
+            "inventory_2",
+            "What can retrievers be judged on, and what is here?",
+            "Data",
+            ("group", "entry"),
+        ),
+        PageInfo(
+            "quality_diversity",
+            "pages/analyse/quality_diversity.py",
+            "Quality and diversity",
+            "scatter_plot",
+            "How different are a document's queries, and how close to human ones?",
+            "Analyse",
+            ("sets",),
+        ),
+        PageInfo(
+            "complexity",
+            "pages/analyse/complexity.py",
+            "Complexity",
+            "bar_chart",
+            "Will your task gain from several different queries per document?",
+            "Analyse",
+            ("source", "pasted"),
+        ),
+        PageInfo(
+            "launch",
+            "pages/train/launch.py",
+            "Launch",
+            "rocket_launch",
+            "What will be trained or evaluated, and on what?",
+            "Train",
+            ("query_set",),
+        ),
+        PageInfo("jobs", "pages/train/jobs.py", "Jobs", "progress_activity", "What is running, and how is it going?",
+                 "Train", ("job",)),
+        PageInfo(
+            "compare",
+            "pages/results/compare.py",
+            "Compare",
+            "leaderboard",
+            "Which retriever is better, and is the difference more than chance?",
+            "Results",
+            ("baseline", "retrievers", "benchmark", "focus"),
+        ),
+        PageInfo(
+            "evidence",
+            "pages/results/evidence.py",
+            "Evidence",
+            "fact_check",
+            "What does the published evidence show, and what not?",
+            "Results",
+            ("table",),
+        ),
+        PageInfo(
+            "study",
+            "pages/results/study.py",
+            "Study",
+            "science",
+            "Does the same hold for your documents and your task?",
+            "Results",
+            ("study",),
+        ),
+    )
+}  # fmt: skip
+
+
+def parameters(name: str) -> dict[str, Any]:
+    """The selections that a link to this page carries."""
+    carried: dict[str, Any] = {}
+    for param in PAGES[name].carries:
+        value: Any = kept(param) or kept_many(param)
+        if value:
+            carried[param] = value
+    return carried
+
+
+def sidebar() -> None:
+    """The menu. Its links carry what is chosen, so that the address always says what is on screen."""
+    section = ""
+    for page in PAGES.values():
+        if page.section != section:
+            section = page.section
+            st.caption(section)
+        st.page_link(
+            page.file,
+            label=page.title,
+            icon=f":material/{page.icon}:",
+            help=page.question,
+            query_params=parameters(page.name) or None,
+        )
+
+
+def link(
+    name: str,
+    label: str,
+    *,
+    icon: str = ":material/arrow_forward:",
+    **params: str | list[str],
+) -> None:
+    """A quiet link to a page, with a selection."""
+    query = {**parameters(name), **params}
+    st.page_link(PAGES[name].file, label=label, icon=icon, query_params=query or None, help="")
+
+
+def go(name: str, **params: str | list[str]) -> None:
+    """Open a page now, with a selection. Does not return."""
+    st.switch_page(PAGES[name].file, query_params={**parameters(name), **params} or None)
+
+
+def button(name: str, label: str, key: str, *, icon: str = "arrow_forward", params: Params | None = None) -> None:
+    """A button that opens a page: for the one next step of a page."""
+    if st.button(
+        label,
+        key=key,
+        type="primary",
+        icon=f":material/{icon}:",
+        icon_position="right",
+    ):
+        go(name, **(params or {}))

@@ -1,0 +1,213 @@
+"""Selections that survive a change of page and stand in the address, so that a link opens the same view.
+
+A selection is held under the name of its parameter (``corpus``, ``query_set``, ``job`` …) and shared by all pages: the
+corpus chosen on one page is the corpus on the next. The address wins over what was chosen before.
+
+Nothing is written to the address while a page is first drawn: every such write would be one more press of the back
+button. The first choice on a page writes all selections of that page at once; the menu's links carry them from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import streamlit as st
+
+from cdp.ui.shell.text import cut, md
+
+_DRAWN = "drawn_selections"
+"""Where the selections of the page that is on screen stand."""
+
+_PAGE, _OPENED = "drawn_page", "page_opened"
+"""Which page was drawn last, and whether another one is drawn now."""
+
+LabelVisibility = Literal["visible", "hidden", "collapsed"]
+
+
+def kept(param: str) -> str | None:
+    """What is chosen for ``param``, wherever it was chosen."""
+    value = st.session_state.get(f"kept_{param}")
+    return value if isinstance(value, str) else None
+
+
+def kept_many(param: str) -> list[str]:
+    """Like ``kept``, for a choice of several."""
+    value = st.session_state.get(f"kept_{param}")
+    return list(value) if isinstance(value, list) else []
+
+
+def keep(param: str, value: str | list[str] | None) -> None:
+    """Hold a selection for this page and every other."""
+    st.session_state[f"kept_{param}"] = value
+
+
+def set_many(param: str, values: list[str]) -> None:
+    """Choose these from now on; call ``st.rerun()`` after it."""
+    keep(param, values)
+    st.query_params[param] = values
+
+
+def labels(items: Mapping[str, str]) -> dict[str, str]:
+    """Names made unique: where two things are called the same, the end of the id tells them apart."""
+    names = {key: cut(" ".join(name.split()), 90) or key for key, name in items.items()}
+    seen: dict[str, int] = {}
+    for name in names.values():
+        seen[name] = seen.get(name, 0) + 1
+    return {key: name if seen[name] == 1 else f"{name} · {key}" for key, name in names.items()}
+
+
+def choose(
+    label: str,
+    items: Mapping[str, str],
+    param: str,
+    *,
+    what: str = "",
+    optional: bool = False,
+    placeholder: str = "Choose",
+    help: str | None = None,
+    label_visibility: LabelVisibility = "visible",
+) -> str | None:
+    """A select box over ``items`` (id → name) whose choice is kept and stands in the address as ``?param=id``.
+
+    Without an earlier choice the first item is chosen, or nothing if ``optional``. A link that names something that
+    is not here says so and falls back.
+    """
+    names = labels(items)
+    _remember(param, names)
+    current = _current(names, param, what or label.lower(), optional)
+    key = f"choose_{param}"
+    st.selectbox(
+        label,
+        list(names),
+        format_func=lambda item: names.get(item, str(item)),
+        key=key,
+        index=None if optional or not names else 0,
+        placeholder=placeholder,
+        on_change=_chosen,
+        args=(param, key),
+        help=help,
+        label_visibility=label_visibility,
+    )
+    _settle(param, current)
+    return current
+
+
+def choose_button(label: str, items: Mapping[str, str], param: str, *, label_visibility: LabelVisibility) -> str:
+    """One of a few ``items`` (id → name) that all stand side by side; kept and held in the address like ``choose``."""
+    _remember(param, items)
+    current = _current(items, param, label.lower(), optional=False) or next(iter(items))
+    key = f"choose_{param}"
+    st.segmented_control(
+        label,
+        list(items),
+        format_func=lambda item: items.get(item, str(item)),
+        required=True,
+        key=key,
+        on_change=_chosen,
+        args=(param, key),
+        label_visibility=label_visibility,
+        wrap=True,
+    )
+    _settle(param, current)
+    return current
+
+
+def _current(names: Mapping[str, str], param: str, what: str, optional: bool) -> str | None:
+    """What the address, or an earlier choice, names of what is there; the widget's state is set to it."""
+    asked = st.query_params.get(param)
+    if asked and asked not in names:
+        st.warning(f"The link asks for {what} {md(asked, 80)}, which is not in this workspace.")
+    current = next((v for v in (asked, kept(param)) if v in names), None)
+    if current is None and names and not optional:
+        current = next(iter(names))
+    _set(f"choose_{param}", current)
+    return current
+
+
+def choose_many(
+    label: str,
+    items: Mapping[str, str],
+    param: str,
+    *,
+    default: Sequence[str] = (),
+    placeholder: str = "Choose one or several",
+    help: str | None = None,
+    most: int | None = None,
+) -> list[str]:
+    """A multi-select over ``items`` (id → name), kept and held in the address like ``choose``."""
+    names = labels(items)
+    _remember(param, names)
+    asked = [v for v in st.query_params.get_all(param) if v in names]
+    known = [v for v in kept_many(param) if v in names]
+    touched = f"kept_{param}" in st.session_state
+    current = asked or (known if touched else [v for v in default if v in names])
+    key = f"choose_{param}"
+    _set(key, current)
+    st.multiselect(
+        label,
+        list(names),
+        format_func=lambda item: names.get(item, str(item)),
+        key=key,
+        placeholder=placeholder,
+        on_change=_chosen,
+        args=(param, key),
+        help=help,
+        max_selections=most,
+    )
+    _settle(param, current)
+    return current
+
+
+def begin(page: str = "") -> None:
+    """A page begins to be drawn: no selection of it is known yet. On another page than before the browser shows its own
+    first choice in every widget until it is told; the figures would be those of what is chosen."""
+    st.session_state[_DRAWN] = {}
+    st.session_state[_OPENED] = page != st.session_state.get(_PAGE)
+    st.session_state[_PAGE] = page
+
+
+def _set(key: str, value: str | list[str] | None) -> None:
+    """Tell the widget what is chosen, where it could show something else."""
+    if st.session_state.get(_OPENED) or key not in st.session_state or st.session_state[key] != value:
+        st.session_state[key] = value
+
+
+def write(param: str, value: str | list[str] | None) -> None:
+    """A person chose: the address follows, with everything else that the page shows, as one step back."""
+    keep(param, value)
+    wanted = {**st.session_state.get(_DRAWN, {}), param: value}
+    if not value and param in st.query_params:
+        del st.query_params[param]
+    st.query_params.update({name: one for name, one in wanted.items() if one})
+
+
+def _chosen(param: str, key: str) -> None:
+    """A widget changed. The browser answers with the label that it shows: where that has aged since it was drawn
+    ("5 min ago"), Streamlit takes the old label itself for the choice. It is led back to its id, or left alone."""
+    ids: Mapping[str, str] = st.session_state.get(f"labels_{param}", {})
+    value = st.session_state[key]
+    found = [ids.get(one, "") for one in (value if isinstance(value, list) else [value or ""])]
+    if value and not all(found):
+        return
+    picked = found if isinstance(value, list) else found[0] or None
+    aged = value != picked
+    if not aged or picked not in (kept(param), kept_many(param)):
+        write(param, picked)
+
+
+def _remember(param: str, names: Mapping[str, str]) -> None:
+    """Which thing each label stands for or stood for, for as long as the session lasts."""
+    ids = st.session_state.setdefault(f"labels_{param}", {})
+    ids.update({key: key for key in names})
+    ids.update({label: key for key, label in names.items() if label not in names})
+
+
+def _settle(param: str, current: str | list[str] | None) -> None:
+    keep(param, current)
+    st.session_state.setdefault(_DRAWN, {})[param] = current
+    if param not in st.query_params or not current:
+        return
+    written = st.query_params.get_all(param) if isinstance(current, list) else st.query_params.get(param)
+    if written != current:  # the address named something that is not here
+        st.query_params[param] = current

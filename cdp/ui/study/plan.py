@@ -1,0 +1,198 @@
+"""Planning a study on the screen: a form filled from what is there or from a ready-made plan, and what it comes to."""
+
+from __future__ import annotations
+
+import dataclasses
+import zlib
+from collections.abc import Sequence
+from typing import Any
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import commands, corpora, queries, studies, training
+from cdp.services import evaluation as benchmarks_service
+from cdp.services.studies import StudyConfig, StudyPlan
+from cdp.services.synthesis import dollars
+from cdp.ui.jobs import clone
+from cdp.ui.launch import leakage as leaking
+from cdp.ui.queries import incomplete
+from cdp.ui.shell import access, command, forms, navigation, state, tables
+from cdp.ui.shell.text import md
+
+LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
+"""Fields that are chosen from what is there instead of typed."""
+
+OWN = "Your own"
+
+
+def asked() -> str:
+    """The ready-made plan that a link asks for (``?plan=cw-weighting``); empty without one."""
+    name = st.query_params.get("plan", "")
+    return name if name in {plan.name for plan in studies.ready_made()} else ""
+
+
+def asked_changes() -> dict[str, str]:
+    """Settings that a link gives on top of its plan (``?plan=qdoc-scaling&per_doc=1, 5``); others are not looked at."""
+    names = {field.name for field in dataclasses.fields(StudyConfig)}
+    return {name: value for name, value in st.query_params.to_dict().items() if name in names and value}
+
+
+def choose(workspace: Workspace) -> StudyConfig | None:
+    """A ready-made plan as a start, then the form; None while something is missing."""
+    ready = {plan.name: plan for plan in studies.ready_made()}
+    wanted = asked()
+    start = st.selectbox(
+        "Start from",
+        [OWN, *ready],
+        index=[OWN, *ready].index(wanted) if wanted else 0,
+        format_func=lambda name: ready[name].title if name in ready else OWN,
+        key="study_start",
+        persist_state="session",
+        help="A ready-made plan fills the form; everything can be changed.",
+    )
+    first: dict[str, Any] = {}
+    if start in ready:
+        st.caption(md(ready[start].about))
+        changes = asked_changes() if start == wanted else {}
+        first = studies.read_plan(start, changes).to_dict()
+        key = f"study_{start}_{zlib.crc32(repr(sorted(changes.items())).encode()):08x}" if changes else f"study_{start}"
+    else:
+        key = f"study_{start}"
+    cloned, suffix = clone.first(workspace, "study")
+    if cloned:
+        first, key = cloned, f"study{suffix}"
+    found = _from_lists(workspace, first, key)
+    found |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
+    if not found.get("benchmarks") or not (found.get("query_sets") or found.get("methods")):
+        st.caption("Choose benchmarks, and query sets or methods to train on.")
+        return None
+    return StudyConfig.from_dict({name: value for name, value in found.items() if value is not None})
+
+
+def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
+    """The fields that name what is in the workspace."""
+    places = [f"{info.name}:{split}" for info in benchmarks_service.benchmarks(workspace) for split in info.splits]
+    known = [q for q in queries.every(workspace) if q.n_queries]
+    sets = incomplete.names(workspace, known)
+    by_name = {q.name: q.id for q in reversed(known)}
+    corpus_names = {c.id: c.name for c in corpora.every(workspace)}
+    corpus_ids = {name: corpus_id for corpus_id, name in corpus_names.items()}
+    wanted = _split(first.get("query_sets"))
+    _say_missing("benchmarks", _split(first.get("benchmarks")), places)
+    _say_missing("query sets", wanted, [*sets, *by_name])
+    methods = [m.name for m in queries.methods()]
+    with st.grid(2, min_column_width=260):
+        chosen: dict[str, Any] = {
+            "benchmarks": _many("Benchmarks", {p: p for p in places}, _split(first.get("benchmarks")), f"{key}_b"),
+            "query_sets": _many("Query sets", sets, [by_name.get(n, n) for n in wanted], f"{key}_q"),
+            "methods": _many("Methods", {m: m for m in methods}, _split(first.get("methods")), f"{key}_m"),
+            "retrievers": _many(
+                "Retrievers",
+                {r.id: r.title for r in training.retrievers(workspace)},
+                _split(first.get("retrievers")) or ["static-minilm"],
+                f"{key}_r",
+            ),
+            "weightings": _many(
+                "Weightings",
+                {w: w for w in studies.weightings()},
+                _split(first.get("weightings")) or ["none"],
+                f"{key}_w",
+            ),
+        }
+        if chosen["methods"] and corpus_names:
+            named = str(first.get("corpus", ""))
+            begin = corpus_ids.get(named, named if named in corpus_names else "")
+            chosen["corpus"] = st.selectbox(
+                "Corpus",
+                list(corpus_names),
+                index=list(corpus_names).index(begin) if begin else 0,
+                format_func=lambda c: corpus_names[c],
+                key=f"{key}_c",
+                persist_state="session",
+                help=md("The documents that the methods write queries for; what is written already is taken."),
+            )
+    return {name: value if isinstance(value, str) else ", ".join(value) for name, value in chosen.items()}
+
+
+def _many(label: str, items: dict[str, str], first: Sequence[str], key: str) -> list[str]:
+    names = state.labels(items)
+    return st.multiselect(
+        label,
+        list(names),
+        default=[item for item in first if item in names],
+        format_func=lambda item: names.get(item, item),
+        key=key,
+        placeholder="Choose one or several",
+        persist_state="session",
+    )
+
+
+def _split(text: Any) -> list[str]:
+    return [part.strip() for part in str(text or "").split(",") if part.strip()]
+
+
+def _say_missing(what: str, wanted: Sequence[str], there: Sequence[str]) -> None:
+    """A ready-made plan may name things that are not in this workspace."""
+    absent = [name for name in wanted if name not in there]
+    if absent:
+        st.caption(f":material/info: Not in this workspace, so left out: {what} {md(', '.join(absent))}.")
+
+
+def summary(workspace: Workspace, config: StudyConfig) -> None:
+    """What it comes to, what to know before, and the button."""
+    plan = studies.plan(workspace, config)
+    st.subheader("What it comes to", anchor=False)
+    with st.container(horizontal=True):
+        st.metric("Trainings", len(plan.conditions), width="content")
+        st.metric("Evaluations", plan.to_dict()["evaluations"], width="content")
+        time = "unknown" if plan.seconds is None else studies.minutes(plan.seconds)
+        st.metric("Time", time, width="content", help="From earlier runs on this machine where there are any.")
+        if plan.generations:
+            requests = sum(g.requests for g in plan.generations)
+            st.metric("LLM requests first", f"{requests:,}", width="content")
+            costs = [g.cost for g in plan.generations if g.cost is not None]
+            if requests and len(costs) == len(plan.generations):
+                st.metric("They cost", dollars(sum(costs)), width="content")
+    _pairs(plan)
+    lacking, agreed = incomplete.consent(workspace, config.items("query_sets"), "study_incomplete")
+    leaks = studies.leaks_of(workspace, config)
+    leaking_agreed = leaking.consent(leaks, "study_leakage")
+    said = {item.note for item in lacking}
+    for note in (note for note in plan.notes if note not in said):
+        st.caption(f":material/info: {md(note)}")
+    if access.button(
+        "Start the study",
+        type="primary",
+        icon=":material/play_arrow:",
+        key="study_start_button",
+        disabled=(bool(lacking) and not agreed) or not leaking_agreed,
+    ):
+        begun = studies.run(workspace, config, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed)
+        state.keep("study", begun.job_id)
+        navigation.go("jobs", job=begun.job_id)
+    command.show(
+        commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True)
+    )
+    st.download_button(
+        "Download the plan (YAML)",
+        studies.to_yaml(config),
+        file_name="plan.yaml",
+        mime="application/yaml",
+        icon=":material/download:",
+        on_click="ignore",
+        key="study_yaml",
+    )
+
+
+def _pairs(plan: StudyPlan) -> None:
+    """How many training pairs each Q/Doc gives."""
+    once = list({(c.source, c.per_doc): c for c in plan.conditions}.values())
+    tables.show(
+        {
+            "Queries": [c.source for c in once],
+            "Q/Doc": [c.per_doc for c in once],
+            "Pairs": [plan.pairs[str(c)] for c in once],
+        },
+        alt="Training pairs at each Q/Doc",
+    )

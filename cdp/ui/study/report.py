@@ -1,0 +1,221 @@
+"""A study on the screen: what was found, what cannot be told, and the tables behind both."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import streamlit as st
+
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
+from cdp.charts import study as figures
+from cdp.charts.evidence import difference_against_cw
+from cdp.charts.study_report import html
+from cdp.services import commands, studies
+from cdp.services.studies import Gain, StudyReport
+from cdp.ui.shell import charts, command, frame, navigation, state, tables
+from cdp.ui.shell.text import cut, md, moment, p_value, points
+
+
+def choose_study(workspace: Workspace) -> str | None:
+    """One of the studies of this workspace."""
+    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in studies.every(workspace)}
+    return state.choose("Study", names, "study", what="study") if names else None
+
+
+def shown(workspace: Workspace, study: str) -> None:
+    """A study's report, or how far it is."""
+    try:
+        report = studies.report(workspace, study)
+    except InputError as error:
+        st.caption(md(str(error)))
+        navigation.link("jobs", "See its job", job=study)
+        return
+    if report.finished < report.planned:
+        st.progress(report.finished / max(1, report.planned), text=md(studies.progress_text(report)))
+        navigation.link("jobs", "Follow it on the page Jobs", job=study)
+    findings(report)
+    scores(report)
+    comparisons(report)
+    relation(report)
+    cost(report)
+    export(report)
+
+
+def findings(report: StudyReport) -> None:
+    """What was found and what cannot be told, before any table."""
+    left, right = st.columns([3, 2], gap="large")
+    with left:
+        st.subheader("What was found", anchor=False)
+        for text in report.findings:
+            st.markdown(f"- {md(text)}")
+        if not report.findings:
+            st.caption("Nothing yet: a comparison needs both of its sides.")
+    with right:
+        st.subheader("What it cannot tell", anchor=False)
+        for text in report.limits:
+            st.markdown(f"- {md(text)}")
+
+
+def scores(report: StudyReport) -> None:
+    """NDCG@10 of every way of training, mean over seeds."""
+    if not report.rows:
+        return
+    st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
+    names = [b.name for b in report.benchmarks]
+    tables.show(
+        {
+            "Training": [row.name for row in report.rows],
+            "Documents": [f"{row.documents:,}" if row.pairs else "–" for row in report.rows],
+            "Pairs": [f"{row.pairs:,}" if row.pairs else "–" for row in report.rows],
+            "Steps": [f"{row.steps:,}" if row.steps else "–" for row in report.rows],
+            **{f"{b.name} (CW {b.cw:.1f})": [row.scores.get(b.name) for row in report.rows] for b in report.benchmarks},
+            "Mean": [row.average for row in report.rows],
+            "Spread over seeds": [
+                f"± {max(row.spread.values()):.2f} at most" if row.spread else "none" if row.n_seeds > 1 else "–"
+                for row in report.rows
+            ],
+            "Seeds": [str(row.n_seeds) if row.pairs else "–" for row in report.rows],
+        },
+        alt="NDCG@10 in percent of each way of training on each benchmark",
+        config={
+            **{f"{b.name} (CW {b.cw:.1f})": st.column_config.NumberColumn(format="%.2f") for b in report.benchmarks},
+            "Mean": st.column_config.NumberColumn(format="%.2f"),
+            "Training": st.column_config.TextColumn(width=240, pinned=True),
+        },
+    )
+    if any(row.pairs for row in report.rows):
+        benchmark = st.selectbox("Benchmark", names, key="study_benchmark", persist_state="session")
+        charts.show(
+            figures.scaling(report, benchmark),
+            key="study_scaling",
+            alt=f"NDCG@10 on {benchmark} by queries per document for each way of training",
+            caption="Mean over seeds, ± their standard deviation; dashed: before training.",
+        )
+
+
+def comparisons(report: StudyReport) -> None:
+    """Differences with interval, p and spread over seeds, one kind at a time."""
+    kinds = {kind: title for kind, title in studies.TITLES.items() if report.of(kind)}
+    if not kinds:
+        return
+    st.subheader("Differences", anchor=False, help=frame.definition("p"))
+    kind = st.segmented_control(
+        "Comparison",
+        list(kinds),
+        format_func=lambda k: kinds[k],
+        default=studies.SCALING if studies.SCALING in kinds else next(iter(kinds)),
+        required=True,
+        key="study_comparison",
+        label_visibility="collapsed",
+    )
+    found = report.of(kind or next(iter(kinds)))
+    tables.show(
+        {
+            "Condition": [cut(g.condition, 60) for g in found],
+            "Q/Doc": [g.per_doc for g in found],
+            "Benchmark": [g.benchmark for g in found],
+            "CW": [g.cw for g in found],
+            "Points": [points(g.points) + _mark(g) for g in found],
+            "95% interval": [f"{points(g.low)} to {points(g.high)}" for g in found],
+            "p, corrected": [p_value(g.p_holm) for g in found],
+            "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in found],
+            "Seeds": [g.n_seeds for g in found],
+            "Queries": [g.n_queries for g in found],
+        },
+        alt="Differences in NDCG@10 points with intervals and p values",
+        config={
+            "CW": st.column_config.NumberColumn(format="%.2f"),
+            "Spread over seeds": st.column_config.NumberColumn(format="%.2f", help="Standard deviation, in points."),
+        },
+    )
+    st.caption(
+        "\\* p below 0.05 (variance over queries and seeds together, Holm-corrected over the benchmarks of a "
+        "condition), and all seeds of one sign. (\\*) the same with one seed, or seeds without any spread: a "
+        "test over the queries alone, which knows nothing of training noise."
+    )
+    with st.expander("As a chart", icon=":material/show_chart:"):
+        charts.show(figures.gains(found), key="study_gains", alt=_listed(found))
+
+
+def _mark(gain: Gain) -> str:
+    """A star, in brackets where the test knows nothing of training noise."""
+    return "" if not gain.significant else " (*)" if gain.seed_sd is None else " *"
+
+
+def _listed(found: Sequence[Gain]) -> str:
+    return "; ".join(f"{g.condition} Q/Doc {g.per_doc} on {g.benchmark}: {points(g.points)}" for g in found)
+
+
+def relation(report: StudyReport) -> None:
+    """The study's own correlation with CW and threshold, beside the published ones."""
+    st.subheader("Relation to content words", anchor=False, help=frame.definition("cw"))
+    if report.differences:
+        charts.show(
+            difference_against_cw(report.differences, report.threshold, band=True),
+            key="study_relation",
+            alt=f"{len(report.differences)} differences of this study against the content words of its benchmarks",
+            caption="Each difference of this study at its benchmark's CW; shaded: the published advice.",
+        )
+    if report.threshold is None:
+        st.caption(md(report.no_threshold))
+    else:
+        rows = studies.threshold_rows(report)
+        tables.show(
+            {"": [r[0] for r in rows], "This study": [r[1] for r in rows], "Published": [r[2] for r in rows]},
+            alt="This study's threshold beside the published one",
+        )
+    if report.correlations:
+        found = report.correlations
+        tables.show(
+            {
+                "Condition": [cut(c.retriever, 60) for c in found],
+                "Comparison": [studies.TITLES.get(c.comparison, c.comparison) for c in found],
+                "Q/Doc": [c.per_doc for c in found],
+                "r": [points(c.r) for c in found],
+                "p": [p_value(c.p) for c in found],
+                "Spearman's ρ": [points(c.rho) for c in found],
+                "Benchmarks": [c.n_datasets for c in found],
+            },
+            alt="Correlation between content words and the difference, per condition of this study",
+        )
+
+
+def cost(report: StudyReport) -> None:
+    """What each way of training costs and brings."""
+    if not any(row.pairs and row.average is not None for row in report.rows):
+        return
+    st.subheader("Cost and gain", anchor=False)
+    charts.show(
+        figures.cost_efficiency(report),
+        key="study_cost",
+        alt="Mean NDCG@10 against the number of training queries for each way of training",
+        caption="Mean NDCG@10 over all benchmarks by training queries.",
+    )
+
+
+def export(report: StudyReport) -> None:
+    """The report as a file, and the commands that give the same."""
+    with st.container(horizontal=True):
+        st.download_button(
+            "Report as HTML",
+            lambda: html(report).encode("utf-8"),
+            file_name=f"{report.id}.html",
+            mime="text/html",
+            icon=":material/download:",
+            on_click="ignore",
+            key="study_html",
+        )
+        st.download_button(
+            "Report as Markdown",
+            studies.to_markdown(report),
+            file_name=f"{report.id}.md",
+            mime="text/markdown",
+            icon=":material/download:",
+            on_click="ignore",
+            key="study_md",
+        )
+    command.show(
+        commands.line("study", "report", report.id),
+        commands.line("study", "report", report.id, format="html", out="report.html"),
+    )
