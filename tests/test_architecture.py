@@ -6,6 +6,7 @@ import ast
 import functools
 import subprocess
 import sys
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -100,6 +101,20 @@ def test_no_two_rooms_import_each_other_and_no_stage_a_stage() -> None:
     assert [(a, b) for a, rooms in imported.items() for b in rooms if a in imported.get(b, set())] == []
     assert [(stage, imported[stage] & STAGES) for stage in STAGES if imported[stage] & STAGES] == []
     assert [room for room, rooms in imported.items() if "workers" in rooms] == []
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    """Imports inside functions and under TYPE_CHECKING count as well: each file can be read before those above it."""
+    files = {".".join(p.relative_to(REPOSITORY).with_suffix("").parts).removesuffix(".__init__"): p for p in sources()}
+    imported: dict[str, set[str]] = {}
+    for name, path in files.items():
+        # What is imported is a module itself, or a name of the module before the last dot.
+        targets = {m if m in files else m.rpartition(".")[0] for m, _ in imports_of(path)}
+        imported[name] = (targets & set(files)) - {name}
+    try:
+        TopologicalSorter(imported).prepare()
+    except CycleError as error:
+        pytest.fail(" is imported by ".join(error.args[1]))
 
 
 def test_libraries_stay_in_their_rooms() -> None:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain
 from cdp.studies.plan import UNTRAINED
+from cdp.studies.report import Row, StudyReport
 from cdp.studies.verdict import power_text, sentence
-
-if TYPE_CHECKING:
-    from cdp.studies.report import Row, StudyReport
 
 FEW_DATASETS = 6
 """With fewer datasets a correlation over them rests on very little, whatever its p."""

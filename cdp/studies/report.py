@@ -1,39 +1,17 @@
-"""A study's report: the paper's tables from one's own runs, and what may and what may not be concluded from them.
-
-Pure: the records of the conditions in, a report out. The statistics are those of ``cdp.principle``, the same functions
-that read the published results.
-"""
+"""What a study's report holds: its facts, the rows of its main table, its gains and what follows from them."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from cdp.base.statistics import WithinSlope, has_spread, within_slope
-from cdp.principle import (
-    PARAPHRASE,
-    SCALING,
-    WEIGHTING,
-    Correlation,
-    Difference,
-    PositiveRate,
-    Threshold,
-    correlation_table,
-    level_of,
-    positive_rates,
-    threshold,
-    why_no_threshold,
-)
+from cdp.base.statistics import WithinSlope
+from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
 from cdp.studies.config import StudyConfig
-from cdp.studies.findings import findings, limits
-from cdp.studies.gains import Cell, Gain, Scores, gains, query_gains, read_scores
-from cdp.studies.independence import Kin, as_independent, left_out
-from cdp.studies.plan import UNTRAINED, Source, conditions
-from cdp.studies.verdict import UNCLEAR, Verdict, verdict
+from cdp.studies.gains import Gain
+from cdp.studies.plan import UNTRAINED, Source
+from cdp.studies.verdict import UNCLEAR, Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,161 +107,3 @@ class StudyReport:
         values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
         return values
-
-
-def build(
-    study_id: str, name: str, state: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
-) -> StudyReport:
-    """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
-    config = StudyConfig.from_dict(about["config"])
-    sources = [Source(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
-    benchmarks = tuple(
-        BenchmarkFacts(
-            **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
-            cw_interval=tuple(b["cw_interval"]),
-            **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
-        )
-        for b in about["benchmarks"]
-    )
-    names = _names(benchmarks)
-    places = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
-    benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
-    planned = conditions(config, sources)
-    records = latest(records)
-    scores, behind = read_scores(records, places)
-    ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
-    found = gains(ordered, {b.name: b.cw for b in benchmarks})
-    all_own = own_differences(found)
-    kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
-    out = left_out(kin, across_languages=config.across_languages)
-    own = as_independent(all_own, kin, across_languages=config.across_languages)
-    reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
-    line = None if reason else threshold(own)
-    compared = _as_differences(found, (SCALING, PARAPHRASE, WEIGHTING))
-    failures = tuple(
-        (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
-    )
-    finished = [r for r in records if not r.get("failure") and r["condition"] is not None]
-    report = StudyReport(
-        id=study_id,
-        name=name,
-        state=state,
-        config=config,
-        sources=tuple(sources),
-        benchmarks=benchmarks,
-        rows=tuple(_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()),
-        gains=tuple(found),
-        correlations=tuple(correlation_table(as_independent(compared, kin, across_languages=config.across_languages))),
-        rates=tuple(positive_rates(all_own)) if all_own else (),
-        differences=own,
-        verdict=verdict(own),
-        over_queries=within_slope(_by_query(ordered, found, about["benchmarks"], names, out)),
-        left_out=out,
-        threshold=line,
-        no_threshold=reason,
-        planned=len(planned),
-        finished=len(finished),
-        reused=sum(1 for record in finished if record.get("reused_from")),
-        failures=failures,
-    )
-    return StudyReport(**{**report.__dict__, "findings": tuple(findings(report)), "limits": tuple(limits(report))})
-
-
-def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Of several finished records of one condition the newest: a resumed study may hold an earlier way of scoring."""
-    kept: dict[str, Mapping[str, Any]] = {}
-    for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
-        finished = not record.get("failure")
-        kept[f"{record['retriever']} {record['condition']}" if finished else f"failure {number}"] = record
-    return list(kept.values())
-
-
-def own_differences(found: Sequence[Gain]) -> tuple[Difference, ...]:
-    """The gains that the principle is about, in its form."""
-    return _as_differences(of_principle(found), (SCALING, PARAPHRASE))
-
-
-def _by_query(
-    scores: Mapping[Cell, Mapping[str, Scores]],
-    found: Sequence[Gain],
-    about: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-    out: Container[str],
-) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """(CW, gain) of the queries of each benchmark in the line: gains in points, the mean over conditions and seeds."""
-    own = {(g.retriever, g.source, g.weighting, g.per_doc, g.comparison) for g in of_principle(found)}
-    clusters = []
-    for b, name in zip(about, names, strict=True):
-        if name in out or "cw_of" not in b:
-            continue
-        gain = query_gains(scores, name, own)
-        ids = np.sort(np.asarray(list(b["cw_of"])))  # as ``read_scores`` orders the scores
-        if gain is not None and len(gain) == len(ids):
-            clusters.append((np.array([b["cw_of"][str(i)] for i in ids], np.float64), gain))
-    return clusters
-
-
-def of_principle(found: Sequence[Gain]) -> list[Gain]:
-    """The gains that the published threshold is drawn from: more different queries per document, equal weights where
-    there are such trainings. Paraphrases are the control and do not count as more different queries."""
-    about = [g for g in found if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase"]
-    return [g for g in about if g.weighting == "none"] or about
-
-
-def _as_differences(found: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
-    return tuple(
-        Difference(g.condition, g.comparison, g.per_doc, g.benchmark, g.cw, g.points)
-        for g in found
-        if g.comparison in comparisons
-    )
-
-
-def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
-    """Names of the benchmarks; with the split where two have the same name."""
-    plain = [b.name for b in benchmarks]
-    return [b.name if plain.count(b.name) == 1 else f"{b.name} {b.split}" for b in benchmarks]
-
-
-def _order(config: StudyConfig, sources: Sequence[Source]) -> list[Cell]:
-    cells: list[Cell] = []
-    for retriever in config.items("retrievers"):
-        cells.append((retriever, UNTRAINED, 0, "none"))
-        cells += dict.fromkeys(c.cell for c in conditions(config, sources) if c.retriever == retriever)
-    return cells
-
-
-def _row(
-    cell: Cell,
-    by_benchmark: Mapping[str, Mapping[int, Any]],
-    records: Sequence[Mapping[str, Any]],
-    names: Sequence[str],
-) -> Row:
-    means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
-    training = [record["training"] for record in records if record.get("training")]
-    return Row(
-        retriever=cell[0],
-        source=cell[1],
-        per_doc=cell[2],
-        weighting=cell[3],
-        n_seeds=max(len(values) for values in means.values()),
-        scores={name: float(np.mean(values)) for name, values in means.items()},
-        spread={name: float(np.std(values, ddof=1)) for name, values in means.items() if has_spread(values)},
-        average=float(np.mean([np.mean(v) for v in means.values()])) if len(means) == len(names) else None,
-        pairs=training[0]["pairs"] if training else 0,
-        documents=training[0]["documents"] if training else 0,
-        seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
-        steps=int(training[0].get("steps", 0)) if training else 0,
-        steps_per_epoch=_steps_per_epoch(records),
-    )
-
-
-def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:
-    """Of the first training; 0 where it was not written down."""
-    for record in records:
-        training = record.get("training") or {}
-        steps, epochs = training.get("steps"), (record.get("settings") or {}).get("epochs")
-        if training.get("steps_per_epoch"):
-            return int(training["steps_per_epoch"])
-        if steps and epochs:
-            return int(steps) // int(epochs)
-    return 0
