@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
 from cdp.studies.gains import Gain
 from cdp.studies.plan import UNTRAINED
-from cdp.studies.report import Row, StudyReport
+from cdp.studies.report import StudyReport, StudyRow
 
 
 def scaling(report: StudyReport, benchmark: str) -> go.Figure:
@@ -114,7 +114,7 @@ def _palette(report: StudyReport, series: Iterable[tuple[str, str, str]]) -> dic
     return by_method({_series(*key): kinds.get(key[1], "") for key in series})
 
 
-def _by_cost(row: Row) -> tuple[int, int]:
+def _by_cost(row: StudyRow) -> tuple[int, int]:
     return row.pairs, row.per_doc
 
 

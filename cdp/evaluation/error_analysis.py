@@ -35,7 +35,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class FirstPlace:
+class Rank1Comparison:
     """Two runs compared at rank 1. ``wins``: only ``other`` is right; ``losses``: only ``baseline`` is."""
 
     both: int
@@ -48,9 +48,9 @@ class FirstPlace:
         return {kind: sum(c.kind == kind for c in changes) for kind in (SAME_SOURCE, OTHER_SOURCE, NOTHING)}
 
 
-def first_place(
+def compare_rank_1(
     baseline: Run, other: Run, qrels: Qrels, source_of: Callable[[str], str], failures: Failures | None = None
-) -> FirstPlace:
+) -> Rank1Comparison:
     """Compare two runs at rank 1 over every judged query that has a relevant document.
 
     ``source_of`` gives the source document of a passage's id: its book, its article. Among equal scores the highest id
@@ -73,7 +73,7 @@ def first_place(
             right, wrong = (after, before) if hits[1] else (before, after)
             change = Change(query, right, wrong, _kind(wrong, relevant, source_of))
             (wins if hits[1] else losses).append(change)
-    return FirstPlace(counts[True, True], counts[False, False], tuple(wins), tuple(losses))
+    return Rank1Comparison(counts[True, True], counts[False, False], tuple(wins), tuple(losses))
 
 
 def _first(scores: Mapping[str, float] | None) -> str:

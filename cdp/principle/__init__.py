@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.principle.advice import Expected, Experiment, Split, Suggestion
+from cdp.principle.advice import BudgetSplit, Expected, Experiment, Suggestion
 from cdp.principle.correlation import (
     Correlation,
     Line,
@@ -33,7 +33,7 @@ from cdp.principle.differences import (
 from cdp.principle.kinds import KINDS, kinds_of_datasets
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
 from cdp.principle.scope import Scope
-from cdp.principle.similar import Outlook, Similar, most_like, outlook
+from cdp.principle.similar import Outlook, Similar, most_similar, outlook
 from cdp.principle.weighting import WeightingAdvice
 
 __all__ = [
@@ -47,6 +47,7 @@ __all__ = [
     "RECOMMEND_ABOVE",
     "SCALING",
     "WEIGHTING",
+    "BudgetSplit",
     "Correlation",
     "Difference",
     "Expected",
@@ -57,7 +58,6 @@ __all__ = [
     "Recommendation",
     "Scope",
     "Similar",
-    "Split",
     "Suggestion",
     "Threshold",
     "WeightingAdvice",
@@ -68,7 +68,7 @@ __all__ = [
     "kinds_of_datasets",
     "level_of",
     "line",
-    "most_like",
+    "most_similar",
     "other_differences",
     "outlook",
     "positive_rates",

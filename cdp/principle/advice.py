@@ -50,7 +50,7 @@ class Expected:
 
 
 @dataclass(frozen=True, slots=True)
-class Split:
+class BudgetSplit:
     """One way to spend a budget: ``per_doc`` queries on each of ``documents`` (None without a budget).
 
     ``printed`` are the differences to one query on each of as many documents as the budget has queries, per retriever,
@@ -136,7 +136,7 @@ def printed_group(task: str, similar: Sequence[Similar], domain: str) -> str:
     return Counter(PRINTED_GROUP.get(s.kind, "BEIR") for s in similar).most_common(1)[0][0]
 
 
-def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | None = None) -> tuple[Split, ...]:
+def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | None = None) -> tuple[BudgetSplit, ...]:
     """For each published split of one budget of queries: what it gained or lost.
 
     ``budget`` in queries gives the number of documents. One query per document is the reference, with no difference.
@@ -152,7 +152,7 @@ def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | N
             fit = fit_of_means(own)
             points, (low, high), n = float(fit.at(mean_cw)), map(float, fit.prediction_interval(mean_cw)), fit.n
         found.append(
-            Split(
+            BudgetSplit(
                 per_doc,
                 None if budget is None else max(1, budget // per_doc),
                 cost.documents_share,
@@ -193,7 +193,7 @@ def suggest(
     similar: Sequence[Similar],
     budget: int | None,
     n_documents: int | None,
-    splits: Sequence[Split],
+    splits: Sequence[BudgetSplit],
 ) -> Suggestion:
     """Q/Doc, and with a ``budget`` of queries or a corpus of ``n_documents`` on how many documents; and how sure."""
     if language != "en":
@@ -250,7 +250,7 @@ def _basis(mean_cw: float, scope: Scope, similar: Sequence[Similar]) -> tuple[di
     )
 
 
-def _split_basis(splits: Sequence[Split], scope: Scope) -> str:
+def _split_basis(splits: Sequence[BudgetSplit], scope: Scope) -> str:
     if scope.inside:
         return "for a fixed number of queries the splits printed for the four multi-hop datasets"
     group, n = splits[0].group, splits[0].n_datasets

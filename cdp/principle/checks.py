@@ -11,7 +11,7 @@ from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import ALL, SCALING, differences
 from cdp.principle.kinds import kinds_of_datasets
 from cdp.principle.scope import evidence_range
-from cdp.principle.similar import most_like, outlook
+from cdp.principle.similar import most_similar, outlook
 
 PER_DOCS = (2, 5, 10, 20)
 
@@ -27,7 +27,7 @@ class Prediction:
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class DatasetCheck:
     """One published dataset at one Q/Doc: the measured gain (mean over retrievers), what the line through the four
     multi-hop datasets predicts, and what the five datasets most like it predict when it is left out.
 
@@ -45,7 +45,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldCount:
     """How many of ``n`` predictions held."""
 
     held: int
@@ -56,7 +56,7 @@ class Held:
         return self.held / self.n if self.n else float("nan")
 
 
-def checks(per_doc: int) -> tuple[Check, ...]:
+def checks(per_doc: int) -> tuple[DatasetCheck, ...]:
     """The 27 published datasets that the line never saw, by CW."""
     measured: dict[str, list[float]] = {}
     cw = {}
@@ -75,9 +75,9 @@ def checks(per_doc: int) -> tuple[Check, ...]:
             continue
         gain = float(np.mean(measured[name]))
         line_low, line_high = map(float, fit.prediction_interval(cw[name]))
-        like = next(o for o in outlook(most_like(cw[name], kinds[name], leave_out=[name])) if o.per_doc == per_doc)
+        like = next(o for o in outlook(most_similar(cw[name], kinds[name], leave_out=[name])) if o.per_doc == per_doc)
         found.append(
-            Check(
+            DatasetCheck(
                 dataset=name,
                 kind=kinds[name],
                 cw=cw[name],
@@ -91,13 +91,13 @@ def checks(per_doc: int) -> tuple[Check, ...]:
     return tuple(found)
 
 
-def held(found: Sequence[Check]) -> dict[str, Held]:
+def held(found: Sequence[DatasetCheck]) -> dict[str, HeldCount]:
     """How often each prediction held: the line's within its CW range and beyond, and that of similar datasets."""
     inside = [c.line.holds for c in found if c.in_range]
     beyond = [c.line.holds for c in found if not c.in_range]
     similar = [c.similar.holds for c in found]
     return {
-        "line, within its CW": Held(sum(inside), len(inside)),
-        "line, beyond its CW": Held(sum(beyond), len(beyond)),
-        "similar datasets": Held(sum(similar), len(similar)),
+        "line, within its CW": HeldCount(sum(inside), len(inside)),
+        "line, beyond its CW": HeldCount(sum(beyond), len(beyond)),
+        "similar datasets": HeldCount(sum(similar), len(similar)),
     }

@@ -13,7 +13,7 @@ from cdp.base.workspace import SHIPPED_DATA
 
 FOLDER = SHIPPED_DATA / "published"
 
-Row = dict[str, Any]
+PublishedRow = dict[str, Any]
 
 WHOLE = ("queries_per_doc", "n_docs", "n_queries", "n_datasets", "cw_min", "cw_max")
 REAL = ("value", "cw", "percent", "r")
@@ -21,14 +21,14 @@ FLAGS = ("is_average", "bold", "underlined", "dagger", "significant_printed")
 
 
 @lru_cache(maxsize=16)
-def read(name: str) -> tuple[Row, ...]:
+def read(name: str) -> tuple[PublishedRow, ...]:
     """The rows of ``<name>.csv``. Columns of counts are int or None, of values float or None, of marks bool."""
     with open(FOLDER / f"{name}.csv", encoding="utf-8", newline="") as file:
         return tuple(_typed(row) for row in csv.DictReader(file))
 
 
-def _typed(row: Mapping[str, str]) -> Row:
-    found: Row = dict(row)
+def _typed(row: Mapping[str, str]) -> PublishedRow:
+    found: PublishedRow = dict(row)
     for column, text in row.items():
         if column in WHOLE:
             found[column] = int(text) if text else None
@@ -39,12 +39,12 @@ def _typed(row: Mapping[str, str]) -> Row:
     return found
 
 
-def results() -> tuple[Row, ...]:
+def results() -> tuple[PublishedRow, ...]:
     """Every NDCG@10 of the paper: ``table``, the condition, ``dataset`` (empty for averages), ``value`` in percent."""
     return read("results")
 
 
-def datasets() -> tuple[Row, ...]:
+def datasets() -> tuple[PublishedRow, ...]:
     """The 32 rows on evaluation datasets (HotpotQA twice): ``group``, ``dataset``, ``cw``, ``n_queries`` …"""
     return read("datasets")
 

@@ -15,9 +15,9 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.complexity import cw_interval
 from cdp.complexity.profile import HIGH, LOW
 from cdp.principle.advice import (
+    BudgetSplit,
     Expected,
     Experiment,
-    Split,
     Suggestion,
     expected_differences,
     expected_splits,
@@ -27,7 +27,7 @@ from cdp.principle.advice import (
 )
 from cdp.principle.kinds import check_kind
 from cdp.principle.scope import Scope, evidence_range, scope_of
-from cdp.principle.similar import Outlook, Similar, most_like, outlook
+from cdp.principle.similar import Outlook, Similar, most_similar, outlook
 from cdp.principle.weighting import WeightingAdvice, weighting_advice
 
 AVOID_BELOW = float(LOW)
@@ -81,7 +81,7 @@ class Recommendation:
     expected: tuple[Expected, ...] = ()
     similar: tuple[Similar, ...] = ()
     outlook: tuple[Outlook, ...] = ()
-    splits: tuple[Split, ...] = ()
+    splits: tuple[BudgetSplit, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
 
     @property
@@ -155,9 +155,9 @@ def recommend(
     possible = LEVELS[LEVELS.index(level_of(low)) : LEVELS.index(level_of(high)) + 1] if cw.size > 1 else LEVELS
     scope = scope_of(mean, language=language, domain=domain, task=task, generator=generator)
     if domain == "in-domain":
-        similar = tuple(s for s in most_like(mean, "web-search", dataset=dataset) if s.kind == "web-search")
+        similar = tuple(s for s in most_similar(mean, "web-search", dataset=dataset) if s.kind == "web-search")
     else:
-        similar = most_like(mean, task, dataset=dataset)
+        similar = most_similar(mean, task, dataset=dataset)
     group = printed_group(task, similar, domain)
     splits = expected_splits(mean, group, inside=scope.inside, budget=budget) if language == "en" else ()
     advice = ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level]

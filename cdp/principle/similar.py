@@ -14,7 +14,7 @@ from cdp.base.statistics import prediction_interval
 from cdp.principle.differences import ALL, differences
 from cdp.principle.kinds import kinds_of_datasets
 
-MOST_LIKE = 5
+MOST_SIMILAR = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ def _gains() -> dict[str, tuple[float, dict[str, dict[int, float]]]]:
     return found
 
 
-def most_like(
-    cw: float, task: str = "", *, dataset: str = "", leave_out: Sequence[str] = (), n: int = MOST_LIKE
+def most_similar(
+    cw: float, task: str = "", *, dataset: str = "", leave_out: Sequence[str] = (), n: int = MOST_SIMILAR
 ) -> tuple[Similar, ...]:
     """The ``n`` published datasets most like a task: its own dataset, then those of its kind, then by CW.
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp.base.errors import NotFoundError
-from cdp.principle.published import Note, Row, notes, read
+from cdp.principle.published import Note, PublishedRow, notes, read
 
 MARKS = {"bold": "●", "underlined": "○", "dagger": "†"}
 MARKS_HELP = "● bold in the paper (best), ○ underlined (second best), † extended by the authors."
@@ -120,7 +120,7 @@ class PublishedTable:
 
     info: TableInfo
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[PublishedRow, ...]
     related: Mapping[int, Note] = field(default_factory=dict)
     on_all: tuple[int, ...] = ()
 
@@ -153,7 +153,7 @@ def table(name: str) -> PublishedTable:
 PLOTTED_OVER_CE = "fig:diversity_multihop"
 
 
-def _with_ratio(rows: Sequence[Row]) -> list[Row]:
+def _with_ratio(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
     """The points of a figure with their other axis, the paraphrase ratio (CE), as printed."""
     ratio = {
         (row["method"], row["queries_per_doc"]): row["value_printed"]
@@ -166,7 +166,7 @@ def _with_ratio(rows: Sequence[Row]) -> list[Row]:
 _HIDDEN = ("table", "panel", "is_average", "mark", "notes", *MARKS)
 
 
-def wide(found: PublishedTable, rows: Sequence[Row] | None = None) -> tuple[list[str], list[Row]]:
+def wide(found: PublishedTable, rows: Sequence[PublishedRow] | None = None) -> tuple[list[str], list[PublishedRow]]:
     """A table of scores as the paper lays it out: one line per condition, one column per dataset or average.
 
     Returns the titles of the columns and the lines; a cell is the number as printed with its marks, ``[n]`` for each
@@ -180,7 +180,7 @@ def wide(found: PublishedTable, rows: Sequence[Row] | None = None) -> tuple[list
         if others and _lines(found.rows, others) == _lines(found.rows, keys):
             keys = others
     places = list(dict.fromkeys(_place(row) for row in shown))
-    lines: dict[tuple[Any, ...], Row] = {}
+    lines: dict[tuple[Any, ...], PublishedRow] = {}
     for row in shown:
         line = lines.setdefault(
             tuple(row[c] for c in keys), {**{COLUMNS[c]: row[c] for c in keys}, **dict.fromkeys(places, "")}
@@ -191,17 +191,17 @@ def wide(found: PublishedTable, rows: Sequence[Row] | None = None) -> tuple[list
     return [*(COLUMNS[c] for c in keys), *places], list(lines.values())
 
 
-def _lines(rows: Sequence[Row], keys: Sequence[str]) -> int:
+def _lines(rows: Sequence[PublishedRow], keys: Sequence[str]) -> int:
     return len({tuple(row[c] for c in keys) for row in rows})
 
 
-def printed(row: Row) -> str:
+def printed(row: PublishedRow) -> str:
     """A number as the paper shows it: its digits, its marks, and where a note applies its number in brackets."""
     note = "".join(f" [{number}]" for number in row["notes"])
     return f"{row['value_printed']}{row['mark']}{note}"
 
 
-def _place(row: Row) -> str:
+def _place(row: PublishedRow) -> str:
     if row["dataset"]:
         return str(row["dataset"])
     return f"{row['group']} average" if row["is_average"] else str(row["group"])

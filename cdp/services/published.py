@@ -40,9 +40,9 @@ from cdp.principle import (
     weighting_differences,
     why_no_threshold,
 )
-from cdp.principle.checks import PER_DOCS, Check, Held, Prediction, checks, held
+from cdp.principle.checks import PER_DOCS, DatasetCheck, HeldCount, Prediction, checks, held
 from cdp.principle.claims import Claim, Limit, claims, limits
-from cdp.principle.published import Note, Row, notes, read
+from cdp.principle.published import Note, PublishedRow, notes, read
 from cdp.principle.tables import (
     COLUMNS,
     MARKS_HELP,
@@ -68,11 +68,11 @@ __all__ = [
     "PER_DOCS",
     "SCALING",
     "TABLES",
-    "Check",
     "Claim",
     "Correlation",
+    "DatasetCheck",
     "Difference",
-    "Held",
+    "HeldCount",
     "Limit",
     "Line",
     "Note",
@@ -168,7 +168,7 @@ def notes_on(feature: str) -> list[Note]:
     return [note for note in notes() if note.id in NOTES_ON[feature]]
 
 
-def printed_correlations() -> dict[tuple[str, str, int], Row]:
+def printed_correlations() -> dict[tuple[str, str, int], PublishedRow]:
     """The printed r and p of the 14 conditions, to show beside ours: {(retriever, comparison, Q/Doc): row}."""
     return {(row["retriever"], row["comparison"], row["queries_per_doc"]): row for row in read("correlation_printed")}
 
@@ -185,7 +185,7 @@ def to_csv(found: PublishedTable) -> str:
     return out.getvalue()
 
 
-def own_scores(workspace: Workspace, rows: Sequence[Row]) -> dict[int, OwnScore]:
+def own_scores(workspace: Workspace, rows: Sequence[PublishedRow]) -> dict[int, OwnScore]:
     """{position in ``rows``: the newest own result under the same condition, of a study or else of a training}.
 
     The same condition: retriever, method, Q/Doc, weighting and dataset. A benchmark counts as the dataset if its name

@@ -19,9 +19,9 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
 from cdp.services import completeness, devices, leakage, queries, study_reuse, synthesis
 from cdp.services.sharing import access
-from cdp.studies import ReadyMade, Source, StudyConfig, StudyReport, read_plan, ready_made, records, to_markdown
+from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
-from cdp.studies.estimate import Generation, Speed, StudyPlan, estimate, measured_speeds
+from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import benchmark_names, dev_name, needs_reasoning, problems_of_budget
 from cdp.studies.sources import counted
@@ -114,7 +114,7 @@ def _dev_place(workspace: Workspace, config: StudyConfig, places: Sequence[tuple
             f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
             hint="Name another split or benchmark as 'dev'.",
         )
-    return records.place_key(info.content_hash, chosen, "paper")
+    return records.evaluation_key(info.content_hash, chosen, "paper")
 
 
 def _given(config: StudyConfig) -> dict[str, Any]:
@@ -186,7 +186,7 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     if not isinstance(about, dict):
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
-    found = build_report(view.id, view.name, str(view.state), about, list(records.every(view.folder)))
+    found = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
     leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
     return dataclasses.replace(found, limits=(*(f"Leaked: {leak}" for leak in leaks), *found.limits))
 
@@ -204,18 +204,18 @@ def to_yaml(config: StudyConfig) -> str:
     return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
 
 
-def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], list[Generation]]:
+def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
     """What is trained on, and what has to be written for it first."""
-    found: list[Source] = []
+    found: list[StudySource] = []
     for name in config.items("query_sets"):
         query_set = query_sets.resolve_query_set(workspace, name)
         kind = "human" if query_set.kind == "human" else query_set.method
         reasoning = _reasoning(workspace, config, query_set)
-        source = counted(workspace, Source(_label(query_set, found), kind, query_set.id, reasoning=reasoning))
+        source = counted(workspace, StudySource(_label(query_set, found), kind, query_set.id, reasoning=reasoning))
         if not source.n_documents:
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
         found.append(source)
-    missing: list[Generation] = []
+    missing: list[PlannedGeneration] = []
     if config.items("methods"):
         manifest = corpus_room.resolve_corpus(workspace, config.corpus)
         most = max(config.numbers("per_doc", minimum=1))
@@ -225,14 +225,14 @@ def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[Source], l
             made = _made(workspace, manifest.id, method, config, most)
             if made is not None:
                 reasoning = _reasoning(workspace, config, made)
-                found.append(counted(workspace, Source(method, method, made.id, reasoning=reasoning)))
+                found.append(counted(workspace, StudySource(method, method, made.id, reasoning=reasoning)))
             else:
                 if any(map(needs_reasoning, config.items("weightings"))):
                     raise ConfigError(
                         "RI needs reasoned forms of queries that are there.",
                         hint="Write the queries and their reasoned forms first, and name both as query sets.",
                     )
-                found.append(Source(method, method, "", "", n_documents))
+                found.append(StudySource(method, method, "", "", n_documents))
                 missing.append(_generation(workspace, config, method))
     return found, missing
 
@@ -254,15 +254,17 @@ def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -
     return fitting[0].id
 
 
-def _generation(workspace: Workspace, config: StudyConfig, method: str) -> Generation:
+def _generation(workspace: Workspace, config: StudyConfig, method: str) -> PlannedGeneration:
     """What it takes to have the queries of a method written, counted on a sample of the documents."""
     if config.generator != "openai":
-        return Generation(method, config.generator)
+        return PlannedGeneration(method, config.generator)
     found = synthesis.estimate(workspace, _synthesis(config, method))
-    return Generation(method, config.generator, found.requests, found.input_tokens, found.output_tokens, found.cost)
+    return PlannedGeneration(
+        method, config.generator, found.requests, found.input_tokens, found.output_tokens, found.cost
+    )
 
 
-def _label(query_set: QuerySet, taken: Sequence[Source]) -> str:
+def _label(query_set: QuerySet, taken: Sequence[StudySource]) -> str:
     unnamed = query_set.imported and query_set.kind != "human"  # "imported" would tell two of them from nothing
     label = "human" if query_set.kind == "human" else (not unnamed and query_set.method) or query_set.name
     used = {source.label for source in taken}
@@ -320,7 +322,7 @@ def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str)
     return {
         "name": info.name,
         "split": chosen,
-        "place": records.place_key(loaded.hash, chosen, config.protocol),
+        "place": records.evaluation_key(loaded.hash, chosen, config.protocol),
         "n_queries": loaded.n_queries,
         "n_documents": loaded.n_documents,
         "language": language,
@@ -341,7 +343,7 @@ def _speeds(workspace: Workspace) -> dict[str, Speed]:
         if row["seconds"] and not row["counts"].get("embeddings_reused"):
             texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
     for view in every(workspace):
-        for name, speed in measured_speeds(records.every(view.folder)).items():
+        for name, speed in measured_speeds(records.list_records(view.folder)).items():
             pairs.setdefault(name, speed.pairs_per_second)
             texts.setdefault(name, speed.texts_per_second)
     return {name: Speed(pairs[name], texts[name]) for name in pairs if name in texts}

@@ -9,7 +9,7 @@ from typing import Any
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.retrievers import ResolvedRetriever
-from cdp.studies import Source, StudyConfig, records
+from cdp.studies import StudyConfig, StudySource, records
 from cdp.studies.plan import conditions, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
 from cdp.training.settings import complete
@@ -18,7 +18,7 @@ from cdp.training.settings import complete
 def reused(
     workspace: Workspace,
     config: StudyConfig,
-    sources: Sequence[Source],
+    sources: Sequence[StudySource],
     retrievers: Mapping[str, ResolvedRetriever],
     places: Sequence[str],
     dev: str = "",
@@ -30,7 +30,7 @@ def reused(
     known: dict[str, Mapping[str, Any]] = {}
     bases: dict[str, set[str]] = defaultdict(set)
     for folder in sorted(workspace.jobs.glob("study-*")):
-        for record in records.every(folder):
+        for record in records.list_records(folder):
             if not record.get("failure") and all(place in record["evaluations"] for place in places):
                 known[str(record["key"])] = record
                 bases[str(record["retriever"])].add(str(record.get("base_hash", "")))

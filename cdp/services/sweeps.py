@@ -19,7 +19,7 @@ from cdp.principle.tables import table
 from cdp.retrievers import PRESETS
 from cdp.services import completeness, evaluation, leakage, training
 from cdp.services.sharing import access
-from cdp.studies.sweeps import Run, SweepReport, grid, rate, read_rates, to_markdown
+from cdp.studies.sweeps import SweepReport, SweepRun, grid, rate, read_rates, to_markdown
 
 __all__ = [
     "DEV_SPLITS",
@@ -149,7 +149,7 @@ def report(workspace: Workspace, name: str) -> SweepReport:
     )
 
 
-def _run(view: JobView) -> Run:
+def _run(view: JobView) -> SweepRun:
     """A training as the report shows it: from its result, or while it runs from what it has logged."""
     result = read_json_or_none(view.folder / "results" / "training.json")
     failure = view.failure or {}
@@ -160,7 +160,7 @@ def _run(view: JobView) -> Run:
         "problem": str(failure.get("message", "")),
     }
     if isinstance(result, dict) and not view.active:
-        return Run(
+        return SweepRun(
             **facts,
             steps=int(result["steps"]),
             steps_planned=int(result["steps_planned"]),
@@ -175,7 +175,7 @@ def _run(view: JobView) -> Run:
         loss = line.get("loss", loss)
         if line.get("ndcg_at_10") is not None:
             scores[step] = float(line["ndcg_at_10"])
-    return Run(**facts, steps=step, steps_planned=view.total, loss=loss, evaluations=tuple(sorted(scores.items())))
+    return SweepRun(**facts, steps=step, steps_planned=view.total, loss=loss, evaluations=tuple(sorted(scores.items())))
 
 
 def _published(retriever: str) -> list[dict[str, Any]]:

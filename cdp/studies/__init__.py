@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from cdp.studies.build import build
 from cdp.studies.config import ReadyMade, StudyConfig, read_plan, ready_made
-from cdp.studies.plan import Condition, Source, conditions
+from cdp.studies.plan import Condition, StudySource, conditions
 from cdp.studies.report import StudyReport
 from cdp.studies.text import to_markdown
 
 __all__ = [
     "Condition",
     "ReadyMade",
-    "Source",
     "StudyConfig",
     "StudyReport",
+    "StudySource",
     "build",
     "conditions",
     "read_plan",

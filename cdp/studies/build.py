@@ -28,8 +28,8 @@ from cdp.studies.config import StudyConfig
 from cdp.studies.findings import findings, limits
 from cdp.studies.gains import Cell, Gain, Scores, gains, query_gains, read_scores
 from cdp.studies.independence import Kin, as_independent, left_out
-from cdp.studies.plan import UNTRAINED, Source, conditions
-from cdp.studies.report import BenchmarkFacts, Row, StudyReport
+from cdp.studies.plan import UNTRAINED, StudySource, conditions
+from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
 from cdp.studies.verdict import verdict
 
 
@@ -38,7 +38,7 @@ def build(
 ) -> StudyReport:
     """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
     config = StudyConfig.from_dict(about["config"])
-    sources = [Source(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
+    sources = [StudySource(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
     benchmarks = tuple(
         BenchmarkFacts(
             **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
@@ -146,7 +146,7 @@ def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
     return [b.name if plain.count(b.name) == 1 else f"{b.name} {b.split}" for b in benchmarks]
 
 
-def _order(config: StudyConfig, sources: Sequence[Source]) -> list[Cell]:
+def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
     cells: list[Cell] = []
     for retriever in config.items("retrievers"):
         cells.append((retriever, UNTRAINED, 0, "none"))
@@ -159,10 +159,10 @@ def _row(
     by_benchmark: Mapping[str, Mapping[int, Any]],
     records: Sequence[Mapping[str, Any]],
     names: Sequence[str],
-) -> Row:
+) -> StudyRow:
     means = {name: [float(v.mean()) for v in by_benchmark[name].values()] for name in names if name in by_benchmark}
     training = [record["training"] for record in records if record.get("training")]
-    return Row(
+    return StudyRow(
         retriever=cell[0],
         source=cell[1],
         per_doc=cell[2],

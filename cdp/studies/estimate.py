@@ -12,7 +12,7 @@ from statistics import median
 from typing import Any
 
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, Source, conditions
+from cdp.studies.plan import Condition, StudySource, conditions
 from cdp.studies.verdict import design_power, power_text
 
 MODEL_LOAD_S = 0.7
@@ -45,7 +45,7 @@ DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0, me
 
 
 @dataclass(frozen=True, slots=True)
-class Generation:
+class PlannedGeneration:
     """Queries that a study has to have written first. ``cost`` in US dollars: 0 without an LLM, None for a model that
     the price table lacks."""
 
@@ -64,11 +64,11 @@ class StudyPlan:
     batch size was given; ``reused`` counts the conditions that are there already and take no time."""
 
     config: StudyConfig
-    sources: tuple[Source, ...]
+    sources: tuple[StudySource, ...]
     conditions: tuple[Condition, ...]
     benchmarks: tuple[Mapping[str, Any], ...]
     pairs: Mapping[str, int]
-    generations: tuple[Generation, ...]
+    generations: tuple[PlannedGeneration, ...]
     seconds: float | None
     measured: bool
     notes: tuple[str, ...] = field(default_factory=tuple)
@@ -95,12 +95,12 @@ class StudyPlan:
 
 def estimate(
     config: StudyConfig,
-    sources: Sequence[Source],
+    sources: Sequence[StudySource],
     benchmarks: Sequence[Mapping[str, Any]],
     *,
     epochs: Mapping[str, int],
     speeds: Mapping[str, Speed],
-    generations: Sequence[Generation] = (),
+    generations: Sequence[PlannedGeneration] = (),
     batch_sizes: Mapping[str, int] | None = None,
     reused: Collection[str] = (),
 ) -> StudyPlan:
@@ -183,12 +183,12 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
 
 def _notes(
     config: StudyConfig,
-    sources: Sequence[Source],
+    sources: Sequence[StudySource],
     planned: Sequence[Condition],
     benchmarks: Sequence[Mapping[str, Any]],
     pairs: Mapping[str, int],
     unknown: Sequence[str],
-    generations: Sequence[Generation],
+    generations: Sequence[PlannedGeneration],
 ) -> list[str]:
     notes = []
     for source in sources:

@@ -9,7 +9,7 @@ from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain
 from cdp.studies.plan import UNTRAINED
-from cdp.studies.report import Row, StudyReport
+from cdp.studies.report import StudyReport, StudyRow
 from cdp.studies.verdict import power_text, sentence
 
 FEW_DATASETS = 6
@@ -149,7 +149,7 @@ def _families(report: StudyReport) -> dict[str, list[str]]:
 
 def _confounds(report: StudyReport) -> list[str]:
     """What differs between Q/Doc besides the queries per document, with its figures."""
-    by_source: dict[tuple[str, str, str], list[Row]] = defaultdict(list)
+    by_source: dict[tuple[str, str, str], list[StudyRow]] = defaultdict(list)
     for row in report.rows:
         if row.pairs:
             by_source[row.retriever, row.source, row.weighting].append(row)

@@ -15,7 +15,7 @@ UNTRAINED = "untrained"
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class StudySource:
     """What is trained on: ``label`` names it in the report, ``kind`` is the method, or "human" for human queries.
 
     ``query_set`` is its id; empty while the job ``job_id`` still has to write it. ``n_documents`` and ``counts`` (how
@@ -62,7 +62,7 @@ class Condition:
         return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}, seed {self.seed}"
 
 
-def conditions(config: StudyConfig, sources: Sequence[Source]) -> list[Condition]:
+def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
     """Every training of the study. Those on the same pairs follow each other, so that their tokens are shared."""
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
@@ -81,7 +81,7 @@ def documents_at(config: StudyConfig, per_doc: int) -> int | None:
     return config.max_documents if config.budget is None else max(2, -(-config.budget // per_doc))
 
 
-def problems_of_budget(config: StudyConfig, source: Source) -> str:
+def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
     """Why a set cannot meet the budget at every Q/Doc, in a sentence; empty where it can, or is not there yet."""
     if config.budget is None or not source.counts:
         return ""

@@ -75,7 +75,7 @@ def condition_key(
     )
 
 
-def place_key(benchmark_hash: str, split: str, protocol: str) -> str:
+def evaluation_key(benchmark_hash: str, split: str, protocol: str) -> str:
     """Under which name a condition keeps its scores on one split of a benchmark."""
     return f"{benchmark_hash}/{split}/{protocol}"
 
@@ -108,7 +108,7 @@ def save(job_folder: Path, key: str, condition: Condition | None, record: dict[s
     write_json(path_of(job_folder, key), {**record, "schema": SCHEMA, "key": key, "condition": about})
 
 
-def every(job_folder: Path) -> Iterator[dict[str, Any]]:
+def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:
     """The records of a study, finished or failed, in no order."""
     for path in (job_folder / FOLDER).glob("[!.]*.json"):
         value = read_json_or_none(path)

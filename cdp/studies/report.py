@@ -10,7 +10,7 @@ from cdp.base.statistics import WithinSlope
 from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
 from cdp.studies.config import StudyConfig
 from cdp.studies.gains import Gain
-from cdp.studies.plan import UNTRAINED, Source
+from cdp.studies.plan import UNTRAINED, StudySource
 from cdp.studies.verdict import UNCLEAR, Verdict
 
 
@@ -34,7 +34,7 @@ class BenchmarkFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class StudyRow:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
     ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
@@ -77,9 +77,9 @@ class StudyReport:
     name: str
     state: str
     config: StudyConfig
-    sources: tuple[Source, ...]
+    sources: tuple[StudySource, ...]
     benchmarks: tuple[BenchmarkFacts, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[StudyRow, ...]
     gains: tuple[Gain, ...]
     correlations: tuple[Correlation, ...]
     rates: tuple[PositiveRate, ...]

@@ -29,7 +29,7 @@ from cdp.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, Source, needs_reasoning, training_config
+from cdp.studies.plan import Condition, StudySource, needs_reasoning, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.settings import complete, on_device
@@ -66,7 +66,7 @@ class Study:
         self,
         job: Job,
         config: StudyConfig,
-        sources: Sequence[Source],
+        sources: Sequence[StudySource],
         conditions: Sequence[Condition],
         benchmarks: Sequence[Benchmark],
         dev: Benchmark | None = None,
@@ -74,7 +74,7 @@ class Study:
         self.job, self.config = job, config
         self.sources = {source.label: source for source in sources}
         self.conditions, self.benchmarks, self.dev = list(conditions), list(benchmarks), dev
-        self.places = [records.place_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
+        self.places = [records.evaluation_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
         self.done = 0
         self.failed = 0
@@ -156,7 +156,7 @@ class Study:
             data.pairs.content_hash,
             settings,
             similarity=retriever.similarity[self.config.protocol],
-            dev="" if self.dev is None else records.place_key(self.dev.hash, self.dev.split, "paper"),
+            dev="" if self.dev is None else records.evaluation_key(self.dev.hash, self.dev.split, "paper"),
             steps=steps,
         )
         known = records.find(self.job.workspace, self.job.folder, key)

@@ -10,14 +10,14 @@ from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace, read_json
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, Source, needs_reasoning
+from cdp.studies.plan import Condition, StudySource, needs_reasoning
 from cdp.training.draws import drawn_rows
 from cdp.training.pairs import PairSet, load_pairs
 from cdp.training.reasoning import with_reasoned
 from cdp.training.settings import order_of
 
 
-def written(workspace: Workspace, source: Source) -> Source:
+def written(workspace: Workspace, source: StudySource) -> StudySource:
     """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
     if not source.query_set:
         made = [q for q in query_sets.list_query_sets(workspace) if q.job_id == source.job_id]
@@ -27,7 +27,7 @@ def written(workspace: Workspace, source: Source) -> Source:
     return counted(workspace, source)
 
 
-def counted(workspace: Workspace, source: Source) -> Source:
+def counted(workspace: Workspace, source: StudySource) -> StudySource:
     """The source with how many documents have at least 1, 2, 3 … queries."""
     counts: list[int] = []
     for line in query_sets.iter_lines(workspace, source.query_set):
@@ -39,7 +39,11 @@ def counted(workspace: Workspace, source: Source) -> Source:
 
 
 def condition_pairs(
-    workspace: Workspace, config: StudyConfig, source: Source, condition: Condition, failures: Failures | None = None
+    workspace: Workspace,
+    config: StudyConfig,
+    source: StudySource,
+    condition: Condition,
+    failures: Failures | None = None,
 ) -> PairSet:
     """The pairs that a condition trains on: those that ``train`` takes where all documents take part, else a draw.
 
@@ -53,7 +57,7 @@ def condition_pairs(
 
 
 def _pairs(
-    workspace: Workspace, config: StudyConfig, source: Source, condition: Condition, failures: Failures | None
+    workspace: Workspace, config: StudyConfig, source: StudySource, condition: Condition, failures: Failures | None
 ) -> PairSet:
     if condition.budget is None and condition.max_documents is None:
         return load_pairs(workspace, source.query_set, per_doc=condition.per_doc, failures=failures)
@@ -72,7 +76,7 @@ def _pairs(
 
 
 def equal_steps(
-    workspace: Workspace, config: StudyConfig, source: Source, condition: Condition, settings: TrainingConfig
+    workspace: Workspace, config: StudyConfig, source: StudySource, condition: Condition, settings: TrainingConfig
 ) -> int | None:
     """The steps of the highest Q/Doc, for which every condition of the design ``equal steps`` trains; else None."""
     if config.held_equal != "equal steps":
@@ -81,6 +85,6 @@ def equal_steps(
     return order_of(settings, len(condition_pairs(workspace, config, source, widest))).steps
 
 
-def corpus_of(workspace: Workspace, source: Source) -> str:
+def corpus_of(workspace: Workspace, source: StudySource) -> str:
     """The id of the corpus that a source's queries were written for."""
     return str(read_json(workspace.query_set(source.query_set) / "manifest.json").get("corpus_id", ""))

@@ -25,7 +25,7 @@ CHECKPOINTS = 6
 
 
 @dataclass(frozen=True)
-class Run:
+class SweepRun:
     """One training. ``evaluations`` are (step, dev NDCG@10 in percent); the best is of those."""
 
     learning_rate: float
@@ -63,11 +63,11 @@ class SweepReport:
     retriever: str
     query_set: str
     benchmark: str
-    runs: tuple[Run, ...]
+    runs: tuple[SweepRun, ...]
     published: tuple[dict[str, Any], ...] = field(default=())
 
     @property
-    def chosen(self) -> Run | None:
+    def chosen(self) -> SweepRun | None:
         scored = [run for run in self.runs if run.best is not None]
         return max(scored, key=lambda run: (run.best or 0.0, -run.learning_rate), default=None)
 
@@ -190,7 +190,7 @@ def to_markdown(report: SweepReport) -> str:
     return "\n".join(lines)
 
 
-def _cells(run: Run, steps: Sequence[int], chosen: bool) -> list[str]:
+def _cells(run: SweepRun, steps: Sequence[int], chosen: bool) -> list[str]:
     scores = [run.at(step) for step in steps]
     return [
         rate(run.learning_rate) + (" ●" if chosen else ""),

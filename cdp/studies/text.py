@@ -9,7 +9,7 @@ from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.findings import signed
 from cdp.studies.gains import TITLES, Gain
-from cdp.studies.report import Row, StudyReport
+from cdp.studies.report import StudyReport, StudyRow
 from cdp.synthesis.pricing import dollars
 
 
@@ -154,7 +154,7 @@ def main_table(report: StudyReport) -> str:
     return table(head, rows)
 
 
-def score(row: Row, name: str, best: float) -> str:
+def score(row: StudyRow, name: str, best: float) -> str:
     """A score with its spread over the seeds; the best of its column in bold."""
     if name not in row.scores:
         return "–"

@@ -35,9 +35,9 @@ from cdp.metrics.query_set import depths_of
 from cdp.metrics.report import Selection, dist_sim_values, paraphrase_values
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.metrics.values import DOCUMENT, MetricValue
-from cdp.studies.prompt_tuning.candidates import Candidate, candidates_of, sample_documents
+from cdp.studies.prompt_tuning.candidates import PromptCandidate, candidates_of, sample_documents
 from cdp.studies.prompt_tuning.choice import Tried, choose, standing
-from cdp.studies.prompt_tuning.writing import Written, tokens_per_document, write
+from cdp.studies.prompt_tuning.writing import WrittenQueries, tokens_per_document, write
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Generator, Usage, make_generator
 from cdp.synthesis.pricing import load_price, price_file
@@ -53,7 +53,7 @@ def main(job: Job) -> None:
     candidates = candidates_of(config, job.spec.get("inputs", {}).get("prompts", {}))
     job.progress("drawing documents", 0, 0, "documents", next_within_s=_LOADING_S)
     documents, n_corpus = sample_documents(job.workspace, config)
-    written: list[tuple[Candidate, Written | CdpError, Generator | None]] = []
+    written: list[tuple[PromptCandidate, WrittenQueries | CdpError, Generator | None]] = []
     with AnswerCache(job.workspace) as cache:
         for candidate in candidates:
             source = None
@@ -108,7 +108,7 @@ def main(job: Job) -> None:
     job.progress("done", len(documents), len(documents), "documents")
 
 
-def _about(candidate: Candidate) -> dict[str, Any]:
+def _about(candidate: PromptCandidate) -> dict[str, Any]:
     return {
         "name": candidate.name,
         "title": candidate.method.title if not candidate.prompt else candidate.name,
@@ -143,7 +143,7 @@ class Bench:
         }  # fmt: skip
 
     def measure(
-        self, candidate: Candidate, wrote: Written, source: Generator | None
+        self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None
     ) -> tuple[dict[str, Any], Tried | None]:
         """A candidate's record, and what the choice needs of it; None if it cannot stand in the choice."""
         ids = [document.id for document in self.documents if document.id in wrote.queries]
@@ -181,7 +181,7 @@ class Bench:
         return {**record, **asdict(place), "interval": list(place.interval)}, one
 
     def _values(
-        self, candidate: Candidate, selection: Selection
+        self, candidate: PromptCandidate, selection: Selection
     ) -> tuple[Selection, list[MetricValue], NDArray[np.float64], NDArray[np.float64]]:
         """Every measure at the full Q/Doc, and CE and Self-BLEU of each document of those that can be measured."""
         failures = self.job.failures(f"measuring {candidate.name}")
@@ -218,7 +218,7 @@ class Bench:
         full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
         return selection, full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]
 
-    def _cost(self, candidate: Candidate, wrote: Written, source: Generator | None) -> dict[str, Any]:
+    def _cost(self, candidate: PromptCandidate, wrote: WrittenQueries, source: Generator | None) -> dict[str, Any]:
         """Tokens of a document, and what the whole corpus would cost with this prompt where the model has a price."""
         prompt, answer = tokens_per_document(candidate, self.documents, wrote, self.config)
         price = (

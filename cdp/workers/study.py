@@ -22,14 +22,14 @@ from cdp.corpus import iter_documents
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
 from cdp.studies.independence import OVERLAP, families, overlap
-from cdp.studies.plan import Source, benchmark_names, conditions, dev_name
+from cdp.studies.plan import StudySource, benchmark_names, conditions, dev_name
 from cdp.studies.run import Study
 from cdp.studies.sources import corpus_of, written
 
 
 def main(job: Job) -> None:
     config = StudyConfig.from_dict(job.config)
-    sources = [written(job.workspace, Source(**_lists(source))) for source in job.spec["inputs"]["sources"]]
+    sources = [written(job.workspace, StudySource(**_lists(source))) for source in job.spec["inputs"]["sources"]]
     planned = conditions(config, sources)
     job.progress("reading benchmarks", 0, 0, "")
     benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
@@ -63,7 +63,7 @@ def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
 
 
 def describe_study(
-    job_workspace: Workspace, config: StudyConfig, sources: list[Source], benchmarks: list[Benchmark]
+    job_workspace: Workspace, config: StudyConfig, sources: list[StudySource], benchmarks: list[Benchmark]
 ) -> dict[str, Any]:
     """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
     about = []
@@ -77,7 +77,7 @@ def describe_study(
                 "name": benchmark.name,
                 "split": benchmark.split,
                 "hash": benchmark.hash,
-                "place": records.place_key(benchmark.hash, benchmark.split, config.protocol),
+                "place": records.evaluation_key(benchmark.hash, benchmark.split, config.protocol),
                 "n_queries": benchmark.n_queries,
                 "n_documents": benchmark.n_documents,
                 "language": language,
@@ -98,7 +98,7 @@ def describe_study(
 
 
 def kinship(
-    workspace: Workspace, config: StudyConfig, sources: Sequence[Source], benchmarks: Sequence[Benchmark]
+    workspace: Workspace, config: StudyConfig, sources: Sequence[StudySource], benchmarks: Sequence[Benchmark]
 ) -> list[tuple[str, bool]]:
     """(family, whether it is in-domain) of each benchmark: as the plan says, else as their documents tell."""
     trained: set[int] = set()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cdp.base.errors import InputError
-from cdp.evaluation.error_analysis import NOTHING, OTHER_SOURCE, SAME_SOURCE, first_place, gains_by_complexity
+from cdp.evaluation.error_analysis import NOTHING, OTHER_SOURCE, SAME_SOURCE, compare_rank_1, gains_by_complexity
 
 QRELS = {
     "both": {"a1": 1},
@@ -34,7 +34,7 @@ OTHER = {
 
 
 def test_wins_and_losses_and_what_stood_there_instead() -> None:
-    found = first_place(BASELINE, OTHER, QRELS, source_of=lambda document: document[0])
+    found = compare_rank_1(BASELINE, OTHER, QRELS, source_of=lambda document: document[0])
     assert (found.both, found.neither) == (1, 1)
     assert [(c.query_id, c.right, c.wrong, c.kind) for c in found.wins] == [
         ("page", "a1", "a2", SAME_SOURCE),
@@ -47,8 +47,8 @@ def test_wins_and_losses_and_what_stood_there_instead() -> None:
 
 
 def test_swapping_the_runs_swaps_wins_and_losses() -> None:
-    forth = first_place(BASELINE, OTHER, QRELS, source_of=lambda document: document[0])
-    back = first_place(OTHER, BASELINE, QRELS, source_of=lambda document: document[0])
+    forth = compare_rank_1(BASELINE, OTHER, QRELS, source_of=lambda document: document[0])
+    back = compare_rank_1(OTHER, BASELINE, QRELS, source_of=lambda document: document[0])
     assert (back.wins, back.losses) == (forth.losses, forth.wins)
 
 

@@ -12,7 +12,7 @@ from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.complexity import count_content_words
-from cdp.evaluation.error_analysis import first_place
+from cdp.evaluation.error_analysis import compare_rank_1
 from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
 from cdp.synthesis import ranking
@@ -69,7 +69,7 @@ def test_comparing_two_rankings() -> None:
         return {"x": "1", "a": "1"}[document]
 
     failures = Failures(unit="query")
-    found = first_place(baseline, other, qrels, source_of, failures)
+    found = compare_rank_1(baseline, other, qrels, source_of, failures)
     assert [change.query_id for change in found.wins] == ["q1"]
     assert ids(failures) == ["q2"]
 

@@ -22,7 +22,7 @@ from cdp.complexity import count_content_words, stopwords_of
 from cdp.corpus import ReadOptions
 from cdp.query_sets import ImportOptions
 from cdp.studies.config import PLANS, StudyConfig, read_plan
-from cdp.studies.plan import Source, benchmark_names, conditions, training_config
+from cdp.studies.plan import StudySource, benchmark_names, conditions, training_config
 from cdp.synthesis.batch import read_batch
 from cdp.training.weights_file import read_weights
 from tests.fuzz.mutation import SNIPPETS, damaged, gzipped
@@ -73,7 +73,7 @@ def settings(folder: Path, workspace: Workspace, rng: random.Random) -> None:
 def _planned(config: StudyConfig) -> None:
     """What the plan of a study leads to before anything is trained."""
     sources = [
-        Source(name, "diverse", n_documents=10) for name in [*config.items("query_sets"), *config.items("methods")]
+        StudySource(name, "diverse", n_documents=10) for name in [*config.items("query_sets"), *config.items("methods")]
     ]
     for condition in conditions(config, sources)[:20]:
         training_config(config, condition, "q")

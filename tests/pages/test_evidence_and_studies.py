@@ -9,7 +9,7 @@ import pytest
 
 from cdp.base.workspace import Workspace, write_json
 from cdp.services import published, queries, studies
-from cdp.studies import Source, conditions, records
+from cdp.studies import StudySource, conditions, records
 from cdp.studies.sources import counted
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
@@ -22,7 +22,7 @@ def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriev
     config = studies.StudyConfig.from_dict(
         {"benchmarks": f"{benchmark}, b, c", "query_sets": query_set, "per_doc": "1, 2", "retrievers": retriever}
     )
-    source = counted(workspace, Source("diverse", "diverse", query_set))
+    source = counted(workspace, StudySource("diverse", "diverse", query_set))
     folder = ended_job(workspace, "study-1", "study", config.to_dict(), name="our study")
     names = [benchmark, "b", "c"]
     facts = {"split": "test", "n_queries": 50, "n_documents": 90}

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from cdp.principle import ALL, KINDS, differences, kinds_of_datasets, most_like, outlook, recommend
+from cdp.principle import ALL, KINDS, differences, kinds_of_datasets, most_similar, outlook, recommend
 from cdp.principle.published import datasets, results
 
 
@@ -63,7 +63,7 @@ def test_the_gains_of_similar_datasets_are_the_printed_ones() -> None:
         for row in results()
         if row["table"] in ("tab:scaling_full", "tab:multihop_scaling") and row["dataset"]
     }
-    seen = most_like(34.4, "reasoning", n=31)
+    seen = most_similar(34.4, "reasoning", n=31)
     assert len(seen) == 29, "all but the two in-domain ones"
     for similar in seen:
         for retriever, gains in similar.gains.items():
@@ -76,20 +76,20 @@ def test_the_gains_of_similar_datasets_are_the_printed_ones() -> None:
 
 
 def test_kind_comes_before_cw_and_the_dataset_itself_before_both() -> None:
-    assert all(s.same_kind for s in most_like(34.4, "reasoning"))
-    assert [s.dataset for s in most_like(9.0, "multi-hop")][:4] == [
+    assert all(s.same_kind for s in most_similar(34.4, "reasoning"))
+    assert [s.dataset for s in most_similar(9.0, "multi-hop")][:4] == [
         "musique",
         "hotpotqa",
         "novelhopqa",
         "2wikimultihopqa",
     ]
-    by_cw = most_like(8.4)
+    by_cw = most_similar(8.4)
     assert {s.dataset for s in by_cw} >= {"scifact", "hotpotqa", "musique", "scidocs"}
-    assert most_like(60.0, "fact-checking", dataset="arguana")[0].same_dataset
+    assert most_similar(60.0, "fact-checking", dataset="arguana")[0].same_dataset
 
 
 def test_the_outlook_is_students_prediction() -> None:
-    similar = most_like(34.4, "reasoning")
+    similar = most_similar(34.4, "reasoning")
     for found in outlook(similar):
         values = np.array([np.mean([g[found.per_doc] for g in s.gains.values()]) for s in similar])
         scale = values.std(ddof=1) * (1 + 1 / 5) ** 0.5
@@ -109,7 +109,7 @@ def test_what_similar_datasets_say_holds_for_those_left_out() -> None:
     inside = [
         found.low <= np.mean(gains[name, found.per_doc]) <= found.high
         for name in cw
-        for found in outlook(most_like(cw[name], kinds[name], leave_out=[name]))
+        for found in outlook(most_similar(cw[name], kinds[name], leave_out=[name]))
     ]
     assert len(inside) == 31 * 4
     assert 0.89 <= np.mean(inside) <= 1.0

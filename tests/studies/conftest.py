@@ -14,7 +14,7 @@ from cdp import query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import add_benchmark
 from cdp.corpus import read_documents, store
-from cdp.studies import Source, StudyConfig
+from cdp.studies import StudyConfig, StudySource
 from cdp.studies.sources import counted
 from tests.support_models import tiny_static
 
@@ -78,7 +78,7 @@ def study_job(workspace: Workspace, job_id: str, query_set: str, benchmarks: lis
             **settings,
         }
     )
-    source = counted(workspace, Source("human", "human", query_set))
+    source = counted(workspace, StudySource("human", "human", query_set))
     folder = workspace.job(job_id)
     write_json(
         folder / "spec.json",

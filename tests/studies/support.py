@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.studies import Source, StudyConfig, StudyReport, build, conditions
+from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions
 
 BENCHMARKS = {"simple": 5.0, "medium": 8.0, "hard": 12.0}
 """Name → mean CW."""
@@ -59,7 +59,7 @@ def study(
             **settings,
         }
     )
-    sources = [Source(kind, kind, f"{kind}-set", "", 100, (100,) * 20) for kind in kinds]
+    sources = [StudySource(kind, kind, f"{kind}-set", "", 100, (100,) * 20) for kind in kinds]
     rng = np.random.default_rng(0)
     easy = {name: rng.uniform(10, 70, N_QUERIES) for name in benchmarks}
     records = [record(None, "tiny", easy)]

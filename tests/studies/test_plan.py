@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.studies import Source, StudyConfig, conditions, read_plan, ready_made
+from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
 from cdp.studies.estimate import Speed, estimate
 from cdp.studies.plan import benchmark_names, documents_at, problems_of_budget, training_config
 
-HUMAN = Source("human", "human", "set", "", 100, (100, 60, 20))
+HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))
 
 
 def plan(**settings: object) -> StudyConfig:
@@ -96,7 +96,7 @@ def test_a_budget_takes_fewer_documents_at_more_queries_each() -> None:
 def test_pairs_are_counted_from_the_queries_that_there_are() -> None:
     assert [HUMAN.pairs(m) for m in (1, 2, 3, 5)] == [100, 160, 180, 180]
     assert HUMAN.pairs(1, 50) == 50
-    assert Source("new", "diverse", "", "", 40).pairs(5) == 200
+    assert StudySource("new", "diverse", "", "", 40).pairs(5) == 200
 
 
 def test_a_condition_as_a_training() -> None:

@@ -55,7 +55,7 @@ def test_each_preset_scores_alike_in_a_study_and_by_train_and_evaluate(
         workspace, "study-1", query_set, benchmarks[2:], retrievers=name, per_doc="1", seeds="3", **SETTINGS
     )
     run_study(Job(folder))
-    (record,) = [r for r in records.every(folder) if r["condition"] is not None]
+    (record,) = [r for r in records.list_records(folder) if r["condition"] is not None]
     (in_study,) = record["evaluations"].values()
 
     train(
@@ -83,7 +83,7 @@ def test_a_dev_benchmark_keeps_the_best_step_as_a_training_does(
         eval_steps=2, **setting,
     )  # fmt: skip
     run_study(Job(folder))
-    (record,) = [r for r in records.every(folder) if r["condition"] is not None]
+    (record,) = [r for r in records.list_records(folder) if r["condition"] is not None]
     alone = job(
         workspace, "training", "training-1", query_set=query_set, retriever=tiny, per_doc=1, hard_negatives=0,
         benchmark=benchmarks[0], eval_steps=2, **setting,

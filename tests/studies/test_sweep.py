@@ -7,15 +7,15 @@ import dataclasses
 import pytest
 
 from cdp.base.errors import ConfigError
-from cdp.studies.sweeps import AROUND, RATES, Run, SweepReport, grid, rate, read_rates, to_markdown
+from cdp.studies.sweeps import AROUND, RATES, SweepReport, SweepRun, grid, rate, read_rates, to_markdown
 
 
-def run(learning_rate: float, *scores: float, state: str = "finished", problem: str = "") -> Run:
+def run(learning_rate: float, *scores: float, state: str = "finished", problem: str = "") -> SweepRun:
     evaluations = tuple(((i + 1) * 500, score) for i, score in enumerate(scores))
-    return Run(learning_rate, f"job-{rate(learning_rate)}", state, 1500, 1500, 0.5, evaluations, problem)
+    return SweepRun(learning_rate, f"job-{rate(learning_rate)}", state, 1500, 1500, 0.5, evaluations, problem)
 
 
-def report(*runs: Run) -> SweepReport:
+def report(*runs: SweepRun) -> SweepReport:
     return SweepReport("s", "a sweep", "contriever", "queries", "dev-set/dev", runs)
 
 

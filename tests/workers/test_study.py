@@ -50,7 +50,7 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
     assert "20 of 40 documents have 3 queries" in " ".join(report.limits)
     ended = read_json(folder / "results" / "study.json")
     assert (ended["trained"], ended["reused"], ended["failed"]) == (8, 0, 0)
-    speeds = measured_speeds(records.every(folder))
+    speeds = measured_speeds(records.list_records(folder))
     assert speeds[tiny].pairs_per_second > 0
     assert speeds[tiny].texts_per_second > 0
 
@@ -148,11 +148,11 @@ def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_do
     workspace: Workspace, query_set: str, benchmarks: list[str], tmp_path: Path
 ) -> None:
     from cdp.corpus import iter_documents
-    from cdp.studies import Source, StudyConfig
+    from cdp.studies import StudyConfig, StudySource
     from cdp.studies.sources import corpus_of
     from cdp.workers.study import kinship, read_benchmark
 
-    source = Source("human", "human", query_set)
+    source = StudySource("human", "human", query_set)
     own = tmp_path / "own"
     (own / "qrels").mkdir(parents=True)
     documents = list(iter_documents(workspace, corpus_of(workspace, source)))
@@ -178,7 +178,7 @@ def trained(folder: Path) -> dict[tuple[int, int], dict[str, int]]:
     """(Q/Doc, seed) → what is written down of the training."""
     return {
         (r["condition"]["per_doc"], r["condition"]["seed"]): r["training"]
-        for r in records.every(folder)
+        for r in records.list_records(folder)
         if r["condition"] is not None
     }
 
@@ -198,7 +198,7 @@ def test_equal_pairs_are_equal_where_documents_have_fewer_queries(
         (3, 0): 7,
     }
     # Twenty documents have three queries, which Q/Doc 1 needs all; at 2 and 3 each seed draws its own.
-    assert len({r["pairs_hash"] for r in records.every(folder) if r["condition"] is not None}) == 5
+    assert len({r["pairs_hash"] for r in records.list_records(folder) if r["condition"] is not None}) == 5
 
 
 def test_equal_steps_train_the_same_documents_for_the_steps_of_the_highest_q_doc(
@@ -254,7 +254,7 @@ def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
     spec["inputs"]["sources"][0]["reasoning"] = thought
     write_json(folder / "spec.json", spec)
     run(folder)
-    trained = {r["settings"]["weighting"]: r for r in records.every(folder) if "settings" in r}
+    trained = {r["settings"]["weighting"]: r for r in records.list_records(folder) if "settings" in r}
     assert set(trained) == {"none", "ri"}
     assert trained["ri"]["settings"]["reasoning"] == thought
     assert trained["ri"]["training"]["loss_last"] != trained["none"]["training"]["loss_last"]

@@ -19,7 +19,7 @@ from cdp.evaluation.error_analysis import (
     SAME_SOURCE,
     Bucket,
     Change,
-    first_place,
+    compare_rank_1,
     gains_by_complexity,
 )
 from cdp.services.results import evaluated
@@ -149,14 +149,14 @@ def analyse(
         for query, judged in evaluated.judgments(workspace, first, shared).items()
     }
     runs = evaluated.retrieved(workspace, first), evaluated.retrieved(workspace, second)
-    plain = first_place(*runs, grades, lambda document: document)
+    plain = compare_rank_1(*runs, grades, lambda document: document)
     changes = (*plain.wins, *plain.losses)
     looked = {document for change in changes for document in (change.right, change.wrong) if document}
     looked |= {document for c in changes for document, grade in grades[c.query_id].items() if grade > 0}
     passages = evaluated.passages(workspace, first, looked)
     source_of, rule = _source(source, passages)
     failures = Failures(unit="query")
-    found = first_place(*runs, grades, source_of, failures)
+    found = compare_rank_1(*runs, grades, source_of, failures)
     texts = evaluated.queries(workspace, first)
     language = language or describe(evaluated.folder(workspace, first), workspace).language or "en"
     differences = [100 * (after[query] - before[query]) for query in shared]

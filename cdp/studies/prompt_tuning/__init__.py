@@ -7,13 +7,13 @@ and which one is chosen. This room lies above synthesis and metrics, which know 
 
 from __future__ import annotations
 
-from cdp.studies.prompt_tuning.candidates import Candidate, candidates_of, sample_documents
+from cdp.studies.prompt_tuning.candidates import PromptCandidate, candidates_of, sample_documents
 from cdp.studies.prompt_tuning.choice import LINE, Choice, Standing, Tried, choose, distance, standing
 
 __all__ = [
     "LINE",
-    "Candidate",
     "Choice",
+    "PromptCandidate",
     "Standing",
     "Tried",
     "candidates_of",

@@ -16,7 +16,7 @@ from cdp.synthesis.methods import METHODS, OWN, Method, get_method
 
 
 @dataclass(frozen=True)
-class Candidate:
+class PromptCandidate:
     """One prompt to be tried: a method of the table, or a template of the user's own (``prompt``)."""
 
     name: str
@@ -24,14 +24,14 @@ class Candidate:
     prompt: str = ""
 
 
-def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> list[Candidate]:
+def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> list[PromptCandidate]:
     """The methods that ``config`` names, then the user's ``prompts`` (name → template), each checked.
 
     NotFoundError for an unknown method; ConfigError for a prompt without its fields, a method that cannot be tried on
     documents alone, a prompt of one's own where nothing reads it, fewer than two candidates, or one named twice.
     """
     names = [name.strip() for name in config.methods.split(",") if name.strip()]
-    found = [Candidate(name, get_method(name)) for name in names if name != OWN]
+    found = [PromptCandidate(name, get_method(name)) for name in names if name != OWN]
     if OWN in names:
         raise ConfigError("A prompt of your own is given as text, not by the name own.", hint="Give its file or text.")
     for candidate in found:
@@ -51,7 +51,7 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> lis
         )
     for name, template in prompts.items():
         try:
-            found.append(Candidate(name, get_method(OWN, template), template))
+            found.append(PromptCandidate(name, get_method(OWN, template), template))
         except ConfigError as error:
             raise ConfigError(f"{name}: {error.message}", hint=error.hint) from error
     twice = {c.name for c in found if sum(c.name == other.name for other in found) > 1}

@@ -13,7 +13,7 @@ from cdp.base.failures import describe
 from cdp.base.records import Document
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl, read_jsonl
-from cdp.studies.prompt_tuning.candidates import Candidate
+from cdp.studies.prompt_tuning.candidates import PromptCandidate
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generate import generate_for
@@ -25,7 +25,7 @@ FAILURES_AT_FIRST = 20
 
 
 @dataclass
-class Written:
+class WrittenQueries:
     """What a candidate wrote: ``queries`` by document id. ``usage`` is what was paid in this job: an answer that was
     paid for earlier costs nothing.
     """
@@ -39,16 +39,16 @@ class Written:
 
 def write(
     job: Job,
-    candidate: Candidate,
+    candidate: PromptCandidate,
     documents: Sequence[Document],
     config: PromptTuningConfig,
     source: Generator,
     cache: AnswerCache,
-) -> Written | None:
+) -> WrittenQueries | None:
     """Write what is still missing; None if a stop was requested. ProviderError where no request can succeed."""
     path = job.folder / "checkpoints" / f"{candidate.name}.jsonl"
     failures = job.failures(f"writing with {candidate.name}")
-    written = Written()
+    written = WrittenQueries()
     for line in read_jsonl(path) if path.exists() else ():
         _take(written, line, config.per_doc)
     left = [document for document in documents if document.id not in written.queries]
@@ -99,7 +99,7 @@ def write(
     return None if job.stop_requested() else written
 
 
-def _take(written: Written, line: dict[str, Any], per_doc: int) -> None:
+def _take(written: WrittenQueries, line: dict[str, Any], per_doc: int) -> None:
     written.usage += Usage(**line.get("usage", {}))
     if line["queries"]:
         written.queries[line["document_id"]] = line["queries"]
@@ -110,7 +110,7 @@ def _take(written: Written, line: dict[str, Any], per_doc: int) -> None:
 
 
 def tokens_per_document(
-    candidate: Candidate, documents: Sequence[Document], written: Written, config: PromptTuningConfig
+    candidate: PromptCandidate, documents: Sequence[Document], written: WrittenQueries, config: PromptTuningConfig
 ) -> tuple[float, float]:
     """Mean tokens of a document's prompt and of its answer, estimated from the texts, whether or not they were paid."""
     method = candidate.method
