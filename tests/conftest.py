@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from cdp.base.worker import COLLECT_AFTER
 from cdp.base.workspace import Workspace
 from cdp.services.sharing import modes
+
+# Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.
+# Set before torch is loaded, and heard by every child.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Python reads our modules anew in each child unless it may keep what it compiled.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+gc.set_threshold(COLLECT_AFTER)
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 
@@ -26,6 +35,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="takes minutes to hours: make soak"))
         if item.path.parent.name == "pages" and not item.name.startswith(DRAWN_IN_QUICK_CHECKS):
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish() -> None:
+    """Half a million objects of torch and transformers are not looked through at each collection of garbage."""
+    gc.freeze()
 
 
 @pytest.fixture

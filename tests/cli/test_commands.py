@@ -15,7 +15,7 @@ import pytest
 from cdp import cli
 from cdp.base.workspace import Workspace
 from cdp.cli.options import commands
-from tests.cli.support import answer, run
+from tests.cli.support import answer, refusal, run, spawn, spawned_answer
 from tests.support import REPOSITORY
 
 
@@ -49,35 +49,41 @@ def test_empty_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str
 
 
 @pytest.mark.slow
-def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
-    assert len(answer("demo")) == 4
-    assert answer("demo") == []
+def test_bad_input_to_a_real_process_is_one_line_and_exit_code_2(workspace: Workspace) -> None:
+    for words in (("corpus", "show", "nothing"), ("train", "nothing", "--wait")):
+        assert refusal(*words, by=spawn) == refusal(*words)
 
-    preview = answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
+
+@pytest.mark.slow
+def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
+    assert len(spawned_answer("demo")) == 4
+    assert spawned_answer("demo") == []
+
+    preview = spawned_answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
     assert {name: len(m["queries"]) for name, m in preview["methods"].items()} == {"diverse": 8, "paraphrase": 8}
     assert preview["methods"]["diverse"]["self_bleu"] < preview["methods"]["paraphrase"]["self_bleu"]
 
-    generated = answer("queries", "generate", "--corpus", "demo", "--per-doc", "3", "--wait")
+    generated = spawned_answer("queries", "generate", "--corpus", "demo", "--per-doc", "3", "--wait")
     assert generated["state"] == "finished"
-    made = next(q for q in answer("queries", "list") if q["generator"] == "template")
+    made = next(q for q in spawned_answer("queries", "list") if q["generator"] == "template")
     assert (made["n_documents"], made["n_queries"]) == (96, 288)
 
-    quick = answer("metrics", "demo diverse", "--human", "demo paraphrase", "--quick")
+    quick = spawned_answer("metrics", "demo diverse", "--human", "demo paraphrase", "--quick")
     assert {"self_bleu", "len_sim", "cw"} <= {value["name"] for value in quick["measures"]}
 
-    advice = answer("cw", "recommend", "--benchmark", "demo")
+    advice = spawned_answer("cw", "recommend", "--benchmark", "demo")
     assert advice["level"] == "test"
     assert advice["interval"][0] < advice["mean_cw"] < advice["interval"][1]
 
-    trained = answer("train", "demo diverse", "--weighting", "cw", "--wait")
+    trained = spawned_answer("train", "demo diverse", "--weighting", "cw", "--wait")
     assert trained["state"] == "finished"
     for retriever in ("static-minilm", trained["id"]):
-        evaluated = answer("evaluate", retriever, "--benchmark", "demo", "--wait")
+        evaluated = spawned_answer("evaluate", retriever, "--benchmark", "demo", "--wait")
         assert evaluated["state"] == "finished"
         assert 20 < evaluated["ndcg@10"] < 100
-    rows = answer("results", "compare", "--baseline", "static-minilm")["rows"]
+    rows = spawned_answer("results", "compare", "--baseline", "static-minilm")["rows"]
     assert {row["retriever_id"] for row in rows} == {"static-minilm", trained["id"]}
-    table = run("results", "compare", "--baseline", "static-minilm", "--format", "csv").stdout.splitlines()
+    table = spawn("results", "compare", "--baseline", "static-minilm", "--format", "csv").stdout.splitlines()
     assert len(table) == 3
     assert table[0].startswith("benchmark,split,protocol,retriever,")
 
@@ -89,7 +95,7 @@ def test_a_failed_job_is_exit_code_1_and_says_why(workspace: Workspace, tmp_path
     shutil.copytree(REPOSITORY / "data" / "demo", benchmark)
     job = answer("evaluate", "static-minilm", "--benchmark", str(benchmark))["id"]
     shutil.rmtree(benchmark)
-    done = run("jobs", "wait", job, code=1)
+    done = spawn("jobs", "wait", job, code=1)
     assert "failed" in done.stdout
     assert "copy" in done.stdout
 

@@ -13,7 +13,8 @@ import pytest
 
 from cdp.base.workspace import Workspace, read_json
 from cdp.benchmarks import load_benchmark
-from tests.cli.support import answer, run
+from tests.cli.support import spawn as run
+from tests.cli.support import spawned_answer as answer
 from tests.support import shared
 
 pytestmark = [pytest.mark.slow, pytest.mark.shared]
