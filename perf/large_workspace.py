@@ -24,7 +24,8 @@ from cdp.base.workspace import Workspace, now, write_json
 from cdp.corpus import CorpusManifest, Distribution, ReadOptions
 from cdp.corpus.documents import ROW_GROUP_ROWS, DocumentWriter
 from cdp.query_sets import QuerySet
-from cdp.services import demo, evaluation, metrics
+from cdp.services import evaluation, metrics
+from cdp.services.workspace import demo
 
 VERSION = 6
 N_DOCUMENTS = 1_000_000

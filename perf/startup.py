@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import REPOSITORY, Workspace
-from cdp.services import demo
+from cdp.services.workspace import demo
 from perf.timing import Row, show
 
 GOAL_S = 3.0

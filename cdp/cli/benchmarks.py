@@ -10,7 +10,7 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.cli import text as show_text
 from cdp.cli.answers import DONE, followed, say, started
-from cdp.services import job_words
+from cdp.services.jobs import job_words
 
 
 def known(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -39,7 +39,7 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def training_set(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks training-set NAME …``."""
-    from cdp.services import training_sets
+    from cdp.services.training import training_sets
 
     found = training_sets.from_benchmarks(workspace, a.names, split=a.split, name=a.name)
     languages = ", ".join(

@@ -117,7 +117,7 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
         first = quick.failed[0]
         warn(f"{show.many(quick.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if a.quick:
-        from cdp.services.self_bleu_spread import spread
+        from cdp.services.metrics.self_bleu_spread import spread
 
         spreads = spread(workspace, config.query_set)
         text = f"{show.measures(quick.measures)}\n\n{show.spreads(spreads)}".rstrip()
@@ -128,7 +128,7 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def cw(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import complexity
+    from cdp.services.advice import complexity
 
     if bool(a.query_set) + bool(a.file) + bool(a.benchmark) != 1:
         raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
@@ -146,7 +146,7 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
         effect = complexity.question_words(found)
         value = {**facts, **show.plain(found.profile), "question_words": show.plain(effect)}
         return say(a, value, show.cw_profile(found, complexity.language(found.language), effect))
-    from cdp.services import decisions
+    from cdp.services.advice import decisions
 
     answer = found.recommend(
         domain=a.domain, task=a.task, generator=a.generator, budget=a.budget, n_documents=a.documents
@@ -181,7 +181,7 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services.results import comparison as results
+    from cdp.services import results
 
     found = results.rebuild(workspace)
     lines = [f"rebuilt from the files: {found['added']} entries", *(f"  {text}" for text in found["problems"])]
@@ -189,7 +189,7 @@ def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services.results import comparison as results
+    from cdp.services import results
 
     found = results.query(workspace, a.sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
@@ -198,14 +198,14 @@ def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def demo(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import demo as service
+    from cdp.services.workspace import demo as service
 
     done = service.load(workspace)
     return say(a, done, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
 
 
 def doctor(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import doctor as service
+    from cdp.services.workspace import doctor as service
 
     checks = service.check(workspace)
     say(a, checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))

@@ -23,7 +23,8 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs show``."""
-    from cdp.services import jobs, synthesis
+    from cdp.services import jobs
+    from cdp.services.queries import synthesis
 
     job = jobs.show(workspace, a.id)
     failed = jobs.failed(workspace, job.id)
@@ -63,7 +64,7 @@ def wait(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def clone(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs clone``: the same job once more, with changed settings."""
-    from cdp.services import clone
+    from cdp.services.jobs import clone
 
     return started(
         workspace,

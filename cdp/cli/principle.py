@@ -13,7 +13,7 @@ from cdp.cli.answers import DONE, say, settings, started, warn_incomplete
 
 def principle(workspace: Workspace, a: argparse.Namespace) -> int:
     """``principle correlation | rates | threshold | check | claims``: computed from the published scores."""
-    from cdp.services import published
+    from cdp.services.advice import published
 
     if a.action == "claims":
         listed = published.claims()
@@ -41,7 +41,7 @@ def principle(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def _check(a: argparse.Namespace) -> int:
     """``principle check``: predictions for the published datasets that the line never saw, and how many held."""
-    from cdp.services import published
+    from cdp.services.advice import published
 
     found = published.checks(a.per_doc)
     rows = [
@@ -66,7 +66,7 @@ def _check(a: argparse.Namespace) -> int:
 
 def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
     """``published list``: the paper's tables and figures."""
-    from cdp.services import published
+    from cdp.services.advice import published
 
     found = published.tables()
     return say(a, found, show.table(found, ["name", "kind", "title", "numbers", "notes", "about"], ""))
@@ -74,7 +74,7 @@ def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def published_show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``published show TABLE``: its numbers as printed, with marks and notes."""
-    from cdp.services import published
+    from cdp.services.advice import published
 
     found = published.table(a.table)
     if a.format == "csv":

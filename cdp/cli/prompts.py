@@ -13,7 +13,7 @@ from cdp.cli.answers import DONE, say, settings, started
 
 def tune(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts tune``: Algorithm 1 as a job; with ``--wait`` the table and the choice at its end."""
-    from cdp.services import tuning
+    from cdp.services.queries import tuning
 
     config = PromptTuningConfig.from_dict(
         {
@@ -36,7 +36,7 @@ def tune(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts show JOB``: what was measured of each candidate, and which one is chosen."""
-    from cdp.services import tuning
+    from cdp.services.queries import tuning
 
     found = tuning.finished(workspace, a.id)
     return say(a, found, table(found))
@@ -44,7 +44,7 @@ def shown(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def choose(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts choose JOB CANDIDATE``: one's own choice in place of the algorithm's."""
-    from cdp.services import tuning
+    from cdp.services.queries import tuning
 
     found = tuning.override(workspace, a.id, a.candidate)
     return say(a, found, table(found))
@@ -52,7 +52,8 @@ def choose(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def table(found: Any) -> str:
     """The candidates, nearest to the target first, then the choice and why."""
-    from cdp.services import commands, tuning
+    from cdp.services import commands
+    from cdp.services.queries import tuning
 
     ratio = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
     rows = []

@@ -48,8 +48,8 @@ def generate(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries estimate``: before anything is paid for."""
-    from cdp.services import synthesis
-    from cdp.services.job_words import duration
+    from cdp.services.jobs.job_words import duration
+    from cdp.services.queries import synthesis
 
     config = config_of(a)
     found = synthesis.estimate(workspace, config, tokens_per_query=a.tokens_per_query, latency_s=a.latency)
@@ -158,7 +158,7 @@ def delete(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def prices(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries prices``: the table, or the table with some rows changed."""
-    from cdp.services import synthesis
+    from cdp.services.queries import synthesis
 
     table = synthesis.prices(workspace)
     if a.model:
@@ -185,7 +185,8 @@ def _price(text: str) -> dict[str, Any]:
 
 def export(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries export``: a query set for another program."""
-    from cdp.services import queries, synthesis
+    from cdp.services import queries
+    from cdp.services.queries import synthesis
 
     found = queries.show(workspace, a.id)
     target = a.out or f"{found.id}{SUFFIXES[a.format]}"
@@ -196,7 +197,7 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def batch_write(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries batch-write``: the open requests of a job."""
-    from cdp.services import synthesis
+    from cdp.services.queries import synthesis
 
     done = synthesis.batch_write(workspace, config_of(a), a.out)
     text = _written(done, True) if done.paths else "Every answer is kept already: nothing to ask."
@@ -205,7 +206,7 @@ def batch_write(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def batch_read(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries batch-read``: the answers that came back."""
-    from cdp.services import synthesis
+    from cdp.services.queries import synthesis
 
     done = synthesis.batch_read(workspace, a.path)
     lines = [f"{done.answers:,} answers kept", *([f"{done.failed:,} lines without one"] if done.failed else [])]

@@ -16,7 +16,7 @@ from cdp.cli.answers import DONE, say, warn
 
 def every(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results list``."""
-    from cdp.services.results import comparison as results
+    from cdp.services import results
 
     found = results.every(workspace)
     columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
@@ -25,7 +25,7 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def compare(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results compare``."""
-    from cdp.services.results import comparison as results
+    from cdp.services import results
     from cdp.services.results import means as result_means
     from cdp.services.results import tables as result_tables
 

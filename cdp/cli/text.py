@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import SHOWN_PROBLEMS
-from cdp.services import job_words
+from cdp.services.jobs import job_words
 
 LONGEST_CELL = 60
 

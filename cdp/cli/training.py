@@ -13,7 +13,7 @@ from cdp.base.paths import typed_path
 from cdp.base.workspace import Workspace, write_bytes
 from cdp.cli import text as show
 from cdp.cli.answers import followed, say, settings, started, warn_incomplete
-from cdp.services import job_words
+from cdp.services.jobs import job_words
 
 
 def _config(workspace: Workspace, a: argparse.Namespace, **more: Any) -> TrainingConfig:
@@ -93,7 +93,7 @@ def preview_text(found: Any) -> str:
 
 def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
     """``sweep run QUERY_SET``: a training job per learning rate; with ``--wait`` the report at the end."""
-    from cdp.services import sweeps
+    from cdp.services.training import sweeps
 
     benchmark, _, split = a.benchmark.rpartition(":")
     if not benchmark or "/" in split:  # a colon may belong to a path
@@ -118,7 +118,7 @@ def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def sweep_list(workspace: Workspace, a: argparse.Namespace) -> int:
     """``sweep list``: the sweeps of this workspace."""
-    from cdp.services import sweeps
+    from cdp.services.training import sweeps
 
     rows = [
         {
@@ -136,7 +136,7 @@ def sweep_list(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def sweep_report(workspace: Workspace, a: argparse.Namespace) -> int:
     """``sweep report ID``: the rates with their scores, as Markdown or JSON."""
-    from cdp.services import sweeps
+    from cdp.services.training import sweeps
 
     found = sweeps.report(workspace, a.id)
     text = sweeps.to_markdown(found)

@@ -11,7 +11,7 @@ from cdp.cli.answers import say
 
 def export(workspace: Workspace, a: argparse.Namespace) -> int:
     """``workspace export``."""
-    from cdp.services import backup
+    from cdp.services.workspace import backup
 
     done = backup.export(
         workspace, a.file, corpora=a.corpus, queries=a.queries, benchmarks=a.benchmark, jobs_=a.job,
@@ -23,7 +23,7 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def bring(workspace: Workspace, a: argparse.Namespace) -> int:
     """``workspace import``."""
-    from cdp.services import backup
+    from cdp.services.workspace import backup
 
     done = backup.import_archive(workspace, a.file)
     lines = [f"{done.files:,} files, {show.job_words.size(done.size)} from {done.path}"]
@@ -34,7 +34,7 @@ def bring(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def prune(workspace: Workspace, a: argparse.Namespace) -> int:
     """``workspace prune``: shows what would go; with ``--yes`` it goes."""
-    from cdp.services import backup
+    from cdp.services.workspace import backup
 
     what = a.what or list(backup.BY_DEFAULT)
     rows = backup.prune(workspace, what) if a.yes else backup.prunable(workspace, what)

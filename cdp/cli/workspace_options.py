@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cdp.services.backup import BY_DEFAULT, PRUNABLE
+from cdp.services.workspace.backup import BY_DEFAULT, PRUNABLE
 
 Option = tuple[str, dict[str, Any]]
 

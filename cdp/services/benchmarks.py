@@ -16,7 +16,8 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo, library, manifests, origins, registry, subsets
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Entry, Group, Mean
-from cdp.services import evaluation, in_use
+from cdp.services import evaluation
+from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
 
 WORKER = "cdp.workers.download"

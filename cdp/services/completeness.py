@@ -15,7 +15,7 @@ from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.services import kept
+from cdp.services import cached
 
 FLAG = "--allow-incomplete"
 
@@ -116,7 +116,7 @@ def counted(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 
 def _counted(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     path = workspace.query_set(query_set.id) / query_sets.QUERIES
-    found = kept.of_file(path, "totals", lambda: query_sets.count(path))
+    found = cached.of_file(path, "totals", lambda: query_sets.count(path))
     return dataclasses.replace(query_set, n_documents=found.n_documents, n_queries=found.n_queries)
 
 

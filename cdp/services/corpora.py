@@ -19,7 +19,7 @@ from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
 from cdp.corpus import CorpusManifest, ReadOptions
-from cdp.services import in_use
+from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
 
 

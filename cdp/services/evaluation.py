@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import BenchmarkInfo, manifests
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
-from cdp.services import devices
+from cdp.services.jobs import devices
 from cdp.services.sharing import access, paths
 
 WORKER = "cdp.workers.evaluation"

@@ -5,8 +5,8 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import overview
-from cdp.services.results import comparison as results
+from cdp.services import results
+from cdp.services.workspace import overview
 from cdp.ui.home import backup, guide
 from cdp.ui.jobs import live as jobs
 from cdp.ui.shell import addresses, frame, imports, navigation, tables

@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.results import comparison as results
+from cdp.services import results
 from cdp.services.results import means as result_means
 from cdp.ui.compare import comparison as compare
 from cdp.ui.compare import focus

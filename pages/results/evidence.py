@@ -5,7 +5,7 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import published
+from cdp.services.advice import published
 from cdp.ui.evidence import checks as evidence_checks
 from cdp.ui.evidence import published as evidence
 from cdp.ui.shell import frame

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.charts import export
 from cdp.charts.results import ndcg_bars
 from cdp.charts.study_report import html
-from cdp.services.results import comparison as results
+from cdp.services import results
 from cdp.services.results import tables as result_tables
 from cdp.services.results.formats import to_csv
 from cdp.studies.text import to_markdown

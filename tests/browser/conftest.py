@@ -16,7 +16,8 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from cdp.base.workspace import Workspace
-from cdp.services import demo, jobs
+from cdp.services import jobs
+from cdp.services.workspace import demo
 from tests.support import REPOSITORY
 
 SCREENSHOTS = REPOSITORY / "test-artefacts"

@@ -8,8 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from cdp.base.workspace import SHIPPED_DATA
-from cdp.services import corpora, jobs, queries
-from cdp.services.results import comparison as results
+from cdp.services import corpora, jobs, queries, results
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]

@@ -11,7 +11,8 @@ from cdp import cli
 from cdp.base.workspace import Workspace, append_jsonl
 from cdp.cli import text
 from cdp.jobs import JobView, State
-from cdp.services import job_words, jobs, queries
+from cdp.services import jobs, queries
+from cdp.services.jobs import job_words
 from tests.pages.support import ended_job
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli.commands import main
-from cdp.services import corpora, demo, queries
+from cdp.services import corpora, queries
+from cdp.services.workspace import demo
 from tests.support import shared
 
 

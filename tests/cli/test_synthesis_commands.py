@@ -9,7 +9,9 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.services import demo, queries, synthesis
+from cdp.services import queries
+from cdp.services.queries import synthesis
+from cdp.services.workspace import demo
 from tests.cli.support import answer, refusal, run
 
 

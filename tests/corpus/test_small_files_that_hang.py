@@ -19,7 +19,7 @@ from cdp.corpus import ReadOptions, read_documents, sources
 from cdp.corpus.readers.markdown import heading_of
 from cdp.query_sets import ImportOptions
 from cdp.query_sets.reading import read_path
-from cdp.services import target_queries
+from cdp.services.advice import target_queries
 from tests.benchmarks.folders import write_benchmark
 
 pytestmark = pytest.mark.slow

@@ -19,8 +19,8 @@ from cdp import catalog, jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import demo, queries, training
-from cdp.services.results import comparison as results
+from cdp.services import queries, results, training
+from cdp.services.workspace import demo
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start
 

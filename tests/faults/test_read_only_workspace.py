@@ -11,7 +11,8 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.cli.commands import main
-from cdp.services import demo, queries
+from cdp.services import queries
+from cdp.services.workspace import demo
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until, until_state
 

@@ -15,7 +15,7 @@ from cdp.benchmarks.manifests import Manifest
 from cdp.corpus import ReadOptions, read_documents, store
 from cdp.corpus.reading import UNEXPECTED
 from cdp.query_sets import ImportOptions, import_queries
-from cdp.services import target_queries
+from cdp.services.advice import target_queries
 from tests.benchmarks import published
 from tests.fuzz import files
 from tests.fuzz.mutation import ODD_VALUES, damaged, gzipped, odd_lines, zipped

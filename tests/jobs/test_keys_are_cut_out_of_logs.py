@@ -6,7 +6,8 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.jobs.redaction import CUT, redact
-from cdp.services import job_words, jobs
+from cdp.services import jobs
+from cdp.services.jobs import job_words
 from tests.pages.support import ended_job
 
 KEYS = {

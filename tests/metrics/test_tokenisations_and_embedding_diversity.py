@@ -13,8 +13,8 @@ from cdp.base.errors import ConfigError
 from cdp.metrics import embedding_diversity, self_bleu
 from cdp.metrics.embedding_diversity import document_diversities
 from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens
-from cdp.services import self_bleu_spread
-from cdp.services.self_bleu_spread import Spread, order_turns, spread
+from cdp.services.metrics import self_bleu_spread
+from cdp.services.metrics.self_bleu_spread import Spread, order_turns, spread
 
 HYPHENATED = [
     "long-term low-cost well-known plan",
@@ -92,7 +92,8 @@ def test_the_spread_of_a_set_is_over_its_documents(filled_demo: tuple[object, st
 
 @pytest.fixture
 def filled_demo(workspace):  # type: ignore[no-untyped-def]
-    from cdp.services import demo, queries
+    from cdp.services import queries
+    from cdp.services.workspace import demo
 
     demo.load(workspace)
     return workspace, next(q.id for q in queries.every(workspace) if q.method == "diverse")

@@ -8,7 +8,8 @@ from dataclasses import asdict
 import pytest
 
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import published, queries, studies
+from cdp.services import queries, studies
+from cdp.services.advice import published
 from cdp.studies import StudySource, conditions, records
 from cdp.studies.sources import counted
 from tests.pages.conftest import Open

@@ -6,9 +6,8 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS
-from cdp.services import corpora, queries
-from cdp.services.overview import summary
-from cdp.services.results import comparison as results
+from cdp.services import corpora, queries, results
+from cdp.services.workspace.overview import summary
 from cdp.ui.compare import comparison as compare
 from cdp.ui.home import guide
 from cdp.ui.shell.navigation import PAGES

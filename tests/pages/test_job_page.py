@@ -11,7 +11,8 @@ from streamlit.testing.v1 import AppTest
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs.spec import load_spec
-from cdp.services import clone, job_words, jobs, live_metrics, queries
+from cdp.services import jobs, queries
+from cdp.services.jobs import clone, job_words, live_metrics
 from cdp.ui.shell.text import md
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained

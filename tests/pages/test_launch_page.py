@@ -10,7 +10,9 @@ from streamlit.testing.v1 import AppTest
 from cdp import query_sets
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.query_sets import QuerySet
-from cdp.services import demo, queries, sweeps, training
+from cdp.services import queries, training
+from cdp.services.training import sweeps
+from cdp.services.workspace import demo
 from cdp.ui.shell.text import JOINER
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, trained

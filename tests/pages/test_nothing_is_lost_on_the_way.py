@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cdp.base.workspace import Workspace
-from cdp.services import complexity as complexity_service
-from cdp.services import corpora, pasted, queries
+from cdp.services import corpora, queries
+from cdp.services.advice import complexity as complexity_service
+from cdp.services.advice import pasted
 from cdp.ui.complexity import advice as complexity
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job

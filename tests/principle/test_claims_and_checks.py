@@ -14,7 +14,7 @@ from cdp.principle.checks import PER_DOCS, checks, held
 from cdp.principle.claims import claims, limits
 from cdp.principle.published import datasets, notes, results
 from cdp.principle.tables import table
-from cdp.services.published import NOTES_ON, notes_on
+from cdp.services.advice.published import NOTES_ON, notes_on
 from cdp.studies import read_plan
 from tests.support import shared
 

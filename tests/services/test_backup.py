@@ -19,7 +19,8 @@ from cdp.base.archives import LIST
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace, write_json
 from cdp.jobs.tidy import NEW
-from cdp.services import backup, corpora, demo, queries
+from cdp.services import corpora, queries
+from cdp.services.workspace import backup, demo
 from tests.catalog.support import add_evaluation
 from tests.jobs.support import start, until_state, until_step
 

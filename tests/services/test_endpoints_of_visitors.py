@@ -17,10 +17,13 @@ from cdp import jobs as room
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import clone, corpora, demo, jobs, queries, studies, tuning
+from cdp.services import corpora, jobs, queries, studies
+from cdp.services.jobs import clone
+from cdp.services.queries import tuning
 from cdp.services.sharing import endpoints, modes
 from cdp.services.sharing.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
+from cdp.services.workspace import demo
 from cdp.synthesis.generators.openai_chat import OPENAI_URL
 
 SERVERS = "sk-servers-own-0123456789"

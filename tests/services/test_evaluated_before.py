@@ -10,8 +10,7 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import evaluation as service
-from cdp.services import jobs
-from cdp.services.results import comparison as results
+from cdp.services import jobs, results
 from cdp.services.results import tables as result_tables
 from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.services.support import evaluation

@@ -15,7 +15,9 @@ from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import QuerySet
-from cdp.services import clone, completeness, queries, studies, sweeps, training
+from cdp.services import completeness, queries, studies, training
+from cdp.services.jobs import clone
+from cdp.services.training import sweeps
 from cdp.studies import StudyConfig
 
 JOB = "synthesis-20260101-000000-abcd-lost"

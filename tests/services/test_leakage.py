@@ -16,8 +16,10 @@ from cdp.benchmarks import leakage as room
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
-from cdp.services import clone, commands, leakage, studies, sweeps, training
+from cdp.services import commands, studies, training
+from cdp.services.jobs import clone
 from cdp.services.results import evaluated
+from cdp.services.training import leakage, sweeps
 from cdp.studies import StudyConfig
 from tests.services.support import evaluation
 

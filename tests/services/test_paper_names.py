@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.services.published import is_dataset
+from cdp.services.advice.published import is_dataset
 
 
 @pytest.mark.parametrize(

@@ -14,25 +14,15 @@ import pytest
 from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import Workspace
-from cdp.services import (
-    benchmarks,
-    complexity,
-    corpora,
-    demo,
-    evaluation,
-    metrics,
-    queries,
-    studies,
-    sweeps,
-    synthesis,
-    target_queries,
-    training,
-    tuning,
-)
+from cdp.services import benchmarks, corpora, evaluation, metrics, queries, studies, training
+from cdp.services.advice import complexity, target_queries
+from cdp.services.queries import synthesis, tuning
 from cdp.services.results import files as result_files
 from cdp.services.sharing import access, modes, paths
 from cdp.services.sharing.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
+from cdp.services.training import sweeps
+from cdp.services.workspace import demo
 from tests.support import REPOSITORY
 
 SECRET = '{"_id": "1", "text": "CDP_API_KEY=sk-very-secret-0123456789"}\n'

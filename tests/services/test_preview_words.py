@@ -10,8 +10,8 @@ import pytest
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, preview_words, queries
-from cdp.services.queries import Preview
+from cdp.services import corpora, queries
+from cdp.services.queries import Preview, preview_words
 from cdp.studies.prompt_tuning import candidates_of
 
 ROWS = {

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, demo, jobs
+from cdp.services import corpora, jobs
 from cdp.services.sharing import access, modes
 from cdp.services.sharing.modes import Action
+from cdp.services.workspace import demo
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
@@ -21,49 +22,49 @@ RULES = {"sharing.access", "sharing.endpoints", "sharing.modes", "sharing.paths"
 """The modules that hold the rule itself."""
 
 READING = {
-    "backup": {"prunable"},
+    "workspace.backup": {"prunable"},
     "benchmarks": {"is_several", "known", "own", "scores", "show"},
-    "clone": {"settings"},
+    "jobs.clone": {"settings"},
     "commands": {"settings"},
-    "complexity": {"profile_benchmark", "profile_query_set"},
+    "advice.complexity": {"profile_benchmark", "profile_query_set"},
     "completeness": {"counted", "lacking", "of", "require"},
     "corpora": {"document", "every", "failed", "page", "show"},
-    "decisions": {"decide"},
-    "doctor": {"check"},
+    "advice.decisions": {"decide"},
+    "workspace.doctor": {"check"},
     "results.evaluated": {
         "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
         "retrieved", "texts",
     },
     "evaluation": {"benchmarks", "checked", "without_bm25"},
-    "in_use": {"check_unused", "jobs_that_need"},
+    "jobs.in_use": {"check_unused", "jobs_that_need"},
     "jobs": {
         "failed",
         "curve", "every", "follow", "latest", "log", "missing_secrets", "outcome", "running", "search_log", "show",
         "sizes", "wait",
     },
     "metrics": {"measuring", "paired", "per_document", "quick", "quick_at_once", "results"},
-    "overview": {"summary"},
-    "published": {"own_scores"},
+    "workspace.overview": {"summary"},
+    "advice.published": {"own_scores"},
     "queries": {"every", "failures", "page", "preview", "show"},
-    "query_pairs": {"behind", "documents"},
+    "metrics.query_pairs": {"behind", "documents"},
     "results.errors": {"analyse", "pair"},
     "results.files": {"available", "content"},
     "results.seeds": {"families", "settings_of"},
     "results.tables": {"remarks"},
-    "leakage": {"between"},
-    "pasted": {"read"},
+    "training.leakage": {"between"},
+    "advice.pasted": {"read"},
     "results.runs": {"described", "source"},
-    "results.comparison": {"compare", "every", "per_query", "query", "read"},
-    "self_bleu_spread": {"spread"},
+    "results": {"compare", "every", "per_query", "query", "read"},
+    "metrics.self_bleu_spread": {"spread"},
     "studies": {"every", "report", "to_yaml"},
-    "study_reuse": {"reused"},
-    "sweeps": {"every", "find", "grid_for", "report"},
-    "synthesis": {"bill", "bill_of_job", "prices"},
+    "studies.study_reuse": {"reused"},
+    "training.sweeps": {"every", "find", "grid_for", "report"},
+    "queries.synthesis": {"bill", "bill_of_job", "prices"},
     "training": {
         "command", "defaults", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets", "results",
         "retrievers", "trained_on",
     },
-    "tuning": {"every", "finished", "result"},
+    "queries.tuning": {"every", "finished", "result"},
 }  # fmt: skip
 """Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 of ``access``."""
@@ -73,7 +74,7 @@ def services() -> list[tuple[str, str]]:
     """Every public service that takes a workspace or settings."""
     found = []
     for path in sorted(SERVICES.rglob("*.py")):
-        module = ".".join(path.relative_to(SERVICES).with_suffix("").parts)
+        module = ".".join(path.relative_to(SERVICES).with_suffix("").parts).removesuffix(".__init__")
         if module in RULES:
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -100,8 +101,12 @@ def dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_there_are_services_to_ask() -> None:
-    assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("demo", "load")} <= set(CHANGING)
-    assert {("tuning", "override"), ("synthesis", "export"), ("synthesis", "save_prices")} <= set(CHANGING)
+    assert {("corpora", "add"), ("training", "start"), ("jobs", "stop"), ("workspace.demo", "load")} <= set(CHANGING)
+    assert {
+        ("queries.tuning", "override"),
+        ("queries.synthesis", "export"),
+        ("queries.synthesis", "save_prices"),
+    } <= set(CHANGING)
 
 
 def test_every_service_is_marked_or_known_to_read() -> None:

@@ -7,7 +7,7 @@ import pytest
 from cdp.base.statistics.paired import holm
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.registry import leaves
-from cdp.services.results import comparison as results
+from cdp.services import results
 from cdp.services.results.means import ALL, OWN, groups, means, only, scores
 from tests.services.support import evaluation
 

@@ -14,7 +14,7 @@ from cdp.base.statistics import two_level_test
 from cdp.base.statistics.paired import holm, paired_test
 from cdp.base.workspace import Workspace, write_json
 from cdp.cli import text as show
-from cdp.services.results import comparison as results
+from cdp.services import results
 from cdp.services.results import means as result_means
 from cdp.services.results import tables as result_tables
 from tests.services.support import evaluation

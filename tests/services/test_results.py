@@ -11,7 +11,7 @@ from scipy.stats import ttest_rel
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.services.results import comparison as results
+from cdp.services import results
 from cdp.services.results import tables as result_tables
 from tests.services.support import evaluation
 

@@ -16,7 +16,7 @@ from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.benchmarks.download import bring
 from cdp.benchmarks.registry import find
 from cdp.complexity import count_content_words
-from cdp.services import training_sets
+from cdp.services.training import training_sets
 from cdp.studies import read_plan
 from cdp.studies.config import PLANS
 from cdp.training.data import prepare

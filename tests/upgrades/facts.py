@@ -7,8 +7,7 @@ from typing import Any
 from cdp import catalog, jobs, query_sets
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
-from cdp.services import corpora, evaluation, metrics, queries, studies
-from cdp.services.results import comparison as results
+from cdp.services import corpora, evaluation, metrics, queries, results, studies
 
 
 def facts_of(workspace: Workspace) -> dict[str, Any]:

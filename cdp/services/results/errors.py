@@ -22,8 +22,7 @@ from cdp.evaluation.error_analysis import (
     compare_rank_1,
     gains_by_complexity,
 )
-from cdp.services.results import evaluated
-from cdp.services.results.comparison import MEASURE, Comparison, Scores
+from cdp.services.results import MEASURE, Comparison, Scores, evaluated
 from cdp.services.results.evaluated import Passage
 
 KINDS = (SAME_SOURCE, OTHER_SOURCE, NOTHING)

@@ -16,7 +16,7 @@ from cdp.benchmarks import beir_files, leakage, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.evaluation.runs import read_run
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import kept
+from cdp.services import cached
 
 Judgments = dict[str, dict[str, int]]
 
@@ -83,7 +83,7 @@ def retrieved(workspace: Workspace, row: dict[str, Any]) -> dict[str, dict[str, 
     path = file_of_run(workspace, row)
     if not path.is_file():
         raise InputError(f"What {row['id']} retrieved was not kept.", hint="Evaluate once more to have it.")
-    return kept.of_file(path, "run", partial(read_run, path))
+    return cached.of_file(path, "run", partial(read_run, path))
 
 
 def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
@@ -110,7 +110,7 @@ def judgments(workspace: Workspace, row: dict[str, Any], queries: Collection[str
     file = qrels_files(where).get(row["split"])
     if file is None:
         raise InputError(f"{row['benchmark']} has no split {row['split']!r} any more.", hint="Evaluate once more.")
-    grades = kept.of_file(file, "grades", lambda: beir_files.read_qrels(file).grades)
+    grades = cached.of_file(file, "grades", lambda: beir_files.read_qrels(file).grades)
     gone = [query for query in queries if query not in grades]
     if gone:
         raise InputError(
@@ -137,7 +137,7 @@ def texts(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
 def queries(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
     """{query: text} of the evaluation's benchmark, those of other splits among them."""
     file = part(folder(workspace, row), "queries")
-    return kept.of_file(
+    return cached.of_file(
         file, "texts", lambda: {query: line.text for query, line in beir_files.read_queries(file).items()}
     )
 
@@ -146,7 +146,7 @@ def passages(workspace: Workspace, row: dict[str, Any], wanted: Collection[str])
     """The documents of these ids, in one pass over the corpus file; those that it lacks are left out."""
     file = part(folder(workspace, row), "corpus")
     asked = frozenset(wanted)
-    return kept.of_file(file, ("passages", asked), lambda: _passages(file, asked))
+    return cached.of_file(file, ("passages", asked), lambda: _passages(file, asked))
 
 
 def _passages(file: Path, wanted: frozenset[str]) -> dict[str, Passage]:

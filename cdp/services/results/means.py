@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cdp.benchmarks import registry
 from cdp.benchmarks.registry import Entry
-from cdp.services.results.comparison import Comparison, Row, place_name
+from cdp.services.results import Comparison, Row, place_name
 
 ALL = "All"
 OWN = "Own"

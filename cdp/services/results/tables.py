@@ -9,9 +9,8 @@ from typing import Any
 
 from cdp.base.markup import spreadsheet
 from cdp.base.workspace import Workspace
-from cdp.services.results import evaluated
+from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row, evaluated
 from cdp.services.results import means as result_means
-from cdp.services.results.comparison import SIGNIFICANT, TESTS, Comparison, Row
 from cdp.services.results.formats import Table, comparison_table
 
 

@@ -10,12 +10,10 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS, by_method
-from cdp.services import commands, evaluation, queries
-from cdp.services.results import comparison as results
+from cdp.services import commands, evaluation, queries, results
+from cdp.services.results import Comparison, Row, runs
 from cdp.services.results import means as result_means
-from cdp.services.results import runs
 from cdp.services.results import tables as result_tables
-from cdp.services.results.comparison import Comparison, Row
 from cdp.ui.shell import access, command, frame, navigation, state
 from cdp.ui.shell.text import cut, md, p_value, points
 

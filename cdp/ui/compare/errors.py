@@ -12,10 +12,9 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.complexity_gains import gains_by_cw
 from cdp.services import commands
+from cdp.services.results import Comparison, Row, evaluated
 from cdp.services.results import errors as result_errors
-from cdp.services.results import evaluated
 from cdp.services.results import files as result_files
-from cdp.services.results.comparison import Comparison, Row
 from cdp.services.results.errors import AUTO, FIELDS, ID_PREFIX, Errors
 from cdp.services.results.evaluated import Passage
 from cdp.ui.shell import charts, command, failed, state, tables

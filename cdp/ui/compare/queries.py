@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services.results import comparison as results
-from cdp.services.results.comparison import Comparison, Row
+from cdp.services import results
+from cdp.services.results import Comparison, Row
 from cdp.ui.compare import errors as compare_errors
 from cdp.ui.compare import runs as compare_runs
 from cdp.ui.compare.comparison import compared, largest

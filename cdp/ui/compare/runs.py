@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.charts.parallel import parallel
 from cdp.charts.training import LABELS, curve
 from cdp.services import jobs
-from cdp.services.results.comparison import Comparison
+from cdp.services.results import Comparison
 from cdp.services.results.means import means
 from cdp.ui.compare import focus
 from cdp.ui.compare.comparison import names_of

@@ -9,8 +9,8 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.services.results import Comparison, Row
 from cdp.services.results import tables as result_tables
-from cdp.services.results.comparison import Comparison, Row
 from cdp.services.results.means import ALL, OWN, means
 from cdp.ui.compare import focus
 from cdp.ui.compare import queries as compare_queries

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, decisions, evaluation, pasted, queries, training
-from cdp.services import complexity as service
-from cdp.services.complexity import Profiled, Recommendation
+from cdp.services import commands, corpora, evaluation, queries, training
+from cdp.services.advice import complexity as service
+from cdp.services.advice import decisions, pasted
+from cdp.services.advice.complexity import Profiled, Recommendation
 from cdp.services.sharing.access import read_only
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import command, frame, navigation, state, tables

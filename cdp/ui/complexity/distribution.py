@@ -8,9 +8,9 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.distributions import cw_cumulative, cw_histogram
-from cdp.services import complexity as service
 from cdp.services import evaluation, queries
-from cdp.services.complexity import Profiled
+from cdp.services.advice import complexity as service
+from cdp.services.advice.complexity import Profiled
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import charts, frame, paper_notes, state, tables
 from cdp.ui.shell.text import md

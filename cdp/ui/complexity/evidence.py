@@ -5,9 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.charts.evidence import difference_against_cw
-from cdp.services import complexity as service
-from cdp.services import published
-from cdp.services.complexity import Recommendation
+from cdp.services.advice import complexity as service
+from cdp.services.advice import published
+from cdp.services.advice.complexity import Recommendation
 from cdp.ui.shell import charts, tables
 from cdp.ui.shell.text import md, points
 

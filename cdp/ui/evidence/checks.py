@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.services import commands, published
-from cdp.services.published import Prediction, Threshold
+from cdp.services import commands
+from cdp.services.advice import published
+from cdp.services.advice.published import Prediction, Threshold
 from cdp.ui.shell import command, navigation, tables
 from cdp.ui.shell.text import md, points
 

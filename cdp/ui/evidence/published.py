@@ -10,8 +10,9 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
-from cdp.services import commands, published
-from cdp.services.published import Correlation, Difference, PublishedTable, Threshold
+from cdp.services import commands
+from cdp.services.advice import published
+from cdp.services.advice.published import Correlation, Difference, PublishedTable, Threshold
 from cdp.ui.shell import charts, command, frame, state, tables
 from cdp.ui.shell.text import count, md, p_value, points
 

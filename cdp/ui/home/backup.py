@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import backup, commands
-from cdp.services.job_words import size
+from cdp.services import commands
+from cdp.services.jobs.job_words import size
+from cdp.services.workspace import backup
 from cdp.ui.shell import access, command, frame, imports, tables
 from cdp.ui.shell.text import count, md
 

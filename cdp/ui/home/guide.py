@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, demo, queries
-from cdp.services.overview import NextStep, Overview
+from cdp.services import corpora, queries
+from cdp.services.workspace import demo
+from cdp.services.workspace.overview import NextStep, Overview
 from cdp.ui.shell import access, frame, imports, navigation
 from cdp.ui.shell.text import md
 

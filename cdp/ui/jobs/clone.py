@@ -13,8 +13,8 @@ import streamlit as st
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import clone, evaluation, jobs
-from cdp.services.jobs import JobView
+from cdp.services import evaluation, jobs
+from cdp.services.jobs import JobView, clone
 from cdp.ui.shell import access, forms, frame, navigation
 from cdp.ui.shell.text import md
 

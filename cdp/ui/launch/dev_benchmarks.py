@@ -7,7 +7,8 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import evaluation, sweeps
+from cdp.services import evaluation
+from cdp.services.training import sweeps
 
 NONE = ""
 

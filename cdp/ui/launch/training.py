@@ -11,8 +11,10 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, devices, evaluation, leakage, training
+from cdp.services import commands, evaluation, training
+from cdp.services.jobs import devices
 from cdp.services.queries import QuerySet
+from cdp.services.training import leakage
 from cdp.ui.jobs import clone
 from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking

@@ -8,10 +8,9 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import query_pairs
-from cdp.services.metrics import QuickMetrics
+from cdp.services.metrics import QuickMetrics, query_pairs
+from cdp.services.metrics.query_pairs import Behind
 from cdp.services.queries import QuerySet
-from cdp.services.query_pairs import Behind
 from cdp.ui.shell import frame, tables
 from cdp.ui.shell.text import md
 

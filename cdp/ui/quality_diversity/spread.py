@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import self_bleu_spread
+from cdp.services.metrics import self_bleu_spread
 from cdp.services.queries import QuerySet
 from cdp.ui.shell import tables
 from cdp.ui.shell.text import md

@@ -8,8 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.config import SynthesisConfig
-from cdp.services import synthesis
-from cdp.services.queries import Method, QuerySet
+from cdp.services.queries import Method, QuerySet, synthesis
 from cdp.ui.shell import forms, paper_notes, tables
 from cdp.ui.shell.text import md
 

@@ -11,8 +11,9 @@ from streamlit.typing import UploadedFile
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, demo
+from cdp.services import commands, corpora
 from cdp.services.corpora import ReadOptions
+from cdp.services.workspace import demo
 from cdp.ui.shell import access, command, forms, frame, state
 from cdp.ui.shell.text import count, md
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from cdp.services import published
+from cdp.services.advice import published
 from cdp.ui.shell.text import count, md
 
 

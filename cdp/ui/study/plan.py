@@ -12,8 +12,8 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, queries, studies, training
 from cdp.services import evaluation as benchmarks_service
+from cdp.services.queries.synthesis import dollars
 from cdp.services.studies import StudyConfig, StudyPlan
-from cdp.services.synthesis import dollars
 from cdp.ui.jobs import clone
 from cdp.ui.launch import leakage as leaking
 from cdp.ui.queries import incomplete

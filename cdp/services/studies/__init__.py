@@ -17,8 +17,12 @@ from cdp.complexity import count_content_words
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
-from cdp.services import completeness, devices, leakage, queries, study_reuse, synthesis
+from cdp.services import completeness, queries
+from cdp.services.jobs import devices
+from cdp.services.queries import synthesis
 from cdp.services.sharing import access
+from cdp.services.studies import study_reuse
+from cdp.services.training import leakage
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds

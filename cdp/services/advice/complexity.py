@@ -15,9 +15,10 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
 from cdp.principle import Recommendation
-from cdp.services import corpora, kept, published
+from cdp.services import cached, corpora
+from cdp.services.advice import published
+from cdp.services.advice.target_queries import read_queries
 from cdp.services.sharing import access
-from cdp.services.target_queries import read_queries
 
 __all__ = ["read_queries"]
 
@@ -188,7 +189,7 @@ def profile_query_set(
         profiled = profile_texts(texts, language=code, name=found.name, stopwords=stopwords)
         return replace(profiled, for_training=found.kind == "synthetic", query_set=found.id)
 
-    return kept.of_file(workspace.query_set(found.id) / query_sets.QUERIES, question, measure)
+    return cached.of_file(workspace.query_set(found.id) / query_sets.QUERIES, question, measure)
 
 
 def profile_benchmark(
@@ -213,7 +214,7 @@ def profile_benchmark(
             profiled, benchmark=f"{found.name}:{found.split}", dataset=published.dataset_of(found.name) or ""
         )
 
-    return kept.of_file(folder / "queries.jsonl", question, measure)
+    return cached.of_file(folder / "queries.jsonl", question, measure)
 
 
 def guess_language(texts: Sequence[str]) -> str:

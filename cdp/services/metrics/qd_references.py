@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdp.services import published
+from cdp.services.advice import published
 
 TABLES = ("qd_full", "diversity_ablation_qd")
 NAMES = {"Dist-Sim": "dist_sim", "Len-Sim": "len_sim", "CE": "ce", "Self-BLEU": "self_bleu"}

@@ -15,8 +15,8 @@ from cdp.base.failures import FILE, ItemsFailed, lost, summary
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
 from cdp.jobs import JobView
 from cdp.metrics import MEASURES
-from cdp.services import in_use, live_metrics
-from cdp.services.live_metrics import Curve
+from cdp.services.jobs import in_use, live_metrics
+from cdp.services.jobs.live_metrics import Curve
 from cdp.services.results import evaluated
 from cdp.services.sharing import access, endpoints
 from cdp.synthesis.manifests import query_set_id

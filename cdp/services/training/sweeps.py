@@ -17,8 +17,9 @@ from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
 from cdp.principle.tables import table
 from cdp.retrievers import PRESETS
-from cdp.services import completeness, evaluation, leakage, training
+from cdp.services import completeness, evaluation, training
 from cdp.services.sharing import access
+from cdp.services.training import leakage
 from cdp.studies.sweeps import SweepReport, SweepRun, grid, rate, read_rates, to_markdown
 
 __all__ = [

@@ -20,8 +20,7 @@ from cdp.metrics import MEASURES, Measure, PairedDifference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
-from cdp.services import completeness
-from cdp.services import kept as kept_answers
+from cdp.services import cached, completeness
 from cdp.services.sharing import access
 
 WORKER = "cdp.workers.metrics"
@@ -141,7 +140,7 @@ def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDAr
         with np.load(path) as columns:
             return {name: columns[name] for name in columns.files}
 
-    return kept_answers.of_file(path, "columns", read)
+    return cached.of_file(path, "columns", read)
 
 
 def paired(
@@ -154,7 +153,7 @@ def paired(
         return room.paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
 
     path = workspace.query_set(first.query_set) / "measures" / first.kept
-    return kept_answers.of_file(path, ("paired", second.query_set, second.kept, measure), compare)
+    return cached.of_file(path, ("paired", second.query_set, second.kept, measure), compare)
 
 
 def paired_models(first: dict[str, Any], second: dict[str, Any]) -> PairedDifference | None:
@@ -222,7 +221,7 @@ def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     for job in jobs.list_jobs(workspace, ["metrics"]):
         if job.config.get("query_set") == found.id:
             path = job.folder / "results" / "metrics.json"
-            result = kept_answers.of_file(path, "json", partial(read_json_or_none, path))
+            result = cached.of_file(path, "json", partial(read_json_or_none, path))
             if isinstance(result, dict):
                 rows.append({**result, "job_id": job.id, "created": job.created})
     return rows

@@ -20,7 +20,9 @@ from cdp.complexity import count_content_words
 from cdp.corpus.origin import KIND_OF, described
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.services import completeness, corpora, devices, in_use, metrics, preview_words, synthesis
+from cdp.services import completeness, corpora, metrics
+from cdp.services.jobs import devices, in_use
+from cdp.services.queries import preview_words, synthesis
 from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
 from cdp.synthesis import preview as room

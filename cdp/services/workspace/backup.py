@@ -20,9 +20,9 @@ from cdp.base.staging import OLD_S, PREFIX
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none
 from cdp.jobs import JobView, State
 from cdp.jobs.tidy import DELETED, NEW
-from cdp.services import in_use
-from cdp.services.prune_kinds import BY_DEFAULT, PRUNABLE
+from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
+from cdp.services.workspace.prune_kinds import BY_DEFAULT, PRUNABLE
 
 CACHES = ("llm_cache", "embeddings")
 

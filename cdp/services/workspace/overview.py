@@ -11,8 +11,7 @@ from cdp import corpus as corpus_room
 from cdp import jobs, query_sets
 from cdp.base.workspace import Workspace
 from cdp.jobs import JobView
-from cdp.services import commands
-from cdp.services.results import comparison as results
+from cdp.services import commands, results
 
 
 @dataclass(frozen=True)

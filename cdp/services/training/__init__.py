@@ -22,9 +22,11 @@ from cdp.jobs.launchers import SPINS, python_path
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import commands, completeness, devices, evaluation, kept, leakage
+from cdp.services import cached, commands, completeness, evaluation
+from cdp.services.jobs import devices
 from cdp.services.results import runs
 from cdp.services.sharing import access, paths
+from cdp.services.training import leakage
 from cdp.training.licences import licence_notes
 from cdp.training.plan import INCOMPLETE, Measured, estimate, measured_from, order_notes
 from cdp.training.plan import Plan as WholePlan
@@ -154,7 +156,7 @@ def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
         counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
         return counts[counts > 0]
 
-    return kept.of_file(workspace.query_set(query_set) / query_sets.QUERIES, "query counts", compute)
+    return cached.of_file(workspace.query_set(query_set) / query_sets.QUERIES, "query counts", compute)
 
 
 def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Split]:
@@ -192,7 +194,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
-        kept.of_file(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+        cached.of_file(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
     with_ids = dataclasses.replace(config, query_set=query_set.id, reasoning=reasoning)
     check_reasoned(with_ids, query_set.method)
     return with_ids, query_set

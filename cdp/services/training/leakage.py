@@ -22,7 +22,7 @@ from cdp.benchmarks import beir_files
 from cdp.benchmarks import leakage as room
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.query_sets import QuerySet
-from cdp.services import kept
+from cdp.services import cached
 from cdp.services.sharing import access
 
 LEAKAGE = room.LEAKAGE
@@ -127,7 +127,7 @@ def _place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
 
 def _hashes(path: Path, per_doc: int | None, max_documents: int | None) -> room.Hashes:
     question = ("query hashes", per_doc, max_documents)
-    return kept.of_file(path, question, lambda: room.set_hashes(path, per_doc, max_documents))
+    return cached.of_file(path, question, lambda: room.set_hashes(path, per_doc, max_documents))
 
 
 def _judged(folder: Path, split: str) -> _Judged:
@@ -149,7 +149,7 @@ def _judged(folder: Path, split: str) -> _Judged:
         return _Judged(key, by_split[split], other, every, positives)
 
     path = qrels_files(folder)[split]
-    return kept.of_file(path, ("judged", str(part(folder, "queries"))), compute)
+    return cached.of_file(path, ("judged", str(part(folder, "queries"))), compute)
 
 
 def _documents(workspace: Workspace, query_set: QuerySet, judged: _Judged, split: str) -> int:
@@ -167,4 +167,4 @@ def _documents(workspace: Workspace, query_set: QuerySet, judged: _Judged, split
                 n += bool((own & ~np.isin(found, judged.other)).any())
         return n
 
-    return kept.of_file(path, ("documents judged", judged.key), compute)
+    return cached.of_file(path, ("documents judged", judged.key), compute)

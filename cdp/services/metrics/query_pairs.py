@@ -11,7 +11,7 @@ from cdp.metrics import read_queries
 from cdp.metrics.report import document_pairs
 from cdp.metrics.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
-from cdp.services import kept, metrics
+from cdp.services import cached, metrics
 from cdp.services.metrics import QuickMetrics
 
 MOST_DOCUMENTS = 500
@@ -46,7 +46,7 @@ def documents(
     """The documents with their values, the highest by ``by`` (``self_bleu`` or ``ce``) first, undefined ones last."""
     path = workspace.query_set(measured.query_set) / "measures" / measured.kept
     question = ("documents", result and result["job_id"], by)
-    return kept.of_file(path, question, lambda: _documents(workspace, measured, result, by))
+    return cached.of_file(path, question, lambda: _documents(workspace, measured, result, by))
 
 
 def _documents(
@@ -76,7 +76,7 @@ def _documents(
 
 def behind(workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None) -> Behind:
     """The queries of one document and, from a metric job's result, its scored pairs."""
-    queries = kept.of_file(
+    queries = cached.of_file(
         workspace.query_set(query_set) / "queries.jsonl",
         ("queries", document_id),
         lambda: next((list(found) for name, found in read_queries(workspace, query_set) if name == document_id), []),

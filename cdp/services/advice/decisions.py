@@ -11,8 +11,9 @@ from cdp.base.errors import CdpError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.principle import Recommendation
-from cdp.services import commands, synthesis
-from cdp.services.complexity import Profiled
+from cdp.services import commands
+from cdp.services.advice.complexity import Profiled
+from cdp.services.queries import synthesis
 from cdp.synthesis import pricing
 from cdp.synthesis.generators import Usage
 from cdp.synthesis.methods import get_method
