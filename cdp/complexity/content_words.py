@@ -1,4 +1,4 @@
-"""CW(q): the number of distinct words of a query that are not stopwords and are longer than one character.
+"""CW(q) = |{w in words(q): w no stopword, |w| > 1}|, a query's distinct content words (eq:cw_method of the paper).
 
 English follows the paper to within 1.3% on each of 15 query sets (``tests/complexity/test_paper_english.py``); the
 tokenizers and lists of the six other languages give the CW ranges that the paper prints for MIRACL's training queries.

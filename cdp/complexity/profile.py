@@ -11,7 +11,7 @@ from cdp.base.errors import InputError
 from cdp.base.statistics import bootstrap_interval
 
 LOW = 7
-"""Below it the paper advises against diverse queries."""
+"""Below it the paper advises against diverse queries (tab:cw_threshold)."""
 HIGH = 10
 """Above it the paper recommends them; from LOW to HIGH, both included, it says: test."""
 

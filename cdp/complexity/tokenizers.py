@@ -32,7 +32,8 @@ def latin_words(texts: Iterable[str]) -> Iterator[list[str]]:
 
 
 def unicode_words(texts: Iterable[str]) -> Iterator[list[str]]:
-    r"""Runs of letters and digits (``\w+``), the paper's tokenizer for Russian, Arabic and French.
+    r"""Runs of letters and digits (``\w+``), the paper's tokenizer for Russian, Arabic and French
+    (tab:multilingual_cw_config).
 
     A combining mark that has no composed letter ends a word, as in the paper: Russian stress marks make two words of
     ``Вру́бель``, which raises the mean CW of MIRACL's training queries from 4.23 to 4.56 (Arabic: 3.659 to 3.662).

@@ -1,4 +1,4 @@
-"""CW as a weight in the loss (Eq. 2)."""
+"""CW as a weight in the loss (Eq. 2 of the paper, eq:cw_weight_method)."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """BM25 as a row to compare with: the lexical baseline of every retrieval table, by the library bm25s.
 
-Lucene's variant with k1 = 0.9 and b = 0.4, the values of BEIR's and Anserini's tables, over title and text. English
-words are lower-cased, freed of 33 stopwords and cut to their Snowball stem; other languages use the words by which
-content words are counted (``cdp.complexity``), unstemmed. As a retriever it is called ``bm25``, which takes the words
-of the benchmark's own language, or ``bm25:<language>``.
+Lucene's variant (Robertson et al. 1994; Kamphuis et al. 2020) with k1 = 0.9 and b = 0.4, the values of BEIR's and
+Anserini's tables, over title and text. English words are lower-cased, freed of 33 stopwords and cut to their Snowball
+stem; other languages use the words by which content words are counted (``cdp.complexity``), unstemmed. As a retriever
+it is called ``bm25``, which takes the words of the benchmark's own language, or ``bm25:<language>``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Where one retriever gets the first place right and another does not, and what the other put there instead.
 
-The paper's analysis: of the queries that only the second retriever answers at rank 1, how often had the first retrieved
-another passage of the same source document (the right book, the wrong page), and how often one of a different document?
+The paper's analysis (tab:error_analysis): of the queries that only the second retriever answers at rank 1, how often
+had the first retrieved another passage of the same source document (the right book, the wrong page), and how often one
+of a different document?
 """
 
 from __future__ import annotations

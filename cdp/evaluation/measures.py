@@ -39,7 +39,10 @@ def _position_within_query(ranks: RelevantRanks, order: np.ndarray) -> np.ndarra
 
 
 def ndcg(ranks: RelevantRanks, k: int) -> np.ndarray:
-    """Normalised discounted cumulative gain: Σ grade / log2(rank + 1) over ranks ≤ k, over its highest value."""
+    """Normalised discounted cumulative gain: Σ grade / log2(rank + 1) over ranks ≤ k, over its highest value.
+
+    Järvelin & Kekäläinen 2002, with the linear gain of trec_eval's ``ndcg_cut``. The paper's only measure.
+    """
     found = _found(ranks, k)
     gained = _sum_by_query(ranks, np.where(found, ranks.grade / np.log2(np.maximum(ranks.rank, 1) + 1), 0.0))
     order = np.lexsort((-ranks.grade, ranks.query))

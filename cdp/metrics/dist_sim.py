@@ -1,4 +1,4 @@
-"""Dist-Sim: whether synthetic queries mean about the same as the human queries of the same document."""
+"""Dist-Sim: whether synthetic queries mean what human queries of the same document mean (sec:appendix_qd)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Len-Sim: whether synthetic queries are about as long as the human queries of the same document."""
+"""Len-Sim: whether synthetic queries are about as long as the human queries of the same document (sec:appendix_qd)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""CE, the paraphrase ratio: how many of a document's query pairs ask the same thing."""
+"""CE, the paraphrase ratio (sec:appendix_qd): how many of a document's query pairs ask the same thing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """How the gain from diverse queries goes with content words: correlations, positive rates, the threshold.
 
-All of it is computed from differences of NDCG@10 (``differences()``, or a study's own), never looked up. Every answer
+The paper's tab:content_words (r and p per condition) and tab:cw_threshold (positive rates, regression, threshold). All
+of it is computed from differences of NDCG@10 (``differences()``, or a study's own), never looked up. Every answer
 says how many datasets stand behind it: conditions on the same dataset are not independent of each other, so every
 interval counts each dataset once (``cdp.base.statistics``; which one covers how well: docs/METHODS.md).
 """
@@ -111,8 +112,8 @@ class Line:
 
 
 def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlation]:
-    """One row per retriever, comparison and Q/Doc. Conditions with fewer than 3 datasets are left out, and so are
-    those whose CW or differences are all equal: there is nothing to correlate."""
+    """One row per retriever, comparison and Q/Doc (tab:content_words). Conditions with fewer than 3 datasets are left
+    out, and so are those whose CW or differences are all equal: there is nothing to correlate."""
     from scipy.stats import spearmanr
 
     table = []
@@ -143,7 +144,8 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
 
 
 def positive_rates(data: Sequence[Difference] | None = None) -> list[PositiveRate]:
-    """Per dataset, in how many conditions the difference is above 0; the datasets with the most CW first."""
+    """Per dataset, in how many conditions the difference is above 0 (tab:cw_threshold); the datasets with the most CW
+    first."""
     by_dataset: dict[tuple[str, float], list[float]] = defaultdict(list)
     for d in differences() if data is None else data:
         by_dataset[d.dataset, d.cw].append(d.points)
@@ -154,7 +156,7 @@ def positive_rates(data: Sequence[Difference] | None = None) -> list[PositiveRat
 
 
 def threshold(data: Sequence[Difference] | None = None) -> Threshold:
-    """Least-squares line through all points, with what its zero crossing is worth.
+    """Least-squares line through all points (tab:cw_threshold), with what its zero crossing is worth.
 
     Raises InputError where ``why_no_threshold`` has an answer.
     """

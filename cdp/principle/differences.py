@@ -50,6 +50,8 @@ class Difference:
 def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Difference, ...]:
     """The published differences: 14 conditions on the 4 multi-hop datasets, or Q/Doc scaling on all 31 with a CW.
 
+    From tab:multihop_diversity and tab:multihop_scaling, or tab:scaling_full with the latter.
+
     With ``implied`` RetroMAE's HotpotQA scores above Q/Doc 1 are those that its BEIR averages leave room for, about
     three points lower than the printed ones (note 1). The comparison with paraphrases was published for the multi-hop
     datasets only. NotFoundError for another ``choice``.
@@ -102,14 +104,17 @@ def implied_scores() -> dict[int, float]:
 
 @lru_cache(maxsize=1)
 def other_differences() -> tuple[Difference, ...]:
-    """Diverse minus paraphrase at Q/Doc 5: another generator (Mistral-7B), another retriever (Qwen3-Embedding)."""
+    """Diverse minus paraphrase at Q/Doc 5: another generator (Mistral-7B), another retriever (Qwen3-Embedding).
+
+    From tab:mistral_generator and tab:qwen_retriever.
+    """
     labels = {"tab:mistral_generator": "Contriever, Mistral-7B queries", "tab:qwen_retriever": "Qwen3-Embedding-0.6B"}
     return _pairs(labels, PARAPHRASE, lambda row: row["method"] == "Ours-diverse")
 
 
 @lru_cache(maxsize=1)
 def weighting_differences() -> tuple[Difference, ...]:
-    """CW-weighted minus equal weights, Contriever on human queries, one query per document: 31 datasets."""
+    """CW-weighted minus equal weights, Contriever on human queries, Q/Doc 1: 31 datasets of tab:cw_weighting_full."""
     found = _pairs({"tab:cw_weighting_full": "Contriever"}, WEIGHTING, lambda row: row["weighting"] == "CW")
     unique = {d.dataset: d for d in found}
     return tuple(unique.values())
@@ -144,7 +149,10 @@ class SplitCost:
 
 @lru_cache(maxsize=1)
 def split_differences() -> tuple[Difference, ...]:
-    """80,000 queries spent on fewer documents with more queries each, minus one query on each of 80,000 documents."""
+    """80,000 queries on fewer documents with more queries each, minus one on each of 80,000 documents.
+
+    From fig:cost_efficiency_multihop.
+    """
     cw = {row["dataset"]: row["cw"] for row in datasets()}
     rows = [row for row in results() if row["table"] == "fig:cost_efficiency_multihop"]
     one = {(row["retriever"], row["dataset"]): row["value"] for row in rows if row["queries_per_doc"] == 1}
@@ -164,7 +172,7 @@ def split_differences() -> tuple[Difference, ...]:
 
 @lru_cache(maxsize=1)
 def split_costs() -> dict[int, SplitCost]:
-    """{Q/Doc: its cost} of the published splits of one budget."""
+    """{Q/Doc: its cost} of the published splits of one budget (tab:cost_efficiency_full)."""
     rows = [row for row in results() if row["table"] == "tab:cost_efficiency_full"]
     most = max(row["n_docs"] for row in rows)
     return {

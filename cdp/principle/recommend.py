@@ -1,7 +1,7 @@
 """Avoid, test or recommend: what the content words of a task's queries say about diverse training queries.
 
-The published rule: a mean CW below 7 avoids, 7 to 10 tests, above 10 recommends several different queries per document.
-The interval and the caveats say how much that is worth for the queries at hand.
+The published rule (tab:cw_threshold): a mean CW below 7 avoids, 7 to 10 tests, above 10 recommends several different
+queries per document. The interval and the caveats say how much that is worth for the queries at hand.
 """
 
 from __future__ import annotations

@@ -34,7 +34,7 @@ class TrainedLanguage:
 
 @lru_cache(maxsize=1)
 def trained_languages() -> tuple[TrainedLanguage, ...]:
-    """The six languages, the narrowest first: all the evidence there is on the spread of CW."""
+    """The six languages of tab:miracl_results, the narrowest first: all the evidence there is on the spread of CW."""
     change = {
         row["train_data"].removeprefix("MIRACL-"): row["value"]
         for row in results()
@@ -53,7 +53,7 @@ def narrow_width() -> int:
 
 
 def weighting_gains() -> dict[str, dict[str, float]]:
-    """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, from the printed averages."""
+    """{group: {retriever: CW-weighted minus equal weights, NDCG@10 points}}, as printed in tab:cw_weighting."""
     scores = {
         (row["group"], row["retriever"], row["weighting"]): row["value"]
         for row in results()

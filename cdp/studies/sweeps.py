@@ -15,7 +15,7 @@ from cdp.base.markup import shown
 from cdp.training.settings import rate
 
 RATES = (2e-7, 5e-7, 1e-6, 2e-6, 5e-6, 1e-5)
-"""The paper's grid."""
+"""The paper's grid (tab:lr_sensitivity)."""
 
 AROUND = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
 """The grid for a retriever whose own rate is not in the paper's: this many times its rate."""

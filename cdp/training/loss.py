@@ -1,10 +1,11 @@
-"""InfoNCE with a weight per pair, exact under gathering, gradient caching and several processes.
+"""InfoNCE (van den Oord et al. 2018) with a weight per pair, exact under gathering, gradient caching and several
+processes.
 
-The weights c of a batch enter as w_i = c_i · N / Σ c, where both N and the sum run over the *global* batch (Eq. 2 has
-this form with c = min(CW, κ)). Each process returns the mean of w_i · ℓ_i over its own rows. Averaging gradients over
-processes, as DDP does, then gives the gradient of the global weighted mean: the gather is differentiable and sums what
-comes back to a row from every process, so no factor for the number of processes belongs in here. Normalising by the
-sum of the own rows instead would be wrong whenever the processes' sums differ.
+The weights c of a batch enter as w_i = c_i · N / Σ c, where both N and the sum run over the *global* batch (Eq. 2 of
+the paper has this form with c = min(CW, κ)). Each process returns the mean of w_i · ℓ_i over its own rows. Averaging
+gradients over processes, as DDP does, then gives the gradient of the global weighted mean: the gather is differentiable
+and sums what comes back to a row from every process, so no factor for the number of processes belongs in here.
+Normalising by the sum of the own rows instead would be wrong whenever the processes' sums differ.
 
 RI, the reasoning intensity of ReasonEmbed, is computed here because it needs the loss itself: a query whose reasoned
 form q′ is much easier for the model than the query weighs more.
@@ -227,7 +228,8 @@ class WeightedInfoNCELoss(CachedLossMixin, nn.Module):
 
 
 def reasoning_intensity(losses: Tensor, reasoned: Tensor, kappa: float = RI_KAPPA) -> Tensor:
-    """RI = min(L(q, D) / L(q′, D), κ), detached: (B,) and (B,) give (B,). L(q′, D) is taken as at least 1e-6."""
+    """RI = min(L(q, D) / L(q′, D), κ) (eq:ri, after ReasonEmbed), detached: (B,) and (B,) give (B,). L(q′, D) is taken
+    as at least 1e-6."""
     return (losses.detach() / reasoned.detach().clamp_min(RI_FLOOR)).clamp_max(kappa)
 
 

@@ -2,8 +2,9 @@
 
 Two tests of "the mean difference is zero", both paired over queries: Student's t, and the randomisation test, which
 flips the sign of each query's difference at random and asks how often the mean comes out as far from zero. The second
-assumes nothing about the distribution; its p-value counts the observed outcome among the drawn ones, (1 + as extreme) /
-(1 + drawn), so it is never 0. Several datasets in one comparison are corrected together with Holm's procedure.
+(Fisher 1935; for retrieval Smucker et al. 2007) assumes nothing about the distribution; its p-value counts the observed
+outcome among the drawn ones, (1 + as extreme) / (1 + drawn), so it is never 0. Several datasets in one comparison are
+corrected together with Holm's procedure.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def paired_test(differences: ArrayLike, *, draws: int = DRAWS, seed: int = 0) ->
 
 
 def effect_size(deltas: NDArray[np.float64]) -> float | None:
-    """Mean over standard deviation (n - 1); 0 where nothing differs, None where every query differs by the same."""
+    """Cohen's d for pairs, mean over standard deviation (n - 1); 0 where nothing differs, None where every query
+    differs by the same."""
     spread = float(deltas.std(ddof=1)) if len(deltas) > 1 else 0.0
     if spread > 1e-12 * float(np.abs(deltas).max()):
         return float(deltas.mean()) / spread
@@ -116,7 +118,8 @@ def randomisation_test(deltas: NDArray[np.float64], *, draws: int = DRAWS, seed:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """p-values corrected for being several (Holm 1979), in the given order: each at most 1, order kept.
+    """p-values corrected for being several (Holm 1979, Scand. J. Statist. 6, 65–70), in the given order: each at most
+    1, order kept.
 
     The chance that any true null hypothesis gets a corrected p below α is at most α, whatever their dependence.
     """

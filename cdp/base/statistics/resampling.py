@@ -18,7 +18,7 @@ _BLOCK = 100_000
 
 
 def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
-    """Percentile interval of the mean over 2,000 resamples of ``values``, shape (n,).
+    """Percentile interval (Efron 1979) of the mean over 2,000 resamples of ``values``, shape (n,).
 
     Values with few distinct levels are resampled by drawing how often each level occurs (the same distribution at a
     fraction of the cost). Above 5,000 values with many levels the bootstrap's normal limit is used.

@@ -1,8 +1,8 @@
 """How far a candidate is from the target, how sure that is, and which candidate is chosen. Pure: numbers in, words out.
 
 The target is a corner of the unit square of (CE, Self-BLEU): both below 0.5 for OOD tasks, both above for in-domain
-ones (Algorithm 1). A yes or no would hide much: the paper's own paraphrase prompt measures Self-BLEU 0.21 to 0.35, so
-neither of its prompts is in-domain by its rule. Hence the distance to the corner, 0 inside it.
+ones (Algorithm 1, alg:method). A yes or no would hide much: the paper's own paraphrase prompt measures Self-BLEU 0.21
+to 0.35, so neither of its prompts is in-domain by its rule. Hence the distance to the corner, 0 inside it.
 """
 
 from __future__ import annotations
