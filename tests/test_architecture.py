@@ -29,7 +29,7 @@ LAYERS: dict[str, set[str]] = {
     "principle": BASE | {"complexity"},
     "corpus": BASE,
     "query_sets": BASE | {"corpus"},
-    "benchmarks": BASE | {"corpus"},
+    "benchmarks": BASE | {"corpus", "query_sets"},
     "retrievers": BASE | {"benchmarks"},
     "synthesis": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},

@@ -13,14 +13,17 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp import query_sets
 from cdp.base.errors import CdpError
-from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl, write_bytes
+from cdp.base.failures import Failures
+from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import part
 
@@ -73,12 +76,12 @@ def keep(results: Path, texts: Iterable[str]) -> None:
     write_bytes(results / FILE, buffer.getvalue())
 
 
-def set_hashes(path: Path, per_doc: int | None = None, max_documents: int | None = None) -> Hashes:
-    """The hashes of a query set's ``queries.jsonl``: the first queries of its first documents, each once."""
-    lines = (line for line in read_jsonl(path) if isinstance(line, dict))
-    first = (line for at, line in enumerate(lines) if max_documents is None or at < max_documents)
-    return np.unique(hashes(q if isinstance(q, str) else str(q.get("text", ""))
-                            for line in first for q in line.get("queries", [])[:per_doc]))  # fmt: skip
+def set_hashes(
+    workspace: Workspace, query_set: str, per_doc: int | None = None, max_documents: int | None = None
+) -> Hashes:
+    """The hashes of a query set's queries: the first ones of its first documents, each once."""
+    lines = islice(query_sets.read_queries(workspace, query_set, Failures()), max_documents)
+    return np.unique(hashes(query for line in lines for query in line.queries[:per_doc]))
 
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -108,9 +111,9 @@ def seen(workspace: Workspace, retriever: str) -> Hashes:
             found.append(np.load(path))
             continue
         config = spec["config"]
-        queries = workspace.query_set(str(config.get("query_set", ""))) / "queries.jsonl"
-        if queries.is_file():
-            found.append(set_hashes(queries, config.get("per_doc"), config.get("max_documents")))
+        query_set = str(config.get("query_set", ""))
+        if query_sets.exists(workspace, query_set):
+            found.append(set_hashes(workspace, query_set, config.get("per_doc"), config.get("max_documents")))
     return np.unique(np.concatenate(found))
 
 

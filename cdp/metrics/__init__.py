@@ -14,7 +14,7 @@ from cdp.metrics.len_sim import len_sim
 from cdp.metrics.measure import Measure
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.paraphrase_ratio import paraphrase_ratio
-from cdp.metrics.query_set import QuerySetMeasures, measure_query_set, read_queries
+from cdp.metrics.query_set import QuerySetMeasures, measure_query_set
 from cdp.metrics.sampling import reservoir
 from cdp.metrics.self_bleu import self_bleu
 from cdp.metrics.values import MetricValue
@@ -31,7 +31,6 @@ __all__ = [
     "measure_query_set",
     "paired_difference",
     "paraphrase_ratio",
-    "read_queries",
     "reservoir",
     "self_bleu",
 ]

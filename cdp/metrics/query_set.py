@@ -7,7 +7,7 @@ the first M of them are the set at Q/Doc = M, so one pass gives every measure at
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -16,9 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.errors import NotFoundError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace, read_json_or_none, read_jsonl
 from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
 from cdp.metrics.len_sim import length_similarity
 from cdp.metrics.sampling import CorpusPool
@@ -56,22 +54,6 @@ class QuerySetMeasures:
     cw: NDArray[np.int64]
     n_empty: int
     n_failed: int = 0
-
-
-def read_queries(workspace: Workspace, query_set: str) -> Iterator[DocumentQueries]:
-    """(document id, queries) of each document of a query set, streamed; NotFoundError if there is no such set."""
-    query_set_manifest(workspace, query_set)
-    lines = read_jsonl(workspace.query_set(query_set) / "queries.jsonl")
-    return ((record["document_id"], record["queries"]) for record in lines)
-
-
-def query_set_manifest(workspace: Workspace, query_set: str) -> dict[str, Any]:
-    """The manifest of a query set; NotFoundError if there is no such set."""
-    manifest = read_json_or_none(workspace.query_set(query_set) / "manifest.json")
-    if not isinstance(manifest, dict):
-        known = sorted(path.parent.name for path in workspace.queries.glob("*/manifest.json"))
-        raise NotFoundError("query set", query_set, known=known)
-    return manifest
 
 
 def depths_of(queries: Sequence[Sequence[str]]) -> list[int]:

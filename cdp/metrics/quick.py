@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from cdp import query_sets
 from cdp.base import worker
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
@@ -29,7 +30,9 @@ from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES
-from cdp.metrics.query_set import DocumentQueries, measure_query_set, query_set_manifest, read_queries
+from cdp.metrics.query_set import DocumentQueries, measure_query_set
+from cdp.query_sets import QuerySet
+from cdp.query_sets.measured import quick_file
 
 VERSION = "3"
 
@@ -42,7 +45,7 @@ class QuickPlan:
     """What is measured, and where it is kept. ``stopwords`` is the name of a list or the file of one's own."""
 
     workspace: Workspace
-    query_set: str
+    query_set: QuerySet
     human: str
     language: str
     stopwords: str
@@ -53,7 +56,7 @@ class QuickPlan:
         """Where the values of each document are kept."""
         return self.path.with_suffix(".npz")
 
-    def kept(self) -> dict[str, Any] | None:
+    def load(self) -> dict[str, Any] | None:
         """The values as they were measured before, None where they were not."""
         values = read_json_or_none(self.path)
         return values if _whole(values, self.path) and self.columns.exists() else None
@@ -78,45 +81,39 @@ def plan(
     workspace: Workspace, query_set: str, *, human: str = "", language: str = "", stopwords: str = STANDARD
 ) -> QuickPlan:
     """What a measurement of this set comes to. ``language`` is the corpus's if empty; NotFoundError for no such set."""
-    manifest = query_set_manifest(workspace, query_set)
-    language = language or load_manifest(workspace, manifest["corpus_id"]).counted_language
+    measured = query_sets.load(workspace, query_set)
+    language = language or load_manifest(workspace, measured.corpus_id).counted_language
     chosen = stopwords_of(stopwords)
     list_used = chosen if isinstance(chosen, str) else "\n".join(sorted(chosen))
-    states = (_state(workspace, query_set), _state(workspace, human) if human else "")
-    key = sha256_text(VERSION, *states, language, list_used)
-    path = workspace.query_set(query_set) / "measures" / f"{key[:16]}.json"
-    return QuickPlan(workspace, query_set, human, language, stopwords, path)
+    reference = query_sets.state(workspace, query_sets.load(workspace, human)) if human else ""
+    key = sha256_text(VERSION, query_sets.state(workspace, measured), reference, language, list_used)
+    return QuickPlan(workspace, measured, human, language, stopwords, quick_file(workspace, query_set, key[:16]))
 
 
-def _state(workspace: Workspace, query_set: str) -> str:
-    """What tells whether a query set has changed: its content hash, or its file's size while it still grows."""
-    content_hash = query_set_manifest(workspace, query_set).get("content_hash")
-    if content_hash:
-        return str(content_hash)
-    path = workspace.query_set(query_set) / "queries.jsonl"
-    return f"{query_set} {path.stat().st_size if path.exists() else 0}"
-
-
-def measure(found: QuickPlan, report: Report | None = None, failures: Failures | None = None) -> dict[str, Any] | None:
+def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | None = None) -> dict[str, Any] | None:
     """Self-BLEU, CW and, given human queries, Len-Sim, measured and kept. None if ``report`` said to stop.
 
     InputError for a set without queries. Documents that cannot be measured go to ``failures``; what is kept says how
     many they are, and which the first of them.
     """
     failures = failures or Failures()
-    human = dict(read_queries(found.workspace, found.human)) if found.human else None
-    documents = _Reported(found, report)
+    human = None
+    if plan.human:
+        human = {line.document_id: line.queries for line in query_sets.read_queries(plan.workspace, plan.human)}
+    documents = _Reported(plan, report)
     measured = measure_query_set(
         documents,
-        language=found.language,
-        stopwords=stopwords_of(found.stopwords),
+        language=plan.language,
+        stopwords=stopwords_of(plan.stopwords),
         human=human,
         failures=failures,
     )
     if documents.stopped:
         return None
     if measured.cw.size == 0:
-        raise InputError(f"The query set {found.query_set} has no queries yet.", hint="Generate or import some first.")
+        raise InputError(
+            f"The query set {plan.query_set.id} has no queries yet.", hint="Generate or import some first."
+        )
     values = {
         "values": [value.to_dict() for value in measured.values],
         "cw": asdict(profile(measured.cw)),
@@ -128,10 +125,10 @@ def measure(found: QuickPlan, report: Report | None = None, failures: Failures |
     ids = np.array(measured.document_ids, dtype=np.str_)
     np.savez(content, document_id=ids, **measured.per_document)  # type: ignore[arg-type]
     try:
-        write_bytes(found.columns, content.getvalue())
-        write_json(found.path, values)
+        write_bytes(plan.columns, content.getvalue())
+        write_json(plan.path, values)
     except WorkspaceError:
-        if os.access(found.workspace.root, os.W_OK):
+        if os.access(plan.workspace.root, os.W_OK):
             raise
         # What was measured of a workspace that nobody may write is shown, and measured anew the next time.
     return values
@@ -142,17 +139,17 @@ class _Reported:
 
     EVERY = 500
 
-    def __init__(self, found: QuickPlan, report: Report | None) -> None:
-        self._found, self._report = found, report
+    def __init__(self, plan: QuickPlan, report: Report | None) -> None:
+        self._plan, self._report = plan, report
         self.stopped = False
 
     def __iter__(self) -> Iterator[DocumentQueries]:
-        total = int(query_set_manifest(self._found.workspace, self._found.query_set).get("n_documents") or 0)
-        for done, document in enumerate(read_queries(self._found.workspace, self._found.query_set)):
+        total = self._plan.query_set.n_documents
+        for done, line in enumerate(query_sets.read_queries(self._plan.workspace, self._plan.query_set.id)):
             if self._report is not None and done % self.EVERY == 0 and not self._report(done, total):
                 self.stopped = True
                 return
-            yield document
+            yield line.document_id, line.queries
 
 
 def reporting(job: Job) -> Report:
@@ -167,9 +164,9 @@ def reporting(job: Job) -> Report:
 
 def main(job: Job) -> None:
     """Measure the set that the job's settings name."""
-    found = plan(job.workspace, job.config["query_set"], human=job.config["human"])
-    if found.kept() is None:
-        measure(found, reporting(job), job.failures("measuring"))
+    quick = plan(job.workspace, job.config["query_set"], human=job.config["human"])
+    if quick.load() is None:
+        measure(quick, reporting(job), job.failures("measuring"))
 
 
 if __name__ == "__main__":

@@ -18,9 +18,8 @@ from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceErr
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import get_documents, iter_documents
-from cdp.query_sets import iter_lines, load
+from cdp.query_sets import files, iter_lines, load
 from cdp.query_sets.ordered import scan
-from cdp.query_sets.store import RANKINGS
 
 Pairs = Iterator[tuple[Document, list[str]]]
 ROWS = 8192
@@ -136,7 +135,7 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
     if target.exists():
         raise _there_already(target)
     query_set = load(workspace, query_set_id)
-    rankings = workspace.query_set(query_set_id) / RANKINGS
+    rankings = files(workspace, query_set_id).rankings
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))

@@ -28,7 +28,7 @@ from cdp.query_sets.options import ImportOptions
 from cdp.query_sets.ordered import put_in_order
 from cdp.query_sets.reading import beir_splits, read_pairs, read_path
 from cdp.query_sets.rows import Row
-from cdp.query_sets.store import QuerySet, known_language
+from cdp.query_sets.store import Files, QuerySet, known_language
 
 BLOCK = 1000
 REASONING = "reasoning"
@@ -85,11 +85,11 @@ def import_queries(
         with staging(workspace.queries) as folder:
             made = folder / "set"
             made.mkdir()
-            rejected = _Rejections(made / store.FAILURES)
+            rejected = _Rejections(Files(made).failures)
             negatives = _write(rows, positions, made, rejected, corpus.id, source)
             own = folder / "reasoned"
             field = options.reasoning_field
-            missing = reasoned.split(made / store.QUERIES, own / store.QUERIES, field) if field else 0
+            missing = reasoned.split(Files(made).queries, Files(own).queries, field) if field else 0
             query_set = _described(made, corpus, label, negatives, rejected.n, language)
             stated["parameters"] |= query_set.parameters
             query_set = dataclasses.replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
@@ -133,7 +133,7 @@ def _write(
             hint=" ".join(rejected.first[:3]) or "The file is empty.",
             file=source if isinstance(source, Path) else None,
         )
-    put_in_order(staged, merge=_Merge(rejected), destination=folder / store.QUERIES)
+    put_in_order(staged, merge=_Merge(rejected), destination=Files(folder).queries)
     staged.unlink()
     rejected.flush()
     return negatives
@@ -143,9 +143,9 @@ def _described(
     folder: Path, corpus: CorpusManifest, label: str, negatives: int, n_rejected: int, language: str
 ) -> QuerySet:
     """The manifest of what was written."""
-    totals = store.count(folder / store.QUERIES)
+    totals = store.count(Files(folder).queries)
     # The hash of a set is over ids and queries; with negatives, over the whole lines.
-    content_hash = sha256_file(folder / store.QUERIES)[:16] if negatives else totals.content_hash
+    content_hash = sha256_file(Files(folder).queries)[:16] if negatives else totals.content_hash
     return QuerySet(
         id=f"{slug(label)}-{content_hash[:8]}",
         name=label,
@@ -165,10 +165,10 @@ def _described(
 
 def _install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
     """Give the finished set its place, manifest and all; the same queries under the same name are there already."""
-    write_json(made / store.MANIFEST, dataclasses.asdict(query_set))
+    write_json(Files(made).manifest, dataclasses.asdict(query_set))
     folder = workspace.query_set(query_set.id)
     while True:
-        if (folder / store.MANIFEST).exists():
+        if Files(folder).manifest.exists():
             present = store.load(workspace, query_set.id)
             if present.corpus_id == query_set.corpus_id:
                 return _with_origin(workspace, present, query_set)
@@ -181,7 +181,7 @@ def _install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
         except OSError as error:  # another import was faster, or a folder without a manifest is in the way
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-        if not (folder / store.MANIFEST).exists():  # no set: a process was killed while it made or removed one
+        if not Files(folder).manifest.exists():  # no set: a process was killed while it made or removed one
             with suppress(FileNotFoundError):
                 folder.rename(made.with_name(f"unfinished-{secrets.token_hex(4)}"))
 

@@ -1,4 +1,7 @@
-"""Query sets on disk: ``queries/<id>/manifest.json`` and ``queries.jsonl``, one line per document in corpus order."""
+"""Query sets on disk: ``queries/<id>/manifest.json`` and ``queries.jsonl``, one line per document in corpus order.
+
+Only this room opens these files; everybody else asks for a ``QuerySet``, its ``DocumentQueries`` or its one hash.
+"""
 
 from __future__ import annotations
 
@@ -7,25 +10,59 @@ import hashlib
 import json
 import logging
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.failures import Failures
 from cdp.base.names import pick
 from cdp.base.records import Query, checked
 from cdp.base.staging import staging
-from cdp.base.workspace import Workspace, now, read_json, read_jsonl, write_json
+from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import of_manifest, written_by
 
-MANIFEST = "manifest.json"
-QUERIES = "queries.jsonl"
-FAILURES = "failures.jsonl"
-RANKINGS = "rankings.jsonl"
 _log = logging.getLogger(__name__)
 NONE_YET = "There is none yet: write some (queries generate) or import some (queries import)."
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Where the parts of a query set lie below its folder."""
+
+    folder: Path
+
+    @property
+    def manifest(self) -> Path:
+        return self.folder / "manifest.json"
+
+    @property
+    def queries(self) -> Path:
+        """One line per document."""
+        return self.folder / "queries.jsonl"
+
+    @property
+    def failures(self) -> Path:
+        """What went wrong: documents without queries, or an import's rejected rows."""
+        return self.folder / "failures.jsonl"
+
+    @property
+    def rankings(self) -> Path:
+        """Of dragon_s_faithful alone: one line per teacher and sentence."""
+        return self.folder / "rankings.jsonl"
+
+    @property
+    def measures(self) -> Path:
+        """The folder of what was measured of the set."""
+        return self.folder / "measures"
+
+
+def files(workspace: Workspace, query_set_id: str) -> Files:
+    """The files of a query set, whether they are there or not."""
+    return Files(workspace.query_set(query_set_id))
 
 
 @dataclass(frozen=True)
@@ -35,7 +72,8 @@ class QuerySet:
     ``kind`` is "synthetic", "human", or "unknown" where nobody said who wrote imported queries. ``per_doc`` is what was
     asked for per document; of an imported set, the most that a document has. ``n_documents`` counts those that have
     queries; ``n_failures`` those that were asked about and have none, and of an imported set the rejected rows.
-    ``content_hash`` (16 hex digits over ids and queries) is empty until the set is complete.
+    ``content_hash`` (16 hex digits over ids, queries and imported hard negatives) is empty until the set is complete;
+    ``content_hash(workspace, query_set)`` knows it then too.
     """
 
     id: str
@@ -60,6 +98,16 @@ class QuerySet:
     licence: str = ""
 
     @property
+    def languages(self) -> Mapping[str, str]:
+        """The language of each source of a set that mixes several; its documents' ids begin with the source."""
+        return self.parameters.get("languages") or {}
+
+    @property
+    def hard_negatives(self) -> int:
+        """How many hard negatives an imported set names; a ranked set has them in its rankings."""
+        return int(self.parameters.get("hard_negatives") or 0)
+
+    @property
     def imported(self) -> bool:
         """Whether the queries were there already."""
         return self.generator == "import"
@@ -70,9 +118,46 @@ class QuerySet:
         return written_by(self.kind, self.generator, self.model)
 
 
+@dataclass(frozen=True, slots=True)
+class DocumentQueries:
+    """The queries of one document, in the order in which Q/Doc counts them.
+
+    ``sources`` names the query that each was made from (reasoned forms), ``negatives`` the ids of each one's hard
+    negatives; both are empty where the set says nothing of it.
+    """
+
+    document_id: str
+    queries: list[str]
+    sources: list[str] = field(default_factory=list)
+    negatives: list[list[str]] = field(default_factory=list)
+
+    def with_ids(self, per_doc: int | None = None) -> list[tuple[str, str]]:
+        """(query id, query) of the first ``per_doc``."""
+        return [(query_id(self.document_id, n), text) for n, text in enumerate(self.queries[:per_doc], start=1)]
+
+
+def query_id(document_id: str, position: int) -> str:
+    """The id of a document's query, whose position counts from 1."""
+    return f"{document_id}-{position}"
+
+
+def document_of(query_id: str) -> str:
+    """The id of the document that a query was written for."""
+    return query_id.rsplit("-", 1)[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What one teacher made of one sentence: ids of the documents that it ranks as positives and as hard negatives."""
+
+    query: str
+    positives: list[str]
+    negatives: list[str]
+
+
 def create(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     """Write the manifest of a new query set; ConfigError where one of that id is there."""
-    path = workspace.query_set(query_set.id) / MANIFEST
+    path = files(workspace, query_set.id).manifest
     if path.exists():
         raise ConfigError(f"There is already a query set {query_set.id!r}.")
     write_json(path, dataclasses.asdict(query_set))
@@ -82,27 +167,35 @@ def create(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 def update(workspace: Workspace, query_set_id: str, **changes: Any) -> QuerySet:
     """Change fields of a manifest atomically; returns the new one."""
     changed = dataclasses.replace(load(workspace, query_set_id), **changes)
-    write_json(workspace.query_set(query_set_id) / MANIFEST, dataclasses.asdict(changed))
+    write_json(files(workspace, query_set_id).manifest, dataclasses.asdict(changed))
     return changed
 
 
 def load(workspace: Workspace, query_set_id: str) -> QuerySet:
     """The manifest of one query set by its exact id; NotFoundError otherwise."""
-    path = workspace.query_set(query_set_id) / MANIFEST
+    path = files(workspace, query_set_id).manifest
     if not path.exists():
         raise NotFoundError("query set", query_set_id, known=[item.id for item in list_query_sets(workspace)])
     return _from_dict(read_json(path), path)
 
 
+def exists(workspace: Workspace, query_set_id: str) -> bool:
+    """Whether there is a query set of that id."""
+    return files(workspace, query_set_id).manifest.exists()
+
+
 def list_query_sets(workspace: Workspace) -> list[QuerySet]:
     """Every query set, newest first. One whose manifest is damaged is left out, with a warning in the log."""
-    found: list[QuerySet] = []
-    for path in workspace.queries.glob(f"[!.]*/{MANIFEST}"):
+    listed: list[QuerySet] = []
+    for folder in workspace.queries.glob("[!.]*"):
+        path = Files(folder).manifest
+        if not path.exists():
+            continue
         try:
-            found.append(_from_dict(read_json(path), path))
+            listed.append(_from_dict(read_json(path), path))
         except WorkspaceError as error:
             _log.warning("%s", error)
-    return sorted(found, key=lambda item: (item.created, item.id), reverse=True)
+    return sorted(listed, key=lambda item: (item.created, item.id), reverse=True)
 
 
 def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
@@ -112,7 +205,7 @@ def resolve_query_set(workspace: Workspace, name: str) -> QuerySet:
 
 def delete(workspace: Workspace, query_set_id: str) -> None:
     """Remove a query set. It is renamed first, so that no reader meets half of it."""
-    folder = workspace.query_set(load(workspace, query_set_id).id)
+    folder = files(workspace, load(workspace, query_set_id).id).folder
     try:
         with staging(workspace.queries) as doomed:
             os.replace(folder, doomed / "set")
@@ -121,25 +214,83 @@ def delete(workspace: Workspace, query_set_id: str) -> None:
 
 
 def iter_lines(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
-    """The lines of a set: ``document_id``, ``queries`` and provenance. One line in memory at a time."""
-    yield from read_jsonl(workspace.query_set(load(workspace, query_set_id).id) / QUERIES)
+    """The lines of a set as they were written: ``document_id``, ``queries`` and provenance. One line in memory."""
+    yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).queries)
+
+
+def read_queries(
+    workspace: Workspace, query_set_id: str, failures: Failures | None = None
+) -> Iterator[DocumentQueries]:
+    """The queries of each document, streamed; NotFoundError, at once, if there is no such set.
+
+    A line that cannot be used goes to ``failures``; without them it raises WorkspaceError.
+    """
+    path = files(workspace, load(workspace, query_set_id).id).queries
+    return _documents(path, failures)
+
+
+def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQueries]:
+    for number, line in enumerate(read_jsonl(path), start=1):
+        if failures is None:
+            with fitting(path):
+                document = _document(line)
+            yield document
+            continue
+        try:
+            document = _document(line)
+        except Exception:
+            name = line.get("document_id") if isinstance(line, dict) else None
+            with failures.item(name or f"line {number}", str(line)):
+                raise
+            continue
+        failures.done()
+        yield document
+
+
+def _document(line: Any) -> DocumentQueries:
+    texts = [query if isinstance(query, str) else str(query.get("text", "")) for query in line.get("queries", [])]
+    negatives = [[str(name) for name in names] for names in line.get("negatives") or ()]
+    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives)
+
+
+def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[Ranking]:
+    """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
+    path = files(workspace, query_set_id).rankings
+    for line in read_jsonl(path):
+        with fitting(path):
+            ranking = Ranking(line["query"], list(map(str, line["positives"])), list(map(str, line["negatives"])))
+        yield ranking
 
 
 def iter_failures(workspace: Workspace, query_set_id: str) -> Iterator[dict[str, Any]]:
     """What went wrong: documents with no or too few queries with their raw answers, or an import's rejected rows."""
-    yield from read_jsonl(workspace.query_set(load(workspace, query_set_id).id) / FAILURES)
+    yield from read_jsonl(files(workspace, load(workspace, query_set_id).id).failures)
 
 
 def iter_queries(workspace: Workspace, query_set_id: str, per_doc: int | None = None) -> Iterator[Query]:
     """Every query, its id made of its document's and its position there (from 1); the first ``per_doc`` of each."""
-    for line in iter_lines(workspace, query_set_id):
-        for place, text in enumerate(line["queries"][:per_doc], start=1):
-            yield Query(f"{line['document_id']}-{place}", text, line["document_id"])
+    for document in read_queries(workspace, query_set_id):
+        for name, text in document.with_ids(per_doc):
+            yield Query(name, text, document.document_id)
+
+
+def content_hash(workspace: Workspace, query_set: QuerySet) -> str:
+    """The one hash of a query set, by which everything that was made from it names it: 16 hex digits.
+
+    It stands in the manifest once the set is complete; before, it is that of the queries that are there now.
+    """
+    return query_set.content_hash or count(files(workspace, query_set.id).queries).content_hash
+
+
+def state(workspace: Workspace, query_set: QuerySet) -> str:
+    """What tells whether a set has changed, without reading it: its hash, or its file's size while it grows."""
+    path = files(workspace, query_set.id).queries
+    return query_set.content_hash or f"{query_set.id} {path.stat().st_size if path.exists() else 0}"
 
 
 @dataclass(frozen=True)
 class Totals:
-    """What is in a ``queries.jsonl``."""
+    """What is in a file of queries."""
 
     n_documents: int
     n_queries: int
@@ -148,15 +299,14 @@ class Totals:
 
 
 def count(path: Path) -> Totals:
-    """Read a ``queries.jsonl`` once: its totals, and the hash over ids and queries."""
+    """Read a file of queries once: its totals, and the hash over ids and queries. Damaged lines do not count."""
     digest = hashlib.sha256()
     n_documents = n_queries = most = 0
-    for line in read_jsonl(path):
-        queries = line["queries"]
-        digest.update(json.dumps([line["document_id"], queries], ensure_ascii=True).encode("ascii"))
+    for line in _documents(path, Failures(limit=sys.maxsize)):
+        digest.update(json.dumps([line.document_id, line.queries], ensure_ascii=True).encode("ascii"))
         n_documents += 1
-        n_queries += len(queries)
-        most = max(most, len(queries))
+        n_queries += len(line.queries)
+        most = max(most, len(line.queries))
     return Totals(n_documents, n_queries, most, digest.hexdigest()[:16])
 
 

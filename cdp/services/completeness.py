@@ -115,7 +115,7 @@ def counted(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 
 
 def _counted(workspace: Workspace, query_set: QuerySet) -> QuerySet:
-    path = workspace.query_set(query_set.id) / query_sets.QUERIES
+    path = query_sets.files(workspace, query_set.id).queries
     found = cached.of_file(path, "totals", lambda: query_sets.count(path))
     return dataclasses.replace(query_set, n_documents=found.n_documents, n_queries=found.n_queries)
 

@@ -8,7 +8,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, needs_reasoning
 from cdp.training.draws import drawn_rows
@@ -87,4 +87,4 @@ def equal_steps(
 
 def corpus_of(workspace: Workspace, source: StudySource) -> str:
     """The id of the corpus that a source's queries were written for."""
-    return str(read_json(workspace.query_set(source.query_set) / "manifest.json").get("corpus_id", ""))
+    return query_sets.load(workspace, source.query_set).corpus_id

@@ -28,7 +28,7 @@ def open_query_set(
 ) -> str:
     """Write the manifest of the job's query set, unless an earlier attempt did; returns its id."""
     name = query_set_id(job.id, config)
-    if (job.workspace.query_set(name) / query_sets.MANIFEST).exists():
+    if query_sets.exists(job.workspace, name):
         return name
     settings = {**parameters, "max_document_tokens": config.max_document_tokens, "limit": config.limit}
     query_sets.create(

@@ -30,7 +30,6 @@ from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import iter_documents, load_manifest
 from cdp.query_sets.ordered import scan, write_lines
-from cdp.query_sets.store import RANKINGS
 from cdp.synthesis.generators.phrases import sentences
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import method_of
@@ -59,7 +58,7 @@ class RankingRun:
         self.corpus = load_manifest(job.workspace, self.config.corpus)
         self.teachers = teachers_of(self.config)
         self.query_set_id = query_set_id(job.id, self.config)
-        self.folder = job.workspace.query_set(self.query_set_id)
+        self.files = query_sets.files(job.workspace, self.query_set_id)
         self._began = time.monotonic()
 
     def execute(self) -> dict[str, Any]:
@@ -74,7 +73,7 @@ class RankingRun:
             parameters={"positives": [1, POSITIVE_RANKS], "negatives": list(NEGATIVE_RANKS)},
         )
         documents = list(iter_documents(self.job.workspace, self.corpus.id, limit=self.config.limit))
-        path = self.folder / query_sets.FAILURES
+        path = self.files.failures
         splitting = self.job.failures("splitting into sentences", path=path)
         queries, too_long = distinct_sentences(documents, splitting)
         splitting.close()
@@ -83,8 +82,8 @@ class RankingRun:
 
     def _rank(self, documents: list[Document], queries: list[tuple[int, str]]) -> bool:
         """Append a line per teacher and sentence; False where a stop was asked for first."""
-        done = {line["position"] for _, _, line in scan(self.folder / RANKINGS)}
-        path = self.folder / query_sets.FAILURES
+        done = {line["position"] for _, _, line in scan(self.files.rankings)}
+        path = self.files.failures
         failures = self.job.failures("ranking", unit="sentence", path=path, keep=bool(done))
         total = len(queries) * len(self.teachers)
         for place, name in enumerate(self.teachers):
@@ -106,7 +105,7 @@ class RankingRun:
                     str,
                 )
                 append_jsonl(
-                    self.folder / RANKINGS,
+                    self.files.rankings,
                     [
                         {
                             "position": first + i,
@@ -126,9 +125,9 @@ class RankingRun:
     def _close(
         self, documents: list[Document], queries: list[tuple[int, str]], too_long: int, whole: bool
     ) -> dict[str, Any]:
-        queries_file, failures_file = self.folder / query_sets.QUERIES, self.folder / query_sets.FAILURES
+        queries_file, failures_file = self.files.queries, self.files.failures
         place_of = {document.id: place for place, document in enumerate(documents)}
-        lines = labels(self.folder / RANKINGS, place_of, len(queries), self.config.per_doc) if whole else iter(())
+        lines = labels(self.files.rankings, place_of, len(queries), self.config.per_doc) if whole else iter(())
         found: set[int] = set()
 
         def written() -> Iterator[dict[str, Any]]:

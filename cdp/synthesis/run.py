@@ -69,7 +69,7 @@ class Run:
         self.corpus = load_manifest(job.workspace, self.config.corpus)
         self.source: QuerySource = make_generator(self.config, api_key=api_key)
         self.query_set_id = query_set_id(job.id, self.config)
-        self.folder = job.workspace.query_set(self.query_set_id)
+        self.files = query_sets.files(job.workspace, self.query_set_id)
         self.work = Work.of(job.workspace, self.config, self.method, self.corpus)
         self.total = self.work.documents
         self.account: Account | None = None
@@ -80,7 +80,7 @@ class Run:
                 f"There is no price for {self.source.model!r}, so a budget cannot be kept.",
                 hint="Add the model to the price table, or leave the budget out.",
             )
-        self.failures = job.failures("generating", path=self.folder / query_sets.FAILURES, keep=True)
+        self.failures = job.failures("generating", path=self.files.failures, keep=True)
         self.n_failures = self.n_incomplete = self.job.n_failures = 0  # what failed before is asked about again
         self._began = time.monotonic()
         self._buffer: list[dict[str, Any]] = []
@@ -96,12 +96,12 @@ class Run:
         self.source.prepare()
         written = bytearray(self.work.positions)
         spent = Usage()
-        for _, _, line in scan(self.folder / query_sets.QUERIES):
+        for _, _, line in scan(self.files.queries):
             if line["position"] < len(written) and not written[line["position"]]:
                 written[line["position"]] = 1
                 self._done += 1
                 spent += Usage.from_dict(line.get("usage"))
-        for _, _, line in scan(self.folder / query_sets.FAILURES):
+        for _, _, line in scan(self.files.failures):
             spent += Usage.from_dict(line.get("usage"))
         self._report()
         self._any_success = self._done > 0
@@ -326,7 +326,7 @@ class Run:
         self.failures.write(line)
 
     def _flush(self) -> None:
-        append_jsonl(self.folder / query_sets.QUERIES, self._buffer)
+        append_jsonl(self.files.queries, self._buffer)
         self._buffer = []
         self._flushed = time.monotonic()
 
@@ -339,7 +339,7 @@ class Run:
 
     def _close(self, written: bytearray) -> dict[str, Any]:
         """Put the files in order and write manifest and result. A failure of a later success is dropped."""
-        queries, failures = self.folder / query_sets.QUERIES, self.folder / query_sets.FAILURES
+        queries, failures = self.files.queries, self.files.failures
         put_in_order(queries, merge=_last)
         if failures.exists():
             incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}

@@ -9,8 +9,9 @@ from typing import Any
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.paths import typed_path
-from cdp.base.workspace import Workspace, read_json_or_none, sha256_file
+from cdp.base.workspace import Workspace, sha256_file
 from cdp.complexity import count_content_words, profile
+from cdp.query_sets.measured import measured
 from cdp.retrievers import ResolvedRetriever
 from cdp.retrievers.card_results import section
 from cdp.training.pairs import PairSet
@@ -169,15 +170,15 @@ def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
     return rows
 
 
-def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, query_set_hash: str) -> Rows:
+def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace) -> Rows:
     """What the pairs are: counts, how they were made, CW profile, Q-D metrics where they were measured, hashes."""
-    made = read_json_or_none(workspace.query_set(config.query_set) / "manifest.json") or {}
+    query_set = pairs.query_set
     rows: Rows = {
-        "corpus": pairs.corpus_id,
+        "corpus": query_set.corpus_id,
         "query set": config.query_set,
-        "made by": ", ".join(str(made[key]) for key in ("method", "generator", "model") if made.get(key)),
-        "written by": _written_by(made),
-        "licence of the queries": str(made.get("licence") or ""),
+        "made by": ", ".join(filter(None, (query_set.method, query_set.generator, query_set.model))),
+        "written by": query_set.written_by,
+        "licence of the queries": query_set.licence,
         "pairs": f"{len(pairs):,}",
         "documents": f"{pairs.n_documents:,}",
         "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
@@ -188,65 +189,34 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace, quer
         rows["trained on"] = SOURCES[config.query_source]
         missing = pairs.unreasoned + pairs.dropped.get(WITHOUT_REASONED, 0)
         rows["reasoned queries"] = f"{config.reasoning} ({missing} queries have none)"
-    values = measured(workspace, config.query_set, config.per_doc)
+    values = measured(workspace, config.query_set, MEASURES, config.per_doc)
     for value in values:
         rows[MEASURES[value["name"]]] = (
             f"{value['value']:.4f} ({value['n_documents']:,} documents, M = {value['per_doc']})"
         )
     if not values:
         rows["Q-D metrics"] = "not measured before this training"
-    if made.get("corpus_hash"):
-        rows["hash of the corpus"] = f"`{made['corpus_hash']}`"
-    if made.get("prompt_hash"):
-        rows["hash of the prompt"] = f"`{made['prompt_hash']}`"
+    if query_set.corpus_hash:
+        rows["hash of the corpus"] = f"`{query_set.corpus_hash}`"
+    if query_set.prompt_hash:
+        rows["hash of the prompt"] = f"`{query_set.prompt_hash}`"
     rows["hash of the pairs"] = f"`{pairs.content_hash}`"
-    rows["hash of the query set"] = f"`{query_set_hash}`"
+    rows["hash of the query set"] = f"`{query_set.content_hash}`"
     if config.weighting == "column":
         rows["hash of the weights"] = f"`{sha256_file(typed_path(config.weights))[:16]}`"
     return {name: value for name, value in rows.items() if value != ""}
 
 
-def _written_by(made: dict[str, Any]) -> str:
-    if not made:
-        return ""
-    from cdp.corpus.origin import of_manifest, written_by
-
-    made = of_manifest(made)
-    return written_by(*(str(made.get(key) or "") for key in ("kind", "generator", "model")))
-
-
 def _content_words(pairs: PairSet) -> str:
     try:
-        found = profile(count_content_words(pairs.queries, pairs.language))
+        cw = profile(count_content_words(pairs.queries, pairs.language))
     except CdpError:
         return ""  # no word list for this language: the card goes without
-    low, high = found.interval
+    low, high = cw.interval
     return (
-        f"mean {found.mean:.2f} (95% interval {low:.2f} to {high:.2f}), median {found.median:g}, "
-        f"{100 * found.below:.0f}% below 7, {100 * found.above:.0f}% above 10"
+        f"mean {cw.mean:.2f} (95% interval {low:.2f} to {high:.2f}), median {cw.median:g}, "
+        f"{100 * cw.below:.0f}% below 7, {100 * cw.above:.0f}% above 10"
     )
-
-
-def measured(workspace: Workspace, query_set: str, per_doc: int | None = None) -> list[dict[str, Any]]:
-    """The Q-D metrics of a query set, at the Q/Doc that is trained on: those that need no model from beside the set,
-    the others from its newest metrics job. Empty where nothing was measured.
-
-    Within documents only; each measure at ``per_doc``, or at the most queries that it was measured for.
-    """
-    quick = max(workspace.query_set(query_set).glob("measures/*.json"), key=lambda p: p.stat().st_mtime, default=None)
-    beside = read_json_or_none(quick) if quick is not None else None
-    newest: tuple[str, dict[str, Any]] = ("", {})
-    for path in workspace.jobs.glob("*/results/metrics.json"):
-        found = read_json_or_none(path)
-        if isinstance(found, dict) and found.get("query_set") == query_set and found.get("created", "") >= newest[0]:
-            newest = (str(found.get("created", "")), found)
-    chosen: dict[str, dict[str, Any]] = {}
-    for value in (*(beside or {}).get("values", ()), *newest[1].get("values", ())):
-        defined = value["scope"] == "document" and value["value"] is not None and value["name"] in MEASURES
-        within = per_doc is None or value["per_doc"] <= per_doc
-        if defined and within and value["per_doc"] >= chosen.get(value["name"], value)["per_doc"]:
-            chosen[value["name"]] = value
-    return [chosen[name] for name in MEASURES if name in chosen]
 
 
 def _table(values: Rows) -> str:

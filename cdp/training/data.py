@@ -49,7 +49,7 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
     )
     pairs = with_negatives(pairs, workspace, settings.hard_negatives)
     if uses_reasoned(settings):
-        check_reasoned(settings, pairs.method)
+        check_reasoned(settings, pairs.query_set.method)
         ri = weighting_named(settings.weighting).needs == "reasoning"
         pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
     weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights, failures=failures)

@@ -8,22 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
+from cdp import query_sets
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace, read_json, read_jsonl
-from cdp.query_sets.store import RANKINGS
+from cdp.base.workspace import Workspace
 from cdp.training.pairs import PairSet
-
-IMPORTED = "hard_negatives"
-"""The manifest's parameter that says how many hard negatives an imported set has."""
 
 AUTOMATIC = 1
 """Hard negatives per pair where the setting is left empty and the query set has them, as DRAGON trains."""
-
-Key = tuple[str, str]
 
 
 def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> PairSet:
@@ -41,46 +35,46 @@ def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> 
         if wanted is None:
             return pairs
         raise ConfigError(
-            f"The query set {pairs.query_set_id} has no hard negatives.",
+            f"The query set {pairs.query_set.id} has no hard negatives.",
             hint="Leave hard_negatives empty, or use a set of dragon_s_faithful or an import with negatives.",
         )
     index, documents, missing = _documents(pairs, workspace, {n for names in named.values() for n in names})
-    found = np.full((len(pairs), width), -1, dtype=np.int64)
+    negatives = np.full((len(pairs), width), -1, dtype=np.int64)
     for row, query_id in enumerate(pairs.query_ids):
         known = [index[name] for name in named.get(query_id, ()) if name in index][:width]
-        found[row, : len(known)] = known
+        negatives[row, : len(known)] = known
     dropped = dict(pairs.dropped)
     if missing:
         dropped["hard negatives that are unknown or empty documents"] = missing
-    return replace(pairs, documents=documents, negatives=found, dropped=dropped)
+    return replace(pairs, documents=documents, negatives=negatives, dropped=dropped)
 
 
 def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
     """Query id → the ids of its hard negatives, in their order, without its own document."""
-    folder = workspace.query_set(pairs.query_set_id)
-    found: dict[str, list[str]] = {}
-    if (folder / RANKINGS).is_file():
-        by_text: dict[Key, str] = {
-            (query_id.rsplit("-", 1)[0], text): query_id
-            for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
-        }
-        for line in read_jsonl(folder / RANKINGS):
-            for document_id in line["positives"]:
-                query_id = by_text.get((document_id, line["query"].strip()))
-                if query_id is not None:
-                    _extend(found.setdefault(query_id, []), line["negatives"], document_id)
-    elif (read_json(folder / "manifest.json").get("parameters") or {}).get(IMPORTED):
+    named: dict[str, list[str]] = {}
+    if pairs.query_set.hard_negatives:
         wanted = set(pairs.query_ids)
-        for line in read_jsonl(folder / "queries.jsonl"):
-            document_id = str(line["document_id"])
-            for place, names in enumerate(line.get("negatives") or (), start=1):
-                if (query_id := f"{document_id}-{place}") in wanted:
-                    _extend(found.setdefault(query_id, []), names, document_id)
-    return found
+        for line in query_sets.read_queries(workspace, pairs.query_set.id):
+            for (query_id, _), names in zip(line.with_ids(), line.negatives, strict=False):
+                if query_id in wanted:
+                    _extend(named.setdefault(query_id, []), names, line.document_id)
+        return named
+    if not query_sets.files(workspace, pairs.query_set.id).rankings.exists():
+        return {}
+    by_text = {
+        (query_sets.document_of(query_id), text): query_id
+        for query_id, text in zip(pairs.query_ids, pairs.queries, strict=True)
+    }
+    for ranking in query_sets.read_rankings(workspace, pairs.query_set.id):
+        for document_id in ranking.positives:
+            query_id = by_text.get((document_id, ranking.query.strip()), "")
+            if query_id:
+                _extend(named.setdefault(query_id, []), ranking.negatives, document_id)
+    return named
 
 
-def _extend(known: list[str], names: Iterable[Any], own: str) -> None:
-    known.extend(name for name in dict.fromkeys(map(str, names)) if name != own and name not in known)
+def _extend(known: list[str], names: Iterable[str], own: str) -> None:
+    known.extend(name for name in dict.fromkeys(names) if name != own and name not in known)
 
 
 def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str], int]:
@@ -88,9 +82,9 @@ def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[
     from cdp.corpus import iter_documents
 
     documents = list(pairs.documents)
-    by_content = {content: place for place, content in enumerate(documents)}
+    by_content = {content: index for index, content in enumerate(documents)}
     index: dict[str, int] = {}
-    for document in iter_documents(workspace, pairs.corpus_id):
+    for document in iter_documents(workspace, pairs.query_set.corpus_id):
         if document.id in wanted and document.content.strip():
             if document.content not in by_content:
                 by_content[document.content] = len(documents)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.base.workspace import Workspace
+from cdp.corpus import load_manifest
+from cdp.query_sets import QuerySet
 from cdp.retrievers import ResolvedRetriever
 from cdp.training.reasoning import uses_reasoned
 
@@ -18,26 +19,25 @@ def licence_notes(config: TrainingConfig, retriever: ResolvedRetriever, workspac
 
     Reads manifests only. Where nothing is recorded that is what is said.
     """
-    made = _manifest(workspace.query_set(config.query_set) / "manifest.json")
-    corpus = _manifest(workspace.corpora / str(made.get("corpus_id", "")) / "manifest.json")
+    query_set = query_sets.load(workspace, config.query_set)
     notes = {
         "model": retriever.licence or UNKNOWN,
-        "documents": str(corpus.get("licence") or UNKNOWN),
-        "queries": _queries(made),
+        "documents": load_manifest(workspace, query_set.corpus_id).licence or UNKNOWN,
+        "queries": _queries(query_set),
     }
     if config.reasoning and uses_reasoned(config):
-        notes["reasoned queries"] = _queries(_manifest(workspace.query_set(config.reasoning) / "manifest.json"))
+        notes["reasoned queries"] = _queries(query_sets.load(workspace, config.reasoning))
     if config.benchmark:
         notes["benchmark"] = _benchmark(config, workspace)
     return notes
 
 
-def _queries(made: dict[str, Any]) -> str:
-    generator, model = str(made.get("generator", "")), str(made.get("model", ""))
-    if made.get("licence"):
+def _queries(query_set: QuerySet) -> str:
+    generator, model = query_set.generator, query_set.model
+    if query_set.licence:
         by = f", written by {model}" if model else ""
-        return f"{made['licence']}, as was said at their import{by}."
-    if generator == "import" and made.get("kind") == "synthetic":
+        return f"{query_set.licence}, as was said at their import{by}."
+    if query_set.imported and query_set.kind == "synthetic":
         generator = "openai"  # an LLM's, wherever it ran
     if generator in ("template", "ranking"):
         return "made of the documents' own words: as the documents."
@@ -55,8 +55,3 @@ def _benchmark(config: TrainingConfig, workspace: Workspace) -> str:
     from cdp.benchmarks import describe, resolve_benchmark
 
     return describe(resolve_benchmark(config.benchmark, workspace), workspace).licence or UNKNOWN
-
-
-def _manifest(path: Any) -> dict[str, Any]:
-    value = read_json_or_none(path)
-    return value if isinstance(value, dict) else {}

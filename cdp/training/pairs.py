@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.errors import InputError, NotFoundError
+from cdp import query_sets
+from cdp.base.errors import InputError
 from cdp.base.failures import Failures
-from cdp.base.workspace import Workspace, read_json, read_jsonl
+from cdp.base.workspace import Workspace
+from cdp.query_sets import QuerySet
 
 UNUSABLE = "documents whose queries or text could not be read"
 UNTOKENISED = "pairs that could not be tokenised or weighted"
@@ -36,24 +36,30 @@ class PairSet:
     queries: list[str]
     documents: list[str]
     document_of: NDArray[np.int64]
-    language: str = "en"
-    languages: list[str] | None = None
-    """The language of each query, where a set mixes several."""
-    corpus_id: str = ""
-    query_set_id: str = ""
-    method: str = ""
-    """The method that wrote the queries, where one did."""
+    query_set: QuerySet = field(default_factory=lambda: QuerySet("", "", "", "", complete=True))
+    """What the pairs were read from, as it was then: with its content hash, even if it was not complete."""
     dropped: dict[str, int] = field(default_factory=dict)
     query_ids: list[str] = field(default_factory=list)
     reasoned: list[str] | None = None
     swapped: NDArray[np.bool_] | None = None
     unreasoned: int = 0
     negatives: NDArray[np.int64] | None = None
-    complete: bool = True
-    """Whether the query set was whole when it was read."""
 
     def __len__(self) -> int:
         return len(self.queries)
+
+    @property
+    def language(self) -> str:
+        """The set's language; that of most of its queries where it mixes several (see ``languages``)."""
+        return self.query_set.language or "en"
+
+    @property
+    def languages(self) -> list[str]:
+        """The language of each query. In a mixed set the query's id begins with the source that it is from."""
+        by_source = self.query_set.languages
+        if not by_source:
+            return [self.language] * len(self)
+        return [by_source[query_id.partition(":")[0]] for query_id in self.query_ids]
 
     @property
     def n_documents(self) -> int:
@@ -84,18 +90,17 @@ class PairSet:
             used.append(self.negatives[rows].ravel())
         kept = np.unique(np.concatenate(used))
         kept = kept[kept >= 0]
-        place = np.full(len(self.documents) + 1, -1, dtype=np.int64)  # the last entry is where -1 leads
-        place[kept] = np.arange(len(kept))
+        index_of = np.full(len(self.documents) + 1, -1, dtype=np.int64)  # the last entry is where -1 leads
+        index_of[kept] = np.arange(len(kept))
         return replace(
             self,
             queries=[self.queries[row] for row in rows],
             documents=[self.documents[document] for document in kept],
-            document_of=place[self.document_of[rows]],
+            document_of=index_of[self.document_of[rows]],
             query_ids=[self.query_ids[row] for row in rows],
-            languages=None if self.languages is None else [self.languages[row] for row in rows],
             reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],
             swapped=None if self.swapped is None else self.swapped[rows],
-            negatives=None if self.negatives is None else place[self.negatives[rows]],
+            negatives=None if self.negatives is None else index_of[self.negatives[rows]],
         )
 
     def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:
@@ -113,12 +118,12 @@ class PairSet:
         if not self.queries:
             reasons = ", ".join(f"{count} {reason}" for reason, count in self.dropped.items() if count)
             raise InputError(
-                f"The query set {self.query_set_id} gives no training pairs{f' ({reasons})' if reasons else ''}.",
+                f"The query set {self.query_set.id} gives no training pairs{f' ({reasons})' if reasons else ''}.",
                 hint="Generate or import queries for documents of its corpus first.",
             )
         if len(self.documents) < 2:
             raise InputError(
-                f"The query set {self.query_set_id} has {_count(len(self), 'pair')} over one document only, so no "
+                f"The query set {self.query_set.id} has {_count(len(self), 'pair')} over one document only, so no "
                 "pair has a negative to learn from.",
                 hint="Training needs queries for at least two different documents.",
             )
@@ -145,26 +150,23 @@ def load_pairs(
     from cdp.corpus import iter_documents
 
     failures = failures or Failures()
-    folder = workspace.query_set(query_set_id)
-    if not (folder / "manifest.json").is_file():
-        known = sorted(p.name for p in workspace.queries.glob("*") if (p / "manifest.json").is_file())
-        raise NotFoundError("query set", query_set_id, known=known)
-    manifest: dict[str, Any] = read_json(folder / "manifest.json")
-    corpus_id = str(manifest.get("corpus_id", ""))
+    query_set = query_sets.load(workspace, query_set_id)
+    # An incomplete set has no hash of its own yet: what was trained on is named by what is there now.
+    query_set = replace(query_set, content_hash=query_sets.content_hash(workspace, query_set))
 
     wanted: dict[str, list[tuple[str, str]]] = {}
     dropped = {"empty queries": 0, "queries for unknown documents": 0, "queries for empty documents": 0}
-    for document_id, texts in _lines(folder / "queries.jsonl", failures):
-        if max_documents is not None and len(wanted) >= max_documents and document_id not in wanted:
+    for line in query_sets.read_queries(workspace, query_set_id, failures):
+        if max_documents is not None and len(wanted) >= max_documents and line.document_id not in wanted:
             continue
-        first = [(f"{document_id}-{place}", text.strip()) for place, text in enumerate(texts[:per_doc], start=1)]
+        first = [(query_id, text.strip()) for query_id, text in line.with_ids(per_doc)]
         filled = [(query_id, text) for query_id, text in first if text]
         dropped["empty queries"] += len(first) - len(filled)
-        if filled:
-            wanted[document_id] = filled
+        if filled:  # a later line of the same document replaces an earlier one
+            wanted[line.document_id] = filled
 
     contents: dict[str, tuple[str, str]] = {}
-    for document in iter_documents(workspace, corpus_id):
+    for document in iter_documents(workspace, query_set.corpus_id):
         if document.id in wanted:
             with failures.item(document.id, document.text) as attempt:
                 contents[document.id] = (document.content, document.content_hash)
@@ -195,33 +197,12 @@ def load_pairs(
         queries=queries,
         documents=documents,
         document_of=np.asarray(document_of, dtype=np.int64),
-        language=str(manifest.get("language") or "en"),
-        corpus_id=corpus_id,
-        query_set_id=query_set_id,
-        method=str(manifest.get("method") or ""),
+        query_set=query_set,
         dropped={reason: count for reason, count in dropped.items() if count},
         query_ids=query_ids,
-        complete=bool(manifest.get("complete", True)),
-        languages=_languages(query_ids, (manifest.get("parameters") or {}).get("languages")),
     )
     pairs.check()
     return pairs
-
-
-def _languages(query_ids: list[str], by_source: dict[str, str] | None) -> list[str] | None:
-    """The language of each query of a mixed set, whose ids begin with the source that ``by_source`` knows."""
-    return [by_source[query_id.partition(":")[0]] for query_id in query_ids] if by_source else None
-
-
-def _lines(path: Path, failures: Failures) -> Iterator[tuple[str, list[str]]]:
-    """(document id, query texts) of each line; a later line of the same document replaces an earlier one."""
-    for number, line in enumerate(read_jsonl(path), start=1):
-        name = line.get("document_id") if isinstance(line, dict) else None
-        with failures.item(name or f"line {number}", str(line)) as attempt:
-            texts = [q if isinstance(q, str) else str(q.get("text", "")) for q in line.get("queries", [])]
-            document_id = str(line["document_id"])
-        if not attempt.failed:
-            yield document_id, texts
 
 
 @dataclass(frozen=True)

@@ -100,7 +100,7 @@ def plan_of(data: TrainingData, workspace: Workspace) -> Plan:
 
 def _notes(data: TrainingData, order: BatchOrder, zero: int, width: int) -> list[str]:
     pairs, notes = data.pairs, order_notes(order)
-    if not pairs.complete:
+    if not pairs.query_set.complete:
         notes.insert(0, INCOMPLETE)
     if zero == len(pairs):
         notes.append("Every weight is zero, so all pairs count the same.")

@@ -9,17 +9,19 @@ their stead (reasoning-only) or on both (multi-query), each with no weights, CW,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.workspace import Workspace, read_json, read_jsonl
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.workspace import Workspace
+from cdp.query_sets import DocumentQueries
 from cdp.training.pairs import PairSet
 from cdp.training.weights import weighting_named
 
@@ -42,25 +44,21 @@ class Reasoned:
     """
 
     def __init__(self, workspace: Workspace, query_set: str) -> None:
-        folder = workspace.query_set(query_set)
-        if not (folder / "manifest.json").is_file():
-            known = sorted(p.parent.name for p in workspace.queries.glob("[!.]*/manifest.json"))
-            raise NotFoundError("query set", query_set, known=known)
-        self.corpus_id = str(read_json(folder / "manifest.json").get("corpus_id", ""))
+        self.corpus_id = query_sets.load(workspace, query_set).corpus_id
         self._by_text: dict[tuple[str, str], str] = {}
-        self._by_place: dict[str, str] = {}
-        for line in read_jsonl(folder / "queries.jsonl"):
-            document_id, texts = str(line["document_id"]), line.get("queries", [])
-            if line.get("sources"):
-                self._by_text |= {(document_id, s.strip()): t for s, t in zip(line["sources"], texts, strict=False)}
+        self._by_id: dict[str, str] = {}
+        for line in query_sets.read_queries(workspace, query_set):
+            if line.sources:
+                pairs = zip(line.sources, line.queries, strict=False)
+                self._by_text |= {(line.document_id, source.strip()): text for source, text in pairs}
             else:
-                self._by_place |= {f"{document_id}-{place}": t for place, t in enumerate(texts, start=1)}
+                self._by_id |= dict(line.with_ids())
 
     def of(self, query_id: str, query: str) -> str:
         """q′ of the query with this id and text; empty where there is none, or where it is the query itself."""
-        document_id = query_id.rsplit("-", 1)[0]
-        found = (self._by_text.get((document_id, query)) or self._by_place.get(query_id) or "").strip()
-        return "" if found == query else found
+        document_id = query_sets.document_of(query_id)
+        form = (self._by_text.get((document_id, query)) or self._by_id.get(query_id) or "").strip()
+        return "" if form == query else form
 
 
 def uses_reasoned(config: TrainingConfig) -> bool:
@@ -108,12 +106,12 @@ def with_reasoned(
             hint="Set 'reasoning' to a query set made with the method reasoning from this query set.",
         )
     known = Reasoned(workspace, reasoning)
-    check_corpus(reasoning, known.corpus_id, pairs.corpus_id)
+    check_corpus(reasoning, known.corpus_id, pairs.query_set.corpus_id)
     forms = [known.of(query_id, query) for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True)]
     missing = forms.count("")
     if missing == len(pairs):
         raise InputError(
-            f"None of the {len(pairs)} queries of {pairs.query_set_id} has a reasoned form in {reasoning} that differs "
+            f"None of the {len(pairs)} queries of {pairs.query_set.id} has a reasoned form in {reasoning} that differs "
             "from it.",
             hint="Make one with the method reasoning from this query set, or import one for it.",
         )
@@ -140,13 +138,11 @@ def _taken(source: str, has_form: bool) -> tuple[bool, ...]:
     return (False, True) if source == MULTI_QUERY and has_form else (False,)
 
 
-def pairs_with(reasoned: Reasoned, lines: Iterable[Mapping[str, Any]], config: TrainingConfig) -> tuple[int, int, int]:
+def pairs_with(reasoned: Reasoned, lines: Iterable[DocumentQueries], config: TrainingConfig) -> tuple[int, int, int]:
     """(pairs, documents, queries without a reasoned form) of a query set's lines, without reading a document."""
     pairs = documents = missing = 0
     for line in islice(lines, config.max_documents):
-        document_id = str(line["document_id"])
-        texts = [text.strip() for text in line["queries"][: config.per_doc]]
-        asked = [(f"{document_id}-{place}", text) for place, text in enumerate(texts, start=1) if text]
+        asked = [(query_id, text.strip()) for query_id, text in line.with_ids(config.per_doc) if text.strip()]
         forms = [bool(reasoned.of(*query)) for query in asked]
         taken = sum(len(_taken(config.query_source, form)) for form in forms)
         pairs, documents, missing = pairs + taken, documents + bool(taken), missing + forms.count(False)
@@ -181,12 +177,12 @@ def static_ri(engine: Engine, order: BatchOrder) -> NDArray[np.float64]:
     """
     permutation = order.permutation(0)
     size = min(order.global_rows, order.pairs)
-    found = np.full(order.pairs, np.nan)
+    intensities = np.full(order.pairs, np.nan)
     for first in range(0, order.pairs, size):
         rows = permutation[first : first + size]
         if len(rows) < size:
             rows = np.concatenate([rows, permutation[: size - len(rows)]])
         values = engine.reasoning_intensity(rows)
-        fresh = np.isnan(found[rows])
-        found[rows[fresh]] = values[fresh]
-    return found
+        fresh = np.isnan(intensities[rows])
+        intensities[rows[fresh]] = values[fresh]
+    return intensities

@@ -97,7 +97,7 @@ def pair_weights(
         return read_weights(file, pairs.query_ids)
     failures = failures or Failures()
     weights = np.full(len(pairs), np.nan)
-    of_pair = np.array(pairs.languages or [pairs.language] * len(pairs))
+    of_pair = np.array(pairs.languages)
     for language in dict.fromkeys(of_pair.tolist()):
         weights[of_pair == language] = _of_language(found, pairs, of_pair == language, language, kappa, failures)
     return weights

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig
 from cdp.base.worker import Job
@@ -27,7 +28,7 @@ from cdp.metrics.dist_sim import document_dist_sims
 from cdp.metrics.embedding_diversity import document_diversities
 from cdp.metrics.ledger import Ledger
 from cdp.metrics.pairs import PairTable
-from cdp.metrics.query_set import depths_of, measure_query_set, query_set_manifest, read_queries
+from cdp.metrics.query_set import depths_of, measure_query_set
 from cdp.metrics.report import (
     Selection,
     dist_sim_values,
@@ -40,6 +41,7 @@ from cdp.metrics.report import (
 from cdp.metrics.sampling import CorpusPool, reservoir
 from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.metrics.values import DOCUMENT
+from cdp.query_sets import QuerySet
 
 _LOADING_S = 600.0
 _BATCH_S = 300.0
@@ -51,7 +53,9 @@ def main(job: Job) -> None:
     """Measure the query set that the job's settings name."""
     config = MetricsConfig.from_dict(job.config)
     job.progress("reading", 0, 0, "documents", next_within_s=_BATCH_S)
-    selection = select(job, config)
+    query_set = query_sets.load(job.workspace, config.query_set)
+    content_hash = query_sets.content_hash(job.workspace, query_set)
+    selection = select(job, config, query_set)
     quick = measure_query_set(
         zip(selection.ids, selection.queries, strict=True),
         language=selection.language,
@@ -110,7 +114,8 @@ def main(job: Job) -> None:
             },
             "n_documents": len(selection.ids),
             "failures": job.n_failures,
-            "complete": bool(query_set_manifest(job.workspace, config.query_set).get("complete", True)),
+            "complete": query_set.complete,
+            "query_set_hash": content_hash,
             "n_distinct_pairs": len(table),
             "sampled_from": selection.sampled_from,
         },
@@ -118,25 +123,25 @@ def main(job: Job) -> None:
     job.progress("done", len(table), len(table), "pairs")
 
 
-def select(job: Job, config: MetricsConfig) -> Selection:
+def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     """Read the query set (a sample of it if so configured) and the human queries of its documents."""
-    documents = ((name, queries) for name, queries in read_queries(job.workspace, config.query_set) if queries)
+    documents = (line for line in query_sets.read_queries(job.workspace, query_set.id) if line.queries)
     if config.max_documents is None:
         chosen, sampled_from = list(documents), None
     else:
         chosen, total = reservoir(documents, config.max_documents, config.seed)
         sampled_from = total if total > len(chosen) else None
-    ids = [name for name, _ in chosen]
+    ids = [line.document_id for line in chosen]
     human = None
     if config.human:
         wanted = set(ids)
-        human = {name: list(queries) for name, queries in read_queries(job.workspace, config.human) if name in wanted}
-    manifest = query_set_manifest(job.workspace, config.query_set)
+        reference = query_sets.read_queries(job.workspace, config.human)
+        human = {line.document_id: line.queries for line in reference if line.document_id in wanted}
     return Selection(
         ids=ids,
-        queries=[list(queries[: config.per_doc]) for _, queries in chosen],
+        queries=[line.queries[: config.per_doc] for line in chosen],
         human=human,
-        language=config.language or str(manifest.get("language") or "en"),
+        language=config.language or query_set.language or "en",
         sampled_from=sampled_from,
     )
 

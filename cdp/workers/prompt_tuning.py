@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import PromptTuningConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError
@@ -28,7 +29,7 @@ from cdp.base.records import Document
 from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.corpus import load_manifest
-from cdp.metrics import measure_query_set, read_queries
+from cdp.metrics import measure_query_set
 from cdp.metrics.dist_sim import document_dist_sims
 from cdp.metrics.pairs import PairTable
 from cdp.metrics.query_set import depths_of
@@ -130,7 +131,10 @@ class Bench:
         self.human: dict[str, list[str]] | None = None
         if config.human:
             wanted = {document.id for document in documents}
-            self.human = {n: list(q) for n, q in read_queries(job.workspace, config.human) if n in wanted and q}
+            reference = query_sets.read_queries(job.workspace, config.human)
+            self.human = {
+                line.document_id: line.queries for line in reference if line.document_id in wanted and line.queries
+            }
             if not self.human:
                 raise InputError("The human queries are for none of the sampled documents.", hint="Draw more of them.")
             self.encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)

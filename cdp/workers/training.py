@@ -15,7 +15,6 @@ from typing import Any
 from cdp import __version__
 from cdp.base.config import TrainingConfig
 from cdp.base.worker import Job, run
-from cdp.base.workspace import sha256_file
 from cdp.benchmarks import leakage
 from cdp.retrievers import model_hash
 from cdp.training.card import data_rows, model_card
@@ -109,7 +108,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "id": job.id,
         "retriever": config.retriever,
         "query_set": config.query_set,
-        "corpus": pairs.corpus_id,
+        "corpus": pairs.query_set.corpus_id,
         "weighting": config.weighting,
         "pairs": len(pairs),
         "documents": pairs.n_documents,
@@ -141,7 +140,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         "best_step": outcome.best_step,
         "evaluations": outcome.evaluations,
         "pairs_hash": pairs.content_hash,
-        "query_set_hash": sha256_file(job.workspace.query_set(config.query_set) / "queries.jsonl")[:16],
+        "query_set_hash": pairs.query_set.content_hash,
         "base_hash": base_hash,
         "model_hash": model_hash(model),
         "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
@@ -155,7 +154,7 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
         ],
     }
     leakage.keep(job.results, pairs.queries)
-    rows = data_rows(pairs, config, job.workspace, result["query_set_hash"])
+    rows = data_rows(pairs, config, job.workspace)
     card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
 
     def write(folder: Any) -> None:

@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cdp import query_sets
 from cdp.base.failures import Failures
 from cdp.base.records import Document
-from cdp.base.workspace import Workspace, append_jsonl, write_json
+from cdp.base.workspace import Workspace, append_jsonl
 from cdp.complexity import count_content_words
 from cdp.evaluation.error_analysis import compare_rank_1
 from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
+from cdp.query_sets import QuerySet
 from cdp.synthesis import ranking
 from cdp.synthesis.generators.phrases import sentences
 from cdp.training import weights
@@ -94,10 +96,11 @@ def test_building_pairs(workspace: Workspace, tmp_path: Path) -> None:
     append_jsonl(path, [{"_id": f"d{i}", "title": "", "text": f"wheel {i} turns"} for i in range(4)])
     with read_documents(path) as result:
         corpus = store(result, "c", workspace)
-    folder = workspace.query_set("set")
-    write_json(folder / "manifest.json", {"corpus_id": corpus.id, "complete": True})
+    query_sets.create(workspace, QuerySet("set", "set", corpus.id, corpus.content_hash, complete=True))
     lines: list[Any] = [{"document_id": f"d{i}", "queries": [f"which wheel {i}"]} for i in range(3)]
-    append_jsonl(folder / "queries.jsonl", [*lines, {"document_id": "d3", "queries": [7]}, ["no", "line"]])
+    append_jsonl(
+        query_sets.files(workspace, "set").queries, [*lines, {"document_id": "d3", "queries": [7]}, ["no", "line"]]
+    )
     failures = Failures()
     pairs = load_pairs(workspace, "set", failures=failures)
     assert len(pairs) == 3

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from cdp import query_sets
 from cdp.base.workspace import Workspace, append_jsonl, write_json
+from cdp.query_sets import QuerySet
 from tests.support_models import tiny_bert
 
 DOCUMENTS: dict[str, list[str]] = {
@@ -29,9 +31,9 @@ def tiny_cross_encoder(folder: Path, *, labels: int = 1) -> Path:
 
 
 def write_query_set(workspace: Workspace, name: str, documents: dict[str, list[str]], language: str = "") -> None:
-    folder = workspace.query_set(name)
-    write_json(folder / "manifest.json", {"id": name, "language": language})
-    append_jsonl(folder / "queries.jsonl", [{"document_id": d, "queries": q} for d, q in documents.items()])
+    query_sets.create(workspace, QuerySet(name, name, "", "", language=language, complete=True))
+    lines = [{"document_id": d, "queries": q} for d, q in documents.items()]
+    append_jsonl(query_sets.files(workspace, name).queries, lines)
 
 
 def write_job(workspace: Workspace, name: str, **config: Any) -> Path:

@@ -9,10 +9,12 @@ import sys
 import numpy as np
 import pytest
 
+from cdp import query_sets
 from cdp.base.errors import NotFoundError
-from cdp.base.workspace import Workspace, append_jsonl, write_json
+from cdp.base.workspace import Workspace, append_jsonl
 from cdp.complexity import count_content_words
-from cdp.metrics import MetricValue, len_sim, measure_query_set, read_queries, reservoir, self_bleu
+from cdp.metrics import MetricValue, len_sim, measure_query_set, reservoir, self_bleu
+from cdp.query_sets import DocumentQueries, QuerySet
 
 DOCUMENTS = [
     ("d1", ["what is rust", "what is iron rust", "why does iron rust in water", "iron rust removal"]),
@@ -146,14 +148,14 @@ def test_odd_texts_are_measured() -> None:
 
 
 def test_reading_a_query_set(workspace: Workspace) -> None:
-    folder = workspace.queries / "set-1"
-    write_json(folder / "manifest.json", {"id": "set-1"})
-    append_jsonl(folder / "queries.jsonl", [{"document_id": "a", "queries": ["x", "y"]}])
-    with open(folder / "queries.jsonl", "ab") as file:
+    query_sets.create(workspace, QuerySet("set-1", "set", "corpus", ""))
+    path = query_sets.files(workspace, "set-1").queries
+    append_jsonl(path, [{"document_id": "a", "queries": ["x", "y"]}])
+    with open(path, "ab") as file:
         file.write(b'{"document_id": "b", "queri')
-    assert list(read_queries(workspace, "set-1")) == [("a", ["x", "y"])]
+    assert list(query_sets.read_queries(workspace, "set-1")) == [DocumentQueries("a", ["x", "y"])]
     with pytest.raises(NotFoundError, match="set-1"):
-        read_queries(workspace, "set-2")
+        query_sets.read_queries(workspace, "set-2")
 
 
 def test_importing_the_room_loads_no_torch() -> None:

@@ -58,7 +58,7 @@ def test_an_import_is_what_was_said_of_it_and_unknown_unasked(
     assert bool(stored.prompt_hash) == ("prompt" in said)
     config = TrainingConfig(query_set=made.id)
     assert "CC BY 4.0" in licence_notes(config, resolve("static-minilm", workspace), workspace)["queries"]
-    rows = data_rows(prepare(config, workspace).pairs, config, workspace, "hash")
+    rows = data_rows(prepare(config, workspace).pairs, config, workspace)
     assert rows["written by"] == stored.written_by
     assert rows["licence of the queries"] == "CC BY 4.0"
 

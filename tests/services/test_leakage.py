@@ -98,7 +98,7 @@ def test_queries_are_told_by_their_words_whoever_wrote_them(workspace: Workspace
 
 def test_reworded_queries_of_the_split_leak_by_their_documents(workspace: Workspace, corpus: str) -> None:
     set_id = imported(workspace, corpus, "reworded", "test")
-    path = workspace.query_set(set_id) / query_sets.QUERIES
+    path = query_sets.files(workspace, set_id).queries
     path.write_text(path.read_text().replace("What does mill", "Tell me of mill"))
     (leak,) = leakage.between(workspace, [set_id], [("mills", "test")])
     assert (leak.queries, leak.documents) == (0, 9)

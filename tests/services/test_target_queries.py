@@ -83,6 +83,6 @@ def test_a_query_set_without_queries_says_so(workspace: Workspace) -> None:
     file.write_text('{"_id": "1", "text": "Salt keeps food."}\n', encoding="utf-8")
     corpus = corpora.add(workspace, file).corpus
     made = query_sets.import_queries([("1", ["Why salt?"])], workspace, corpus.id, name="one").query_set
-    (workspace.query_set(made.id) / query_sets.QUERIES).write_text("", encoding="utf-8")
+    query_sets.files(workspace, made.id).queries.write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="has no queries yet"):
         complexity.profile_query_set(workspace, made.id)

@@ -14,7 +14,7 @@ from cdp.base.records import Document
 from cdp.base.worker import Job
 from cdp.query_sets.exports import export
 from cdp.synthesis import METHODS
-from cdp.synthesis.ranking import RANKINGS, RankingRun, distinct_sentences, labels
+from cdp.synthesis.ranking import RankingRun, distinct_sentences, labels
 from cdp.synthesis.run import Run
 from tests.support_models import tiny_static
 from tests.synthesis.conftest import CorpusMaker, JobMaker
@@ -33,7 +33,7 @@ def rows(n: int) -> list[tuple[str, str, str]]:
 
 
 def ranked_lines(job: Job, result: dict[str, object]) -> list[dict[str, object]]:
-    path = job.workspace.query_set(str(result["query_set"])) / RANKINGS
+    path = query_sets.files(job.workspace, str(result["query_set"])).rankings
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
@@ -132,7 +132,7 @@ def test_a_stopped_ranking_goes_on_where_it_was(
     config = {"corpus": corpus.id, "method": "dragon_s_faithful", "per_doc": 3, "teachers": str(teacher)}
     whole = RankingRun(make_job(**config)).execute()
     job = make_job(**config)
-    path = job.workspace.query_set(RankingRun(job).query_set_id) / RANKINGS
+    path = RankingRun(job).files.rankings
 
     class StopAfterTwoBlocks(Job):
         def stop_requested(self) -> bool:
@@ -162,7 +162,7 @@ def test_sentences_are_taken_once_and_long_ones_counted() -> None:
 
 
 def test_labels_come_by_rank_then_by_teacher(tmp_path: Path) -> None:
-    path = tmp_path / RANKINGS
+    path = tmp_path / "rankings.jsonl"
     lines = [
         {"position": 0, "positives": ["b", "a"]},
         {"position": 1, "positives": ["a", "b"]},

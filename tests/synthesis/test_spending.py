@@ -9,7 +9,6 @@ import time
 
 import pytest
 
-from cdp import query_sets
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, read_json
@@ -145,7 +144,7 @@ def test_a_job_of_an_older_version_takes_its_books_from_its_lines(
     job = make_job(**settings(server, make_corpus(2).id))
     run = Run(job, api_key=KEY)
     old = {"document_id": "d0", "position": 0, "queries": ["a"], "usage": {"input_tokens": 7, "requests": 1}}
-    append_jsonl(run.folder / query_sets.QUERIES, [old])
+    append_jsonl(run.files.queries, [old])
     result = run.execute()
     assert result["spent"]["requests"] == 2
     assert result["spent"]["input_tokens"] == 7 + result["usage"]["input_tokens"]

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from cdp.base.workspace import Workspace, write_json
+from cdp import query_sets
+from cdp.base.workspace import Workspace, append_jsonl, write_json
 from cdp.corpus import read_documents, store
+from cdp.query_sets import QuerySet
 
 TOPICS = (
     "glacier", "volcano", "harbour", "orchard", "telescope", "bakery", "railway", "lighthouse", "beehive", "quarry",
@@ -48,11 +50,11 @@ def query_set(workspace: Workspace, tmp_path: Path) -> str:
 
 def write_queries(workspace: Workspace, query_set_id: str, corpus_id: str, queries: dict[str, list[str]]) -> None:
     """Write a query set as it lies on disk."""
-    folder = workspace.query_set(query_set_id)
-    folder.mkdir(parents=True)
-    write_json(folder / "manifest.json", {"id": query_set_id, "corpus_id": corpus_id})
-    lines = [json.dumps({"document_id": d, "queries": q}) + "\n" for d, q in queries.items()]
-    (folder / "queries.jsonl").write_text("".join(lines), encoding="utf-8")
+    query_sets.create(workspace, QuerySet(query_set_id, query_set_id, corpus_id, "", complete=True))
+    path = query_sets.files(workspace, query_set_id).queries
+    path.touch()
+    append_jsonl(path, [{"document_id": d, "queries": q} for d, q in queries.items()])
+    query_sets.update(workspace, query_set_id, content_hash=query_sets.count(path).content_hash)
 
 
 def write_benchmark(workspace: Workspace, name: str, **splits: range) -> Path:

@@ -15,9 +15,10 @@ from cdp.base.workspace import REPOSITORY, Workspace, read_json, write_json
 from cdp.corpus import read_documents, store
 from cdp.metrics import self_bleu
 from cdp.query_sets import import_queries
+from cdp.query_sets.measured import measured
 from cdp.retrievers import PRESETS
 from cdp.retrievers.card_results import refresh, section
-from cdp.training.card import MEASURES, measured
+from cdp.training.card import MEASURES
 from tests.support_models import tiny_retriever
 from tests.training.conftest import TOPICS, write_job
 
@@ -39,22 +40,22 @@ def test_the_newest_metrics_at_the_trained_q_doc_are_stated(workspace: Workspace
     other = {**new, "query_set": "other", "created": "2026-01-03"}
     for number, result in enumerate((new, old, other)):
         write_json(workspace.job(f"m{number}") / "results" / "metrics.json", result)
-    assert [(v["name"], v["value"]) for v in measured(workspace, "q")] == [
+    assert [(v["name"], v["value"]) for v in measured(workspace, "q", MEASURES)] == [
         ("paraphrase_ratio", 0.5),
         ("self_bleu", 0.3),
     ]
-    assert [v["value"] for v in measured(workspace, "q", 2)] == [0.2]
-    assert measured(workspace, "q", 1) == []
-    assert measured(workspace, "unmeasured") == []
+    assert [v["value"] for v in measured(workspace, "q", MEASURES, 2)] == [0.2]
+    assert measured(workspace, "q", MEASURES, 1) == []
+    assert measured(workspace, "unmeasured", MEASURES) == []
 
 
 def test_what_was_measured_beside_the_set_is_stated_too(workspace: Workspace) -> None:
     kept = {"values": [value("self_bleu", 2, 0.2), value("self_bleu", 3, 0.3), value("cw", 3, 6.0)]}
     write_json(workspace.query_set("q") / "measures" / "0123.json", kept)
-    assert [(v["name"], v["value"]) for v in measured(workspace, "q", 2)] == [("self_bleu", 0.2)]
+    assert [(v["name"], v["value"]) for v in measured(workspace, "q", MEASURES, 2)] == [("self_bleu", 0.2)]
     job = {"query_set": "q", "created": "2026-01-02", "values": [value("paraphrase_ratio", 3, 0.5)]}
     write_json(workspace.job("m") / "results" / "metrics.json", job)
-    assert [(v["name"], v["value"]) for v in measured(workspace, "q")] == [
+    assert [(v["name"], v["value"]) for v in measured(workspace, "q", MEASURES)] == [
         ("paraphrase_ratio", 0.5),
         ("self_bleu", 0.3),
     ]
@@ -151,7 +152,9 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
 
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
     bleu = sum(self_bleu(queries[:2]) for queries in asked.values()) / len(asked)
-    ratio = next(v for v in measured(workspace, query_set, 2) if v["name"] == "paraphrase_ratio_bi_encoder")["value"]
+    ratio = next(v for v in measured(workspace, query_set, MEASURES, 2) if v["name"] == "paraphrase_ratio_bi_encoder")[
+        "value"
+    ]
     result = read_json(folder / "results" / "training.json")
     manifest = read_json(workspace.query_set(query_set) / "manifest.json")
     for stated in (

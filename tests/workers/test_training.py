@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 import pytest
 from sentence_transformers import SentenceTransformer
 
+from cdp import query_sets
 from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from cdp.benchmarks import load_benchmark
 from cdp.evaluation import evaluate_model
@@ -78,6 +80,8 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
     ):
         assert stated in card
     assert "adapter" not in card  # only LoRA has one
+    (stated_hash,) = re.findall(r"\| hash of the query set \| `(\w+)` \|", card)
+    assert stated_hash == query_sets.load(workspace, query_set).content_hash == result["query_set_hash"]
 
     lines = [line for line in read_jsonl(folder / "metrics.jsonl") if "loss" in line]
     assert [line["step"] for line in lines] == list(range(1, 49))

@@ -189,7 +189,7 @@ def profile_query_set(
         profiled = profile_texts(texts, language=code, name=found.name, stopwords=stopwords)
         return replace(profiled, for_training=found.kind == "synthetic", query_set=found.id)
 
-    return cached.of_file(workspace.query_set(found.id) / query_sets.QUERIES, question, measure)
+    return cached.of_file(query_sets.files(workspace, found.id).queries, question, measure)
 
 
 def profile_benchmark(

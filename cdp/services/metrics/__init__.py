@@ -63,7 +63,7 @@ def quick(
     measured before is read; else it is measured now, a second per 12,000 queries.
     """
     found, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
-    values = plan.kept() or quick_room.measure(plan)
+    values = plan.load() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
     return _from_record(workspace, found, plan, values)
 
@@ -71,7 +71,7 @@ def quick(
 def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics | None:
     """The same, where it takes no time: from what is kept, or of a set small enough to measure now. None elsewhere."""
     found, plan = _planned(workspace, query_set, human)
-    values = plan.kept()
+    values = plan.load()
     if values is None and found.n_queries <= AT_ONCE:
         values = quick_room.measure(plan)
     return None if values is None else _from_record(workspace, found, plan, values)
@@ -134,7 +134,7 @@ def _from_record(workspace: Workspace, found: QuerySet, plan: QuickPlan, values:
 
 def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDArray[Any]]:
     """``document_id`` and a column per quick measure at the full Q/Doc, shape (n_documents,), NaN where undefined."""
-    path = workspace.query_set(measured.query_set) / "measures" / measured.kept
+    path = query_sets.files(workspace, measured.query_set).measures / measured.kept
 
     def read() -> dict[str, NDArray[Any]]:
         with np.load(path) as columns:
@@ -152,7 +152,7 @@ def paired(
         a, b = per_document(workspace, first), per_document(workspace, second)
         return room.paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
 
-    path = workspace.query_set(first.query_set) / "measures" / first.kept
+    path = query_sets.files(workspace, first.query_set).measures / first.kept
     return cached.of_file(path, ("paired", second.query_set, second.kept, measure), compare)
 
 
@@ -210,7 +210,7 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
         name=f"Q-D metrics of {found.name}",
         module=WORKER,
         config=checked.to_dict(),
-        inputs={"query_set": found.id, "query_set_hash": found.content_hash, "human": human},
+        inputs={"query_set": found.id, "query_set_hash": query_sets.content_hash(workspace, found), "human": human},
     )
 
 

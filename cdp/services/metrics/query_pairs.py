@@ -6,8 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from cdp import query_sets
 from cdp.base.workspace import Workspace
-from cdp.metrics import read_queries
 from cdp.metrics.report import document_pairs
 from cdp.metrics.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
@@ -44,7 +44,7 @@ def documents(
     workspace: Workspace, measured: QuickMetrics, result: dict[str, Any] | None, *, by: str = "self_bleu"
 ) -> list[DocumentValues]:
     """The documents with their values, the highest by ``by`` (``self_bleu`` or ``ce``) first, undefined ones last."""
-    path = workspace.query_set(measured.query_set) / "measures" / measured.kept
+    path = query_sets.files(workspace, measured.query_set).measures / measured.kept
     question = ("documents", result and result["job_id"], by)
     return cached.of_file(path, question, lambda: _documents(workspace, measured, result, by))
 
@@ -77,9 +77,12 @@ def _documents(
 def behind(workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None) -> Behind:
     """The queries of one document and, from a metric job's result, its scored pairs."""
     queries = cached.of_file(
-        workspace.query_set(query_set) / "queries.jsonl",
+        query_sets.files(workspace, query_set).queries,
         ("queries", document_id),
-        lambda: next((list(found) for name, found in read_queries(workspace, query_set) if name == document_id), []),
+        lambda: next(
+            (line.queries for line in query_sets.read_queries(workspace, query_set) if line.document_id == document_id),
+            [],
+        ),
     )
     bleu: list[float | None] = [None] * len(queries)
     if len(queries) > 1:

@@ -11,7 +11,7 @@ import numpy as np
 from cdp import query_sets
 from cdp.base.workspace import Workspace
 from cdp.complexity import bootstrap_interval
-from cdp.metrics import read_queries, reservoir, self_bleu
+from cdp.metrics import reservoir, self_bleu
 from cdp.metrics.tokens import TOKENISATIONS
 from cdp.services import cached
 
@@ -41,13 +41,13 @@ def spread(workspace: Workspace, query_set: str, *, per_doc: int | None = None) 
     def measure() -> tuple[Spread, ...]:
         several = (
             taken
-            for _, queries in islice(read_queries(workspace, found.id), AMONG)
-            if len(taken := list(queries)[:per_doc]) > 1
+            for line in islice(query_sets.read_queries(workspace, found.id), AMONG)
+            if len(taken := line.queries[:per_doc]) > 1
         )
         documents, _ = reservoir(several, DOCUMENTS)
         return tuple(_of(documents, name) for name in TOKENISATIONS) if documents else ()
 
-    path = workspace.query_set(found.id) / query_sets.QUERIES
+    path = query_sets.files(workspace, found.id).queries
     return cached.of_file(path, ("self-bleu spread", per_doc), measure)
 
 

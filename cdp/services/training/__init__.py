@@ -156,7 +156,7 @@ def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
         counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
         return counts[counts > 0]
 
-    return cached.of_file(workspace.query_set(query_set) / query_sets.QUERIES, "query counts", compute)
+    return cached.of_file(query_sets.files(workspace, query_set).queries, "query counts", compute)
 
 
 def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Split]:
@@ -214,7 +214,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
         documents = len(counts[: config.max_documents])
     unreasoned = 0
     if uses_reasoned(settings):
-        lines = query_sets.iter_lines(workspace, query_set.id)
+        lines = query_sets.read_queries(workspace, query_set.id)
         forms = Reasoned(workspace, settings.reasoning)
         pairs, documents, unreasoned = pairs_with(forms, lines, settings)
     if not pairs:
@@ -308,7 +308,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         device=devices.request(config.gpus, ids=config.gpu_ids),
         inputs={
             "query_set": query_set.id,
-            "query_set_hash": query_set.content_hash,
+            "query_set_hash": query_sets.content_hash(workspace, query_set),
             "corpus": query_set.corpus_id,
             **(links or {}),
         },

@@ -78,8 +78,7 @@ def between(
         where, chosen = _place(workspace, name, split)
         judged = _judged(where, chosen)
         for query_set in sets:
-            path = workspace.query_set(query_set.id) / query_sets.QUERIES
-            shared = room.n_shared(_hashes(path, per_doc, max_documents), judged.queries)
+            shared = room.n_shared(_hashes(workspace, query_set.id, per_doc, max_documents), judged.queries)
             documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
             if shared or documents:
                 found.append(Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents))
@@ -125,9 +124,12 @@ def _place(workspace: Workspace, name: str, split: str) -> tuple[Path, str]:
     return folder, benchmarks.choose_split(benchmarks.describe(folder, workspace), split)
 
 
-def _hashes(path: Path, per_doc: int | None, max_documents: int | None) -> room.Hashes:
-    question = ("query hashes", per_doc, max_documents)
-    return cached.of_file(path, question, lambda: room.set_hashes(path, per_doc, max_documents))
+def _hashes(workspace: Workspace, query_set: str, per_doc: int | None, max_documents: int | None) -> room.Hashes:
+    def compute() -> room.Hashes:
+        return room.set_hashes(workspace, query_set, per_doc, max_documents)
+
+    path = query_sets.files(workspace, query_set).queries
+    return cached.of_file(path, ("query hashes", per_doc, max_documents), compute)
 
 
 def _judged(folder: Path, split: str) -> _Judged:
@@ -156,7 +158,7 @@ def _documents(workspace: Workspace, query_set: QuerySet, judged: _Judged, split
     """Documents of a human set that are positives of the split, by queries of the benchmark that no other split
     judges, or by any other query of a set that was imported with this split."""
     whole = split in query_set.parameters.get("splits", ())
-    path = workspace.query_set(query_set.id) / query_sets.QUERIES
+    path = query_sets.files(workspace, query_set.id).queries
 
     def compute() -> int:
         n = 0
