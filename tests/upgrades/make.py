@@ -1,6 +1,6 @@
 """Make a small workspace with everything in it, as this version writes it: ``python -m tests.upgrades.make NAME``.
 
-Done once for each format of the workspace, before the format changes: ``tests/upgrades/<NAME>.zip`` holds the files,
+Done before the format of the workspace changes, or what its files name: ``tests/upgrades/<NAME>.zip`` holds the files,
 ``<NAME>.json`` the facts that every later version has to find in them. Needs torch, takes some minutes.
 """
 
@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 from pathlib import Path
 
@@ -43,8 +45,13 @@ def main(name: str) -> None:
         job = jobs.wait(workspace, SUBMIT[kind](ground, 1))
         assert job.state == "finished", job.failure
         print(kind, "done", flush=True)
+    os.environ["CDP_WORKSPACE"] = str(workspace.root)
+    command("demo")
+    trained = next(job.id for job in jobs.list_jobs(workspace) if job.kind == "training")
+    stopped = stopped_training(workspace, trained, ground.query_set)
     for folder in workspace.jobs.glob("*/checkpoints"):
-        shutil.rmtree(folder)
+        if folder.parent.name != stopped:
+            shutil.rmtree(folder)
     found = facts_of(workspace)
     with zipfile.ZipFile(HERE / f"{name}.zip", "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for path in sorted(workspace.root.rglob("*")):
@@ -53,6 +60,27 @@ def main(name: str) -> None:
                 archive.writestr(zipfile.ZipInfo(relative), _published(path, place), zipfile.ZIP_DEFLATED)
     (HERE / f"{name}.json").write_text(_named(json.dumps(found, indent=1), place) + "\n", encoding="utf-8")
     shutil.rmtree(place)
+
+
+def command(*arguments: str) -> str:
+    """What a command prints."""
+    done = subprocess.run([sys.executable, "-m", "cdp", *arguments], capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def stopped_training(workspace: Workspace, retriever: str, query_set: str) -> str:
+    """The id of a training that was stopped after some of its steps. It starts from a retriever of the workspace, so
+    that it can be resumed wherever the workspace is opened."""
+    settings = ("epochs=300", "batch_size=16", "save_steps=50", "learning_rate=0.001", "gpus=0", "max_length=32")
+    options = [part for setting in settings for part in ("--set", setting)]
+    started = command("train", query_set, "--retriever", retriever, "--set", "name=stopped", *options, "--json")
+    job_id = str(json.loads(started)["id"])
+    while len(jobs.read_metrics(workspace, job_id)) < 20:
+        time.sleep(0.02)
+    command("jobs", "stop", job_id)
+    job = jobs.wait(workspace, job_id)
+    assert job.state == "stopped", job.failure
+    return job_id
 
 
 def _published(path: Path, place: Path) -> bytes:
