@@ -42,6 +42,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Frozen objects would live to the end, and duckdb would tell of each as of a leak."""
+    gc.unfreeze()
+
+
 @pytest.fixture
 def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
     """An empty workspace of the test's own, in use for child processes too."""

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
-from cdp.base.workspace import REPOSITORY, Workspace, read_json, write_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import read_documents, store
 from cdp.metrics import self_bleu
 from cdp.query_sets import import_queries
@@ -19,6 +17,7 @@ from cdp.query_sets.measured import measured
 from cdp.retrievers import PRESETS
 from cdp.retrievers.card_results import refresh, section
 from cdp.training.card import MEASURES
+from tests.support import work
 from tests.support_models import tiny_retriever
 from tests.training.conftest import TOPICS, write_job
 
@@ -141,14 +140,13 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
     asked = {f"d{i}": [f"what is the {t} made of", f"what is the {t}", f"{t} | pipes"] for i, t in enumerate(TOPICS)}
     query_set = import_queries(asked.items(), workspace, corpus.id, "asked").query_set.id
     model = str(tiny_retriever(tmp_path / "tiny"))
-    run = [sys.executable, "-m"]
     measuring = write_job(workspace, "m", query_set=query_set, scorer="bi-encoder", encoder=model)
-    subprocess.run([*run, "cdp.workers.metrics", str(measuring)], cwd=REPOSITORY, check=True, capture_output=True)
+    assert work("cdp.workers.metrics", measuring) == 0
     folder = write_job(
         workspace, "t", query_set=query_set, retriever=model, epochs=2, batch_size=8, learning_rate=1e-3, per_doc=2,
         weighting="cw", lora_rank=2, gpus=0,
     )  # fmt: skip
-    subprocess.run([*run, "cdp.workers.training", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
+    assert work("cdp.workers.training", folder) == 0
 
     card = (folder / "model" / "README.md").read_text(encoding="utf-8")
     bleu = sum(self_bleu(queries[:2]) for queries in asked.values()) / len(asked)

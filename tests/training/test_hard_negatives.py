@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl
+from cdp.base.workspace import Workspace, read_json, read_jsonl
 from cdp.corpus import read_documents, store
 from cdp.query_sets import import_queries
 from cdp.training.data import prepare
@@ -24,6 +22,7 @@ from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.pairs import load_pairs
 from cdp.training.static import StaticEngine
 from cdp.training.tokens import tokenise
+from tests.support import work
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_job
 
@@ -144,8 +143,7 @@ def test_rankings_of_dragon_s_reach_the_loss_of_a_training(workspace: Workspace,
     teacher = str(tiny_static(tmp_path / "tiny"))
     made = workspace.job("dragon")
     write_job(workspace, "dragon", corpus=corpus, method="dragon_s_faithful", per_doc=2, teachers=teacher, gpus=0)
-    run = [sys.executable, "-m"]
-    subprocess.run([*run, "cdp.workers.synthesis", str(made)], cwd=REPOSITORY, check=True, capture_output=True)
+    assert work("cdp.workers.synthesis", made) == 0
     query_set = read_json(made / "results" / "synthesis.json")["query_set"]
     ranked = {
         (document, line["query"]): line["negatives"]
@@ -165,7 +163,7 @@ def test_rankings_of_dragon_s_reach_the_loss_of_a_training(workspace: Workspace,
             workspace, f"t{number}", query_set=query_set, retriever=teacher, batch_size=8, learning_rate=1e-3, epochs=1,
             hard_negatives=number, gpus=0,
         )  # fmt: skip
-        subprocess.run([*run, "cdp.workers.training", str(folder)], cwd=REPOSITORY, check=True, capture_output=True)
+        assert work("cdp.workers.training", folder) == 0
         assert read_json(folder / "results" / "training.json")["hard_negatives"] == number
         losses[number] = next(iter(read_jsonl(folder / "metrics.jsonl")))["loss"]
     assert losses[2] > losses[0] + 0.3  # sixteen more negatives in the same first batch

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import REPOSITORY, Workspace, read_json, write_json
+from cdp.training import measure
 from cdp.training.plan import Measured, estimate, measured_from, plan
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import write_queries
@@ -72,18 +73,7 @@ def test_an_estimate_adds_loading_tokenising_and_steps(workspace: Workspace, que
     assert Measured("CPU", 3, 2.0, 0.01, 0.5, 50, 99, 200, 1000).fits
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["static", "transformer"])
-def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
-    workspace: Workspace, query_set: str, tmp_path: Path, kind: str
-) -> None:
-    folder = tiny_static(tmp_path / "tiny") if kind == "static" else tiny_retriever(tmp_path / "tiny")
-    settings = {"query_set": query_set, "retriever": str(folder), "batch_size": 8, "learning_rate": 1e-3, "gpus": 0}
-    command = [sys.executable, "-m", "cdp.training.measure"]
-    done = subprocess.run(
-        [*command, json.dumps(settings)], cwd=REPOSITORY, capture_output=True, text=True, check=True, env={**os.environ}
-    )
-    record = json.loads(done.stdout.splitlines()[-1])
+def check_measured(record: dict[str, Any], settings: dict[str, Any], workspace: Workspace) -> None:
     whole = plan(TrainingConfig.from_dict(settings), workspace)
     assert record["plan"] == whole.to_dict()
     measured = measured_from(record["measured"])
@@ -95,9 +85,30 @@ def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
     assert measured.trained_parameters > 1000
     assert not list(workspace.jobs.glob("*"))
 
+
+@pytest.mark.slow
+def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
+    workspace: Workspace, query_set: str, tmp_path: Path
+) -> None:
+    folder = tiny_retriever(tmp_path / "tiny")
+    settings = {"query_set": query_set, "retriever": str(folder), "batch_size": 8, "learning_rate": 1e-3, "gpus": 0}
+    command = [sys.executable, "-m", "cdp.training.measure"]
+    done = subprocess.run([*command, json.dumps(settings)], cwd=REPOSITORY, capture_output=True, text=True, check=True)
+    check_measured(json.loads(done.stdout.splitlines()[-1]), settings, workspace)
+
     wrong = subprocess.run(
         [*command, json.dumps({"query_set": "none"})], cwd=REPOSITORY, capture_output=True, text=True
     )
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "none" in wrong.stderr
     assert "Traceback" not in wrong.stderr
+
+
+@pytest.mark.slow
+def test_a_few_real_steps_of_a_static_model(
+    workspace: Workspace, query_set: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tiny_static(tmp_path / "tiny")
+    settings = {"query_set": query_set, "retriever": str(folder), "batch_size": 8, "learning_rate": 1e-3, "gpus": 0}
+    assert measure.main([json.dumps(settings)]) == 0
+    check_measured(json.loads(capsys.readouterr().out.splitlines()[-1]), settings, workspace)

@@ -1,4 +1,4 @@
-"""The worker as a process of its own, in job folders written by hand."""
+"""The worker in job folders written by hand: in processes of its own, and its ends."""
 
 from __future__ import annotations
 
@@ -17,21 +17,26 @@ from cdp.benchmarks import add_benchmark, load_benchmark
 from cdp.evaluation.runs import read_run
 from cdp.retrievers.encode import SHARD_TEXTS
 from tests.benchmarks.folders import QRELS, write_benchmark
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, work
 
 pytestmark = pytest.mark.slow
 
 
 def run(
-    workspace: Workspace, job_id: str, *, stop: bool = False, processes: int = 1, **config: Any
+    workspace: Workspace, job_id: str, *, stop: bool = False, processes: int = 0, **config: Any
 ) -> tuple[Path, int, str]:
-    """Run one job to its end: its folder, exit code and output. Several processes start as a launcher starts them."""
+    """Run one job to its end: its folder, exit code and output. Several processes start as a launcher starts them.
+
+    Without ``processes`` it runs here, and its output is the test's own.
+    """
     folder = workspace.job(job_id)
     folder.mkdir(parents=True)
     spec = {"id": job_id, "kind": "evaluation", "config": {"retriever": "static-minilm", "gpus": 0, **config}}
     (folder / "spec.json").write_text(json.dumps(spec))
     if stop:
         (folder / "stop.request").touch()
+    if not processes:
+        return folder, work("cdp.workers.evaluation", folder), ""
     launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes), "-m"]
     command = [sys.executable, "-m", *(launcher if processes > 1 else []), "cdp.workers.evaluation", str(folder)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=300)
@@ -41,7 +46,7 @@ def run(
 def test_writes_scores_and_the_run(workspace: Workspace, tmp_path: Path) -> None:
     source = write_benchmark(tmp_path / "small")
     add_benchmark(source, workspace)
-    folder, code, output = run(workspace, "e1", benchmark="small", top_k=10)
+    folder, code, output = run(workspace, "e1", benchmark="small", top_k=10, processes=1)
     assert code == 0, output
     result = json.loads((folder / "results" / "evaluation.json").read_text())
     benchmark = load_benchmark(source)
@@ -131,7 +136,7 @@ def test_two_processes_share_the_encoding_and_find_the_same(
     apart = Workspace(tmp_path / "apart")
     add_benchmark(source, apart)
     results = []
-    for used, processes in ((workspace, 2), (apart, 1)):
+    for used, processes in ((workspace, 2), (apart, 0)):
         folder, code, output = run(used, "e1", benchmark="two", top_k=10, processes=processes)
         assert code == 0, output
         shards = sorted(path.name for path in used.embeddings.glob("*/shard-*.npy"))

@@ -19,6 +19,7 @@ from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
 from cdp.metrics.report import document_pairs
 from cdp.metrics.scorers import load_encoder, load_scorer
 from cdp.workers.metrics import main
+from tests import support
 from tests.metrics.models import DOCUMENTS, HUMAN, tiny_cross_encoder, write_job, write_query_set
 from tests.support_models import tiny_retriever
 
@@ -116,7 +117,7 @@ def test_a_stopped_job_goes_on_where_it_was(query_sets: Workspace, tmp_path: Pat
 
     folder = write_job(query_sets, "m1", query_set="synthetic", scorer=cross_encoder, batch_size=2)
     (folder / "stop.request").touch()
-    run_process(folder)
+    assert support.work("cdp.workers.metrics", folder) == 0
     assert read_json(folder / "outcome.json")["outcome"] == "stopped"
     assert not (folder / "results" / "metrics.json").exists()
     (folder / "stop.request").unlink()

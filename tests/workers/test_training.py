@@ -1,4 +1,4 @@
-"""The worker as a real process in a job folder: to the end, stopped, failing clearly."""
+"""The worker in a job folder: to the end and stopped as a real process; with LoRA, and failing clearly."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cdp.base.workspace import REPOSITORY, Workspace, read_json, read_jsonl
 from cdp.benchmarks import load_benchmark
 from cdp.evaluation import evaluate_model
 from cdp.retrievers import model_hash, resolve
+from tests.support import work
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import TOPICS, write_benchmark, write_job, write_queries
 
@@ -33,11 +34,10 @@ def start(folder: Path, attempt: int = 1) -> subprocess.Popen[str]:
     )
 
 
-def work(folder: Path, attempt: int = 1) -> str:
+def work_in_a_process(folder: Path, attempt: int = 1) -> None:
     process = start(folder, attempt)
     output, _ = process.communicate(timeout=TIMEOUT_S)
     assert process.returncode == 0, output
-    return output
 
 
 def test_training_makes_a_model_that_loads_and_separates_its_pairs(
@@ -48,7 +48,7 @@ def test_training_makes_a_model_that_loads_and_separates_its_pairs(
         workspace, "t1", query_set=query_set, retriever=retriever, epochs=12, batch_size=8, learning_rate=3e-3,
         weighting="cw", name="small one",
     )  # fmt: skip
-    work(folder)
+    work_in_a_process(folder)
     result = read_json(folder / "results" / "training.json")
     assert result["id"] == "t1"
     assert (result["pairs"], result["documents"], result["steps"], result["stopped"]) == (39, 12, 48, False)
@@ -101,7 +101,7 @@ def test_ri_times_cw_with_lora_keeps_the_best_model_by_a_dev_benchmark(
         workspace, "ri", query_set=query_set, retriever=str(tiny_retriever(tmp_path / "tiny")), epochs=4, batch_size=8,
         weighting="ri-cw", reasoning="thought", lora_rank=2, learning_rate=0.02, benchmark="dev-set", eval_steps=4,
     )  # fmt: skip
-    work(folder)
+    assert work("cdp.workers.training", folder) == 0
     result = read_json(folder / "results" / "training.json")
     assert [e["step"] for e in result["evaluations"]] == [4, 8, 12, 16]
     assert result["best_ndcg@10"] == max(e["ndcg@10"] for e in result["evaluations"]) > 0
@@ -143,7 +143,7 @@ def test_sigterm_stops_after_the_step_and_keeps_what_was_learnt(
 
     # Resumed, and stopped by the request file this time: it goes on from where it was.
     (folder / "stop.request").touch()
-    output = work(folder, attempt=2)
+    work_in_a_process(folder, attempt=2)
     assert read_json(folder / "results" / "training.json")["steps"] == stopped["steps"]
 
 
@@ -162,9 +162,7 @@ def test_failures_say_what_is_wrong(
     if "retriever" not in settings:
         base["retriever"] = str(tiny_retriever(tmp_path / "tiny"))
     folder = write_job(workspace, "bad", **{**base, **settings})
-    process = start(folder)
-    output, _ = process.communicate(timeout=TIMEOUT_S)
-    assert process.returncode == 1, output
+    assert work("cdp.workers.training", folder) == 1
     failure = read_json(folder / "failure.json")
     assert failure["kind"] == kind
     assert words in failure["message"]
