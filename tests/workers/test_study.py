@@ -19,9 +19,12 @@ from cdp.studies.plan import conditions, training_config
 from cdp.studies.sources import condition_pairs
 from cdp.training.data import prepare
 from cdp.workers.study import main
+from tests.studies import conftest as fixtures
 from tests.studies.conftest import study_job
 
 pytestmark = pytest.mark.slow
+
+benchmarks, query_set, tiny = fixtures.benchmarks, fixtures.query_set, fixtures.tiny
 
 
 def run(folder: Path) -> None:

@@ -20,10 +20,13 @@ from cdp.evaluation import evaluate_model
 from cdp.retrievers import model_hash, resolve
 from tests.support import work
 from tests.support_models import tiny_retriever, tiny_static
+from tests.training import conftest as fixtures
 from tests.training.conftest import TOPICS, write_benchmark, write_job, write_queries
 
 pytestmark = pytest.mark.slow
 TIMEOUT_S = 240
+
+one_thread, query_set = fixtures.one_thread, fixtures.query_set
 
 
 def start(folder: Path, attempt: int = 1) -> subprocess.Popen[str]:
