@@ -24,7 +24,7 @@ from cdp.base.workspace import Workspace, now, write_json
 from cdp.corpus import CorpusManifest, Distribution, ReadOptions
 from cdp.corpus.documents import ROW_GROUP_ROWS, DocumentWriter
 from cdp.query_sets import QuerySet
-from cdp.services import evaluation, metrics
+from cdp.services import benchmarks, metrics
 from cdp.services.workspace import demo
 
 VERSION = 6
@@ -62,7 +62,7 @@ def build() -> Workspace:
     sets = [_query_set(workspace, method) for method in ("diverse", "paraphrase")]
     names = [_benchmark(workspace, i, sentences) for i in range(N_BENCHMARKS)]
     _jobs(workspace, sets, names)
-    evaluation.benchmarks(workspace)
+    benchmarks.list_benchmarks(workspace)
     (root / "complete").touch()
     print(f"the workspace was written in {time.perf_counter() - began:.0f} s: {root}")
     return workspace

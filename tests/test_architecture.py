@@ -41,10 +41,17 @@ LAYERS["workers"] = BASE | set(LAYERS) - {"jobs", "catalog"}
 ROOMS = set(LAYERS) - {"workers"}
 """Everything below the user's actions. Workers are started by name and imported by nobody."""
 
+PURE = {"principle", "complexity"}
+"""Rooms that compute and know no workspace: faces may call them without a service between."""
+
+FACES = {"ui", "cli", "charts"}
+"""Of every other room they may import records: classes and constants (names with a capital), never a function. What
+reads or changes a workspace goes through services, which know who may do what."""
+
 LAYERS["services"] = BASE | ROOMS
-LAYERS["charts"] = BASE | {"principle", "studies"}
-LAYERS["ui"] = BASE | {"services", "charts"}
-LAYERS["cli"] = BASE | {"services", "charts"}
+LAYERS["charts"] = BASE | PURE | {"studies"}
+LAYERS["ui"] = BASE | PURE | {"services", "charts"}
+LAYERS["cli"] = BASE | PURE | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
 
 HEAVY = {"torch", "transformers", "sentence_transformers"}
@@ -76,6 +83,11 @@ def imports_of(path: Path) -> list[tuple[str, int]]:
     return found
 
 
+def is_record(module: str) -> bool:
+    """Whether what is imported is a class or a constant, by its name."""
+    return module.rpartition(".")[2].lstrip("_")[:1].isupper()
+
+
 def test_rooms_import_only_what_lies_below_them() -> None:
     wrong = []
     for path in CDP.rglob("*.py"):
@@ -86,9 +98,16 @@ def test_rooms_import_only_what_lies_below_them() -> None:
         allowed = LAYERS[room] | {room}
         for module, line in imports_of(path):
             parts = module.split(".")
-            if parts[0] == "cdp" and len(parts) > 1 and parts[1] not in allowed | {"__version__"}:
+            if parts[0] != "cdp" or len(parts) < 2 or parts[1] in allowed | {"__version__"}:
+                continue
+            if not (room in FACES and parts[1] in ROOMS and is_record(module)):
                 wrong.append(f"{path.relative_to(REPOSITORY)}:{line} imports {module}")
     assert wrong == []
+
+
+def test_the_pure_rooms_know_no_workspace() -> None:
+    paths = [path for room in PURE for path in (CDP / room).rglob("*.py")]
+    assert [path.name for path in paths if "cdp.base.workspace.Workspace" in dict(imports_of(path))] == []
 
 
 def test_no_two_rooms_import_each_other_and_no_stage_a_stage() -> None:
@@ -128,12 +147,12 @@ def test_libraries_stay_in_their_rooms() -> None:
 
 
 def test_pages_use_services_and_not_the_rooms_behind_them() -> None:
-    allowed = {"services", "charts", "ui", "base"}
+    allowed = {"services", "charts", "ui", "base"} | PURE
     wrong = []
     for path in [REPOSITORY / "app.py", *(REPOSITORY / "pages").rglob("*.py")]:
         for module, line in imports_of(path):
             parts = module.split(".")
-            if parts[0] == "cdp" and len(parts) > 1 and parts[1] not in allowed:
+            if parts[0] == "cdp" and len(parts) > 1 and parts[1] not in allowed and not is_record(module):
                 wrong.append(f"{path.relative_to(REPOSITORY)}:{line} imports {module}")
     assert wrong == []
 

@@ -58,7 +58,7 @@ def warn_incomplete(workspace: Workspace, *query_sets: str) -> None:
     """What each of these query sets (by id or name, empty ones skipped) lacks that is not whole."""
     from cdp.services import completeness
 
-    for item in completeness.lacking(workspace, query_sets):
+    for item in completeness.list_incomplete(workspace, query_sets):
         warn(item.note)
 
 

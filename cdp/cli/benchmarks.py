@@ -17,8 +17,8 @@ def known(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks list``: the registry, then what else is in the workspace."""
     from cdp.services import benchmarks
 
-    rows = [_row(k) for k in benchmarks.known(workspace, a.group)]
-    own = [] if a.group else benchmarks.own(workspace)
+    rows = [_row(k) for k in benchmarks.list_registry(workspace, a.group)]
+    own = [] if a.group else benchmarks.list_own(workspace)
     columns = ["name", "groups", "documents", "queries", "cw", "language", "licence", "here"]
     text = show_text.table([_shown(row) for row in rows], columns, "")
     if own:
@@ -30,9 +30,9 @@ def known(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def add(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks add PATH``."""
-    from cdp.services import benchmarks, evaluation
+    from cdp.services import benchmarks
 
-    info = evaluation.add_benchmark(workspace, a.path, name=a.name, language=a.language)
+    info = benchmarks.add(workspace, a.path, name=a.name, language=a.language)
     lines = _stored_lines(benchmarks.show(workspace, info.name))
     return say(a, {**show_text.plain(info), "id": info.name}, "\n".join(lines))
 
@@ -204,7 +204,7 @@ def delete(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks delete NAME``."""
     from cdp.services import benchmarks
 
-    benchmarks.remove(workspace, a.name)
+    benchmarks.delete(workspace, a.name)
     return say(a, {"id": a.name, "deleted": True}, f"{a.name} is removed; results on it stay")
 
 

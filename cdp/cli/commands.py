@@ -19,6 +19,8 @@ from cdp.base.workspace import Workspace, disk_fault, private_files
 from cdp.cli import text as show
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, in_one_line, say, settings, started, warn
 from cdp.cli.parser import build
+from cdp.complexity import language_of
+from cdp.services.advice import target_queries
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 
@@ -69,14 +71,14 @@ def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
 def corpus_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    found = corpora.every(workspace)
+    found = corpora.list_corpora(workspace)
     return say(a, found, show.table(found, ["id", "name", "n_documents", "created"], "No corpus yet: corpus add PATH"))
 
 
 def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    manifest = corpora.show(workspace, a.id)
+    manifest = corpora.resolve_corpus(workspace, a.id)
     failed = corpora.failed(workspace, manifest.id)
     value = {**show.plain(manifest), "failed": failed.summary}
     return say(a, value, "\n".join([show.corpus(manifest), *show.failed(failed.summary, failed.files)]))
@@ -85,7 +87,7 @@ def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
 def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    manifest = corpora.show(workspace, a.id)
+    manifest = corpora.resolve_corpus(workspace, a.id)
     corpora.delete(workspace, manifest.id)
     return say(a, {"id": manifest.id, "deleted": True}, f"{manifest.id} is removed")
 
@@ -133,7 +135,7 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
     if bool(a.query_set) + bool(a.file) + bool(a.benchmark) != 1:
         raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
     if a.file:
-        texts = complexity.read_queries(a.file)
+        texts = target_queries.read_queries(a.file)
         found = complexity.profile_texts(texts, language=a.language, name=Path(a.file).name, stopwords=a.stopwords)
     elif a.benchmark:
         found = complexity.profile_benchmark(
@@ -145,7 +147,7 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
     if a.action == "profile":
         effect = complexity.question_words(found)
         value = {**facts, **show.plain(found.profile), "question_words": show.plain(effect)}
-        return say(a, value, show.cw_profile(found, complexity.language(found.language), effect))
+        return say(a, value, show.cw_profile(found, language_of(found.language), effect))
     from cdp.services.advice import decisions
 
     answer = found.recommend(

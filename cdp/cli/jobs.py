@@ -15,7 +15,7 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs list``."""
     from cdp.services import jobs
 
-    found = jobs.every(workspace)
+    found = jobs.list_jobs(workspace)
     rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
              "failures": j.n_failures or "", "created": j.created} for j in found]  # fmt: skip
     return say(a, [job.to_dict() for job in found], show.table(rows, list(rows[0]) if rows else [], "No job yet."))

@@ -9,30 +9,38 @@ from cdp.base.paths import typed_path
 from cdp.base.workspace import Workspace, write_bytes
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, say, settings, started, warn_incomplete
+from cdp.principle import (
+    checks,
+    claims,
+    correlation_table,
+    differences,
+    positive_rates,
+    tables,
+    threshold,
+    threshold_by_retriever,
+)
 
 
 def principle(workspace: Workspace, a: argparse.Namespace) -> int:
     """``principle correlation | rates | threshold | check | claims``: computed from the published scores."""
-    from cdp.services.advice import published
-
     if a.action == "claims":
-        listed = published.claims()
+        listed = claims.claims()
         blocks = [f"{c.name} ({c.verdict})\n  claimed: {c.claim}\n  computed: {c.recomputed}\n  "
                   + (f"test it: study run {c.plan}" if c.plan else f"no study: {c.test}") for c in listed]  # fmt: skip
-        stated = [f"{limit.stated}\n  computed: {limit.recomputed}" for limit in published.limits()]
+        stated = [f"{limit.stated}\n  computed: {limit.recomputed}" for limit in claims.limits()]
         text = "\n\n".join([*blocks, "Limits that the paper states:", *stated])
-        return say(a, {"claims": listed, "limits": published.limits()}, text)
+        return say(a, {"claims": listed, "limits": claims.limits()}, text)
     if a.action == "check":
         return _check(a)
-    data = published.differences(a.datasets, implied=a.implied)
+    data = differences(a.datasets, implied=a.implied)
     if a.action == "correlation":
-        rows = published.correlation_table(data)
+        rows = correlation_table(data)
         columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
         return say(a, rows, show.table(rows, columns, "", digits=4))
     if a.action == "rates":
-        rates = published.positive_rates(data)
+        rates = positive_rates(data)
         return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
-    found, each = published.threshold(data), published.threshold_by_retriever(data)
+    found, each = threshold(data), threshold_by_retriever(data)
     alone = [{"retriever": name, **show.plain(one)} for name, one in each.items()]
     columns = ["retriever", "crossing", "by_dataset", "without_one_dataset", "slope", "r", "n_points", "n_datasets"]
     text = f"{show.facts(found)}\n\nEach retriever alone, over the same datasets:\n{show.table(alone, columns, '')}"
@@ -41,9 +49,7 @@ def principle(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def _check(a: argparse.Namespace) -> int:
     """``principle check``: predictions for the published datasets that the line never saw, and how many held."""
-    from cdp.services.advice import published
-
-    found = published.checks(a.per_doc)
+    found = checks.checks(a.per_doc)
     rows = [
         {
             "dataset": c.dataset,
@@ -58,7 +64,7 @@ def _check(a: argparse.Namespace) -> int:
         }
         for c in found
     ]
-    held = published.held(found)
+    held = checks.held(found)
     summary = "\n".join(f"{name}: {h.held} of {h.n} predictions held" for name, h in held.items())
     columns = ["dataset", "cw", "measured", "line", "95% of new", "holds", "similar", "95%", "hold"]
     return say(a, {"checks": found, "held": held}, f"{show.table(rows, columns, '')}\n\n{summary}")
@@ -68,7 +74,7 @@ def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
     """``published list``: the paper's tables and figures."""
     from cdp.services.advice import published
 
-    found = published.tables()
+    found = published.list_tables()
     return say(a, found, show.table(found, ["name", "kind", "title", "numbers", "notes", "about"], ""))
 
 
@@ -76,17 +82,17 @@ def published_show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``published show TABLE``: its numbers as printed, with marks and notes."""
     from cdp.services.advice import published
 
-    found = published.table(a.table)
+    found = tables.table(a.table)
     if a.format == "csv":
         print(published.to_csv(found), end="")
         return DONE
     if found.is_scores and not a.json:
-        columns, rows = published.wide(found)
+        columns, rows = tables.wide(found)
     else:
         columns, rows = list(found.columns), [dict(row) for row in found.rows]
     lines = [f"{found.info.title}. {found.info.about}", "", show.table(rows, columns, "")]
     if found.is_scores:
-        lines += ["", published.MARKS_HELP]
+        lines += ["", tables.MARKS_HELP]
     for number, note in found.related.items():
         texts = (("printed", note.printed), ("computed", note.computed))
         beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
@@ -102,7 +108,7 @@ def study_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import studies
 
     plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in studies.ready_made()]
-    jobs = studies.every(workspace)
+    jobs = studies.list_studies(workspace)
     text = [
         "Ready-made plans:",
         show.table(plans, ["name", "what"], "none"),

@@ -119,7 +119,7 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import completeness, queries
 
     rows = []
-    for item in (completeness.of(workspace, q) for q in queries.every(workspace, corpus=a.corpus)):
+    for item in (completeness.check(workspace, q) for q in queries.list_query_sets(workspace, corpus=a.corpus)):
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'gone'})"
         rows.append({**show.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
@@ -133,7 +133,7 @@ def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import completeness, queries
 
     found = queries.show(workspace, a.id)
-    state = completeness.of(workspace, found)
+    state = completeness.check(workspace, found)
     failed = queries.failures(workspace, found.id)
     examples = queries.page(workspace, found.id, 0, EXAMPLES)
     value = {
@@ -160,7 +160,7 @@ def prices(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries prices``: the table, or the table with some rows changed."""
     from cdp.services.queries import synthesis
 
-    table = synthesis.prices(workspace)
+    table = synthesis.read_prices(workspace)
     if a.model:
         rows = {row["model"]: row for row in show.plain(table.rows)}
         for change in a.model:

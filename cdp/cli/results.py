@@ -18,7 +18,7 @@ def every(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results list``."""
     from cdp.services import results
 
-    found = results.every(workspace)
+    found = results.list_results(workspace)
     columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
     return say(a, found, show.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
 

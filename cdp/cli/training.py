@@ -128,7 +128,7 @@ def sweep_list(workspace: Workspace, a: argparse.Namespace) -> int:
             "finished": sum(str(job.state) == "finished" for job in s.jobs),
             "created": s.created,
         }
-        for s in sweeps.every(workspace)
+        for s in sweeps.list_sweeps(workspace)
     ]
     empty = "No sweep yet: sweep run QUERY_SET --benchmark NAME"
     return say(a, rows, show.table(rows, ["id", "name", "trainings", "finished", "created"], empty))

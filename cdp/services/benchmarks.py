@@ -12,13 +12,16 @@ from cdp import catalog, jobs
 from cdp.base.config import DownloadConfig, EvaluationConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.paths import typed_folder
-from cdp.base.workspace import Workspace
-from cdp.benchmarks import BenchmarkInfo, library, manifests, origins, registry, subsets
+from cdp.base.workspace import Workspace, disk_faults_told
+from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests, origins, registry, subsets
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Entry, Group, Mean
+from cdp.evaluation import bm25
 from cdp.services import evaluation
 from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
+
+__all__ = ["list_benchmarks"]
 
 WORKER = "cdp.workers.download"
 KIND = "download"
@@ -26,7 +29,7 @@ GROUPS = registry.GROUPS
 
 
 @dataclass(frozen=True)
-class Known:
+class RegistryStatus:
     """An entry of the registry, and the workspace's benchmarks that are it. ``wanted`` is how many it is made of."""
 
     entry: Entry
@@ -46,13 +49,13 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Shown:
+class BenchmarkDetails:
     """A benchmark by name: what the registry says of it, or which members a group has, and what is in the workspace."""
 
     name: str
     entry: Entry | None = None
     group: Group | None = None
-    members: tuple[Known, ...] = ()
+    members: tuple[RegistryStatus, ...] = ()
     info: BenchmarkInfo | None = None
     manifest: Manifest | None = None
     scores: tuple[GroupScore, ...] = ()
@@ -80,7 +83,7 @@ class GroupStart:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _StoredEntry:
     """A benchmark of the workspace that stands for an entry of the registry."""
 
     name: str
@@ -88,7 +91,7 @@ class _Place:
     judgments: str
 
 
-def known(workspace: Workspace, group: str = "") -> list[Known]:
+def list_registry(workspace: Workspace, group: str = "") -> list[RegistryStatus]:
     """The registry's entries, all or those of a group, with what is in the workspace. Parts of a mean are left out."""
     members = None
     if group:
@@ -101,26 +104,26 @@ def known(workspace: Workspace, group: str = "") -> list[Known]:
     return [_known(entry, places) for entry in shown]
 
 
-def _known(entry: Entry, places: Mapping[str, _Place]) -> Known:
+def _known(entry: Entry, places: Mapping[str, _StoredEntry]) -> RegistryStatus:
     leaves = registry.leaves(entry.name)
     stored = tuple(places[leaf.name].name for leaf in leaves if leaf.name in places)
-    return Known(entry, stored, len(stored), len(leaves))
+    return RegistryStatus(entry, stored, len(stored), len(leaves))
 
 
-def own(workspace: Workspace) -> list[BenchmarkInfo]:
+def list_own(workspace: Workspace) -> list[BenchmarkInfo]:
     """The workspace's benchmarks that stand for none of the registry: own ones, subsets, and broken ones."""
     taken = {place.name for place in _places(workspace).values()}
-    return [info for info in room.list_benchmarks(workspace) if info.name not in taken]
+    return [info for info in list_benchmarks(workspace) if info.name not in taken]
 
 
-def _places(workspace: Workspace) -> dict[str, _Place]:
+def _places(workspace: Workspace) -> dict[str, _StoredEntry]:
     """{entry: the benchmark of the workspace that stands for it}: downloaded ones, and own ones that are the same.
 
     An own benchmark counts if its name and its numbers of documents and judged queries are the registry's, so that a
     sample that happens to be called the same never does.
     """
-    found: dict[str, _Place] = {}
-    for info in room.list_benchmarks(workspace):
+    found: dict[str, _StoredEntry] = {}
+    for info in list_benchmarks(workspace):
         if info.problem or info.subset_of:
             continue
         entry = registry.find(info.entry or info.name)
@@ -134,17 +137,17 @@ def _places(workspace: Workspace) -> dict[str, _Place]:
                 continue
             split = entry.split if entry.split in sizes[1] else next(iter(sizes[1]))
         if entry.name not in found or info.name == entry.name:
-            found[entry.name] = _Place(info.name, split, info.content_hash)
+            found[entry.name] = _StoredEntry(info.name, split, info.content_hash)
     return found
 
 
-def show(workspace: Workspace, name: str) -> Shown:
+def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     """What is known of a benchmark or a group by that name. NotFoundError names what there is."""
     places = _places(workspace)
     group, entry = registry.find_group(name), registry.find(name)
     if group is not None and entry is None:
         members = tuple(_known(e, places) for m in group.members if (e := registry.find(m)) is not None)
-        return Shown(group.name, group=group, members=members, scores=tuple(scores(workspace, group.name)))
+        return BenchmarkDetails(group.name, group=group, members=members, scores=tuple(scores(workspace, group.name)))
     info = manifest = None
     stored = name if name in library.names(workspace) else None
     if entry is not None and stored is None and entry.name in places:
@@ -159,7 +162,7 @@ def show(workspace: Workspace, name: str) -> Shown:
     parts = tuple(_known(part, places) for part in registry.parts(entry.name)) if entry is not None else ()
     shown = stored or (entry.name if entry is not None else name)
     means = tuple(scores(workspace, entry.name)) if entry is not None and parts else ()
-    return Shown(shown, entry, members=parts, info=info, manifest=manifest, scores=means)
+    return BenchmarkDetails(shown, entry, members=parts, info=info, manifest=manifest, scores=means)
 
 
 def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
@@ -205,6 +208,16 @@ def start_download(workspace: Workspace, config: DownloadConfig) -> str:
 
 
 @access.writes
+def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str = "") -> BenchmarkInfo:
+    """Take a folder or a zip in BEIR layout into the workspace, after checking it; ``language`` is guessed if empty."""
+    language = language.strip().lower()
+    bm25.check_language(language)
+    with disk_faults_told("The import"):
+        added = room.add_benchmark(paths.to_read(workspace, path), workspace, name, language)
+    return room.describe(workspace.benchmark(added), workspace)
+
+
+@access.writes
 def sample(
     workspace: Workspace,
     name: str,
@@ -222,7 +235,7 @@ def sample(
 
 
 @access.writes
-def remove(workspace: Workspace, name: str) -> None:
+def delete(workspace: Workspace, name: str) -> None:
     """Remove a benchmark from the workspace. Results on it stay. ConfigError while a job needs it."""
     in_use.check_unused(workspace, f"The benchmark {name}", name)
     room.remove_benchmark(name, workspace)

@@ -91,7 +91,7 @@ class Completeness:
         return " ".join(part for part in (self.sentence, self.next_step) if part)
 
 
-def of(workspace: Workspace, query_set: QuerySet) -> Completeness:
+def check(workspace: Workspace, query_set: QuerySet) -> Completeness:
     """What a query set lacks. Cheap for a whole one: nothing is read."""
     if query_set.complete:
         return Completeness(query_set, True, job_id=query_set.job_id)
@@ -99,22 +99,22 @@ def of(workspace: Workspace, query_set: QuerySet) -> Completeness:
     try:
         view = jobs.view(workspace, query_set.job_id, with_size=False)
     except CdpError:
-        query_set = _counted(workspace, query_set)  # the job was deleted, or its folder is damaged
+        query_set = _with_counts(workspace, query_set)  # the job was deleted, or its folder is damaged
     else:
         state, active = str(view.state), view.active
         if active:  # its file grows: the job says how far it is
             query_set = dataclasses.replace(query_set, n_documents=view.done if view.phase == "generating" else 0)
         else:
-            query_set = _counted(workspace, query_set)
+            query_set = _with_counts(workspace, query_set)
     return Completeness(query_set, False, active, query_set.job_id, state, _expected(workspace, query_set))
 
 
-def counted(workspace: Workspace, query_set: QuerySet) -> QuerySet:
+def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     """The set with what is there now: a job that was killed had no time to write it into the manifest."""
-    return query_set if query_set.complete else of(workspace, query_set).query_set
+    return query_set if query_set.complete else check(workspace, query_set).query_set
 
 
-def _counted(workspace: Workspace, query_set: QuerySet) -> QuerySet:
+def _with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     path = query_sets.files(workspace, query_set.id).queries
     found = cached.of_file(path, "totals", lambda: query_sets.count(path))
     return dataclasses.replace(query_set, n_documents=found.n_documents, n_queries=found.n_queries)
@@ -134,9 +134,9 @@ def _expected(workspace: Workspace, query_set: QuerySet) -> int | None:
     return min(total, limit) if isinstance(limit, int) else total
 
 
-def lacking(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:
+def list_incomplete(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:
     """Those of the query sets (by id or name, empty ones skipped) that are not whole."""
-    found = [of(workspace, query_sets.resolve_query_set(workspace, name)) for name in dict.fromkeys(names) if name]
+    found = [check(workspace, query_sets.resolve_query_set(workspace, name)) for name in dict.fromkeys(names) if name]
     return [item for item in found if not item.complete]
 
 
@@ -144,7 +144,7 @@ def require(workspace: Workspace, names: Iterable[str], allow_incomplete: bool) 
     """ConfigError for the first of the query sets that is not whole, unless someone said yes to that."""
     if allow_incomplete:
         return
-    for item in lacking(workspace, names):
+    for item in list_incomplete(workspace, names):
         raise ConfigError(
             f"{item.sentence} Nothing is trained on it unasked.",
             hint=f"{item.next_step} Or train on what is there: {FLAG}.",

@@ -18,9 +18,11 @@ from cdp.base.names import checked_title
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
-from cdp.corpus import CorpusManifest, ReadOptions
+from cdp.corpus import CorpusManifest, ReadOptions, list_corpora, resolve_corpus
 from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
+
+__all__ = ["list_corpora", "resolve_corpus"]
 
 
 @dataclass(frozen=True)
@@ -42,7 +44,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
     source = paths.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
-    known = {manifest.id for manifest in room.list_corpora(workspace)}
+    known = {manifest.id for manifest in list_corpora(workspace)}
     with (
         disk_faults_told("The import"),
         staging(workspace.corpora) as scratch,
@@ -88,19 +90,9 @@ def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[P
         yield target
 
 
-def every(workspace: Workspace) -> list[CorpusManifest]:
-    """All corpora, newest first."""
-    return room.list_corpora(workspace)
-
-
-def show(workspace: Workspace, corpus: str) -> CorpusManifest:
-    """The corpus of that id, name or unique beginning."""
-    return room.resolve_corpus(workspace, corpus)
-
-
 def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
     """The rows that an unexpected error of ours cost, with their texts and tracebacks."""
-    manifest = room.resolve_corpus(workspace, corpus)
+    manifest = resolve_corpus(workspace, corpus)
     path = workspace.corpus(manifest.id) / FILE
     found = summary(read_jsonl(path))
     return ItemsFailed(found, (path,) if found.n else ())
@@ -108,7 +100,7 @@ def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
 
 def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:
     """Documents ``offset`` … ``offset + limit - 1`` in corpus order; with ``search`` the first that contain it."""
-    manifest = room.resolve_corpus(workspace, corpus)
+    manifest = resolve_corpus(workspace, corpus)
     if search:
         return room.search_documents(workspace, manifest.id, search, limit=offset + limit)[offset:]
     return list(room.iter_documents(workspace, manifest.id, start=offset, limit=limit))
@@ -116,7 +108,7 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
 
 def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
     """One document; NotFoundError if the corpus has none of that id."""
-    manifest = room.resolve_corpus(workspace, corpus)
+    manifest = resolve_corpus(workspace, corpus)
     found = room.get_documents(workspace, manifest.id, [document_id])
     if document_id not in found:
         first = [item.id for item in room.iter_documents(workspace, manifest.id, limit=5)]
@@ -127,7 +119,7 @@ def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
 @access.writes
 def delete(workspace: Workspace, corpus: str) -> None:
     """Remove a corpus. ConfigError while query sets were made for it, or a job needs it."""
-    manifest = room.resolve_corpus(workspace, corpus)
+    manifest = resolve_corpus(workspace, corpus)
     users = [q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == manifest.id]
     if users:
         raise ConfigError(

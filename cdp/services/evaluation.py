@@ -3,34 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 
 from cdp import benchmarks as room
 from cdp import catalog, jobs
 from cdp.base.config import EvaluationConfig
-from cdp.base.workspace import Workspace, disk_faults_told
-from cdp.benchmarks import BenchmarkInfo, manifests
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import manifests
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
 from cdp.services.jobs import devices
-from cdp.services.sharing import access, paths
+from cdp.services.sharing import access
 
 WORKER = "cdp.workers.evaluation"
-
-
-def benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
-    """The benchmarks in the workspace, by name."""
-    return room.list_benchmarks(workspace)
-
-
-@access.writes
-def add_benchmark(workspace: Workspace, path: str | Path, *, name: str = "", language: str = "") -> BenchmarkInfo:
-    """Take a folder or a zip in BEIR layout into the workspace, after checking it; ``language`` is guessed if empty."""
-    language = language.strip().lower()
-    bm25.check_language(language)
-    with disk_faults_told("The import"):
-        added = room.add_benchmark(paths.to_read(workspace, path), workspace, name, language)
-    return room.describe(workspace.benchmark(added), workspace)
 
 
 def checked(
@@ -97,7 +81,7 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
 
 def without_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those (benchmark, split) places that are in the workspace and on which nobody has measured BM25."""
-    here = {info.name for info in benchmarks(workspace) if not info.problem}
+    here = {info.name for info in room.list_benchmarks(workspace) if not info.problem}
     known = {
         (row["benchmark"], row["split"])
         for row in catalog.evaluations(workspace)

@@ -18,7 +18,7 @@ workspace = Workspace.default()
 frame.head("quality_diversity")
 
 with frame.guarded():
-    known = [q for q in queries.every(workspace) if q.n_queries]
+    known = [q for q in queries.list_query_sets(workspace) if q.n_queries]
     if not known:
         frame.empty("No query sets yet", "Write queries for a corpus or import some, then measure them here.")
         frame.navigation.button("queries", "Write queries", "to_queries")

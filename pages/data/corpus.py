@@ -14,7 +14,7 @@ frame.head("corpus")
 
 with frame.guarded():
     imports.flash()
-    known = corpora.every(workspace)
+    known = corpora.list_corpora(workspace)
     if not known:
         frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
         imports.add_corpus(workspace)

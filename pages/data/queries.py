@@ -17,14 +17,14 @@ frame.head("queries")
 
 with frame.guarded():
     imports.flash()
-    known = corpora.every(workspace)
+    known = corpora.list_corpora(workspace)
     if not known:
         frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
         frame.navigation.button("corpus", "Add a corpus", "to_corpus")
     else:
         corpus = state.choose("Corpus", {m.id: m.name for m in known}, "corpus", what="corpus")
         manifest = next(m for m in known if m.id == corpus)
-        sets = queries.every(workspace, corpus=manifest.id)
+        sets = queries.list_query_sets(workspace, corpus=manifest.id)
         asked = clone.asked()
         one, whole, listed = st.tabs(
             ["One document", "Whole corpus", f"Query sets ({len(sets)})"],

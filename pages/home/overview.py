@@ -38,7 +38,7 @@ with frame.guarded():
                 "Retriever": [row["retriever"] for row in found.latest],
                 "NDCG@10 (%)": [row["ndcg@10"] for row in found.latest],
                 "Benchmark": [
-                    results.place_name(row["benchmark"], row["split"], row["protocol"]) for row in found.latest
+                    results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in found.latest
                 ],
                 "Queries": [row["n_queries"] for row in found.latest],
                 "When": [moment(str(row["created"])) for row in found.latest],

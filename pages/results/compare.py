@@ -17,7 +17,7 @@ workspace = Workspace.default()
 frame.head("compare")
 
 with frame.guarded():
-    rows = results.read(workspace)
+    rows = results.list_evaluations(workspace)
     if not rows:
         frame.empty(
             "No results yet",

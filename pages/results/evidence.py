@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp import principle
 from cdp.base.workspace import Workspace
-from cdp.services.advice import published
 from cdp.ui.evidence import checks as evidence_checks
 from cdp.ui.evidence import published as evidence
 from cdp.ui.shell import frame
@@ -20,12 +20,12 @@ relation, claims, every = st.tabs(
 )
 with relation, frame.guarded():
     choice, implied = evidence.choose_evidence()
-    data = published.differences(choice, implied=implied)
-    fit = published.threshold(data)
-    found = published.correlation_table(data)
+    data = principle.differences(choice, implied=implied)
+    fit = principle.threshold(data)
+    found = principle.correlation_table(data)
     evidence.answer(fit, found, choice)
     evidence.by_retriever(data)
-    if choice == published.MULTI_HOP:
+    if choice == principle.MULTI_HOP:
         evidence_checks.rests_on(fit)
     evidence.scatter(data, fit)
     evidence.correlation_table(found)

@@ -17,7 +17,7 @@ workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    first = PLAN if study_plan.asked() or clone.asked() or not studies.every(workspace) else None
+    first = PLAN if study_plan.asked() or clone.asked() or not studies.list_studies(workspace) else None
     found, planned = st.tabs(["Found", PLAN], default=first)
     with found, frame.guarded():
         chosen = study.choose_study(workspace)

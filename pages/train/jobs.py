@@ -11,7 +11,7 @@ workspace = Workspace.default()
 frame.head("jobs")
 
 with frame.guarded():
-    known = jobs.every(workspace)
+    known = jobs.list_jobs(workspace)
     if not known:
         frame.empty("Nothing has run yet", "Writing queries, measuring, training and evaluating run here as jobs.")
         frame.navigation.button("launch", "Set up a training", "to_launch")

@@ -16,7 +16,7 @@ frame.head("launch")
 with frame.guarded():
     imports.flash()
     mode = sweep.mode()
-    known = [q for q in queries.every(workspace) if q.n_queries]
+    known = [q for q in queries.list_query_sets(workspace) if q.n_queries]
     if mode == sweep.EVALUATION:
         evaluating.page(workspace)
     elif not known:

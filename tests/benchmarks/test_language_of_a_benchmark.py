@@ -11,7 +11,7 @@ from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import add_benchmark, describe, load_benchmark
 from cdp.complexity import count_content_words
 from cdp.evaluation.bm25 import evaluate_bm25, language_in
-from cdp.services import evaluation
+from cdp.services import benchmarks
 from cdp.services import studies as service
 from cdp.services.advice import complexity
 from cdp.services.results import files as result_files
@@ -47,7 +47,7 @@ def test_it_is_guessed_and_can_be_said(chinese: Path, workspace: Workspace) -> N
     assert describe(workspace.benchmark(name), workspace).language == "zh"
     before = load_benchmark(workspace.benchmark(name))
     assert before.counted_language == "zh"
-    added = evaluation.add_benchmark(workspace, chinese, name=name, language="ja")
+    added = benchmarks.add(workspace, chinese, name=name, language="ja")
     assert (added.name, added.language) == (name, "ja")
     after = load_benchmark(workspace.benchmark(name))
     assert (after.language, after.hash) == ("ja", before.hash), "what it is called changes no score"

@@ -106,7 +106,7 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
     yield started
     for server in servers:
-        for view in jobs.running(server.workspace):
+        for view in jobs.list_active(server.workspace):
             jobs.stop(server.workspace, view.id)
         server.stop()
 

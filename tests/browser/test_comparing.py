@@ -20,7 +20,7 @@ BENCHMARKS = ("demo", "hotpotqa_sample", "scifact")
 def three_retrievers(workspace: Workspace) -> None:
     """An untrained and two trained retrievers on three benchmarks; the last lacks one."""
     chance = random.Random(0)
-    sets = [q.id for q in queries.every(workspace)]
+    sets = [q.id for q in queries.list_query_sets(workspace)]
     trained(workspace, "training-1-diverse", sets[0], name="on diverse", epochs=3)
     trained(workspace, "training-2-paraphrase", sets[1], name="on paraphrase", epochs=5)
     means = {"static-minilm": 0.4, "training-1-diverse": 0.6, "training-2-paraphrase": 0.45}

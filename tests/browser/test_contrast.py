@@ -49,7 +49,7 @@ FAINT_WORDS = """least => {
 @pytest.mark.parametrize("dark", [False, True])
 def test_words_stand_out(dark: bool, serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve(with_demo=True)
-    with_results(server.workspace, queries.every(server.workspace)[0].id)
+    with_results(server.workspace, queries.list_query_sets(server.workspace)[0].id)
     tab = look(server, dark=dark)
     for path in ("", "queries", "complexity", "launch", "jobs", "compare?baseline=static-minilm", "evidence"):
         tab.open(path).drawn()

@@ -24,7 +24,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
 
     tab.press("Add your documents").see("No documents yet")
     tab.upload(DEMO / "corpus.jsonl").press("Read the documents").see("is stored")
-    (corpus,) = corpora.every(workspace)
+    (corpus,) = corpora.list_corpora(workspace)
     assert corpus.n_documents == 96
     assert f"corpus={corpus.id}" in tab.page.url
     tab.shot("2-corpus")
@@ -35,7 +35,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
 
     tab.page.get_by_role("tab", name="Whole corpus").click()
     tab.idle().press("Start writing").see("finished", seconds=120)
-    (query_set,) = queries.every(workspace)
+    (query_set,) = queries.list_query_sets(workspace)
     assert (query_set.n_documents, query_set.n_queries) == (96, 480)
     tab.shot("4-writing-done")
 
@@ -57,11 +57,11 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
 
     tab.press("Start training").see("finished", seconds=240)
     tab.shot("8-training-done")
-    for view in jobs.every(workspace):
+    for view in jobs.list_jobs(workspace):
         assert jobs.wait(workspace, view.id).state == "finished", view.failure
 
     tab.menu("Compare").see("gains", seconds=60).see("Query by query")
-    rows = results.every(workspace)
+    rows = results.list_results(workspace)
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 2
     with tab.page.expect_download() as download:

@@ -68,7 +68,7 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     reach(tab, "Load the demo collection", "BUTTON")
     key("Space")
     tab.see("The demo collection is loaded", seconds=60)
-    assert corpora.every(server.workspace)
+    assert corpora.list_corpora(server.workspace)
 
     tab.open("queries").see("repeat each other less")
     reach(tab, "One document")
@@ -90,7 +90,7 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     reach(tab, "Start training", "BUTTON")
     key("Enter")
     on(tab, "Jobs").see("loss (InfoNCE)", seconds=120)
-    assert [view.kind for view in jobs.every(server.workspace)].count("training") == 1
+    assert [view.kind for view in jobs.list_jobs(server.workspace)].count("training") == 1
 
 
 @pytest.mark.parametrize("path", ["", "queries", "complexity", "launch"])

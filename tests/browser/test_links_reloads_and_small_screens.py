@@ -21,7 +21,7 @@ Look = Callable[..., Looker]
 
 def test_the_first_link_on_a_fresh_server_opens_what_it_names(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
-    chosen = queries.every(server.workspace)[-1]
+    chosen = queries.list_query_sets(server.workspace)[-1]
     tab = look(server).open(f"launch?query_set={chosen.id}").see("What will happen")
     assert tab.page.get_by_text("Page not found").count() == 0
     assert tab.chosen("Query set").startswith(chosen.name)
@@ -29,7 +29,7 @@ def test_the_first_link_on_a_fresh_server_opens_what_it_names(serve: Serve, look
 
 def test_back_returns_to_the_page_before_with_its_selection(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
-    corpus = corpora.every(server.workspace)[0]
+    corpus = corpora.list_corpora(server.workspace)[0]
     tab = look(server).open(f"corpus?corpus={corpus.id}").see("Median length")
     tab.menu("Compare").see("No results yet")
     tab.page.go_back()
@@ -48,7 +48,7 @@ def test_one_press_leaves_a_page_that_was_visited_first(serve: Serve, look: Look
 
 def test_selections_survive_a_change_of_page_and_a_reload(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
-    corpus = corpora.every(server.workspace)[0]
+    corpus = corpora.list_corpora(server.workspace)[0]
     tab = look(server).open(f"queries?corpus={corpus.id}&document=tides").see("repeat each other less")
     tab.menu("Complexity").see("Why:")
     tab.menu("Queries").see("repeat each other less")

@@ -34,7 +34,7 @@ def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
     asked.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
     corpus = corpora.add(workspace, documents, name="tides", options=ReadOptions()).corpus
     large = queries.import_file(workspace, asked, corpus.id, name="asked").query_set
-    for view in jobs.every(workspace, kinds=["measures"]):
+    for view in jobs.list_jobs(workspace, kinds=["measures"]):
         jobs.wait(workspace, view.id)
         jobs.delete(workspace, view.id)
     shutil.rmtree(workspace.query_set(large.id) / "measures")
@@ -45,4 +45,4 @@ def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
     tab.shot("quality_diversity-measuring")
     tab.see("Content words per query", seconds=90)
     expect(tab.page.get_by_test_id("stMain").get_by_text("being measured")).to_have_count(0)
-    assert len(jobs.every(workspace, kinds=["measures"])) == 1
+    assert len(jobs.list_jobs(workspace, kinds=["measures"])) == 1

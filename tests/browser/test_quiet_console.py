@@ -20,7 +20,7 @@ GREETING = re.compile(r"You can now view your Streamlit app|^\s*(Local |Network 
 
 def full(workspace: Workspace) -> None:
     """Results, and a job that failed."""
-    with_results(workspace, queries.every(workspace)[0].id)
+    with_results(workspace, queries.list_query_sets(workspace)[0].id)
     failure = {"kind": "data", "message": "No pairs.", "hint": "Write queries.", "log_tail": "Traceback"}
     ended_job(workspace, "training-9-bad", "training", {"query_set": "q"}, outcome="failed", failure=failure)
 

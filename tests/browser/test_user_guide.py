@@ -50,7 +50,7 @@ def trained(workspace: Workspace) -> None:
 @pytest.mark.skipif(not os.environ.get("CDP_IMAGES"), reason="make images takes them")
 def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve(with_demo=True)
-    chosen = next(q for q in queries.every(server.workspace) if q.method == "diverse")
+    chosen = next(q for q in queries.list_query_sets(server.workspace) if q.method == "diverse")
     tab = look(server).open().see("of 5 steps taken")
     picture(tab, "overview")
     tab.open("corpus").see("Median length")
@@ -64,7 +64,7 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     tab.open(f"launch?query_set={chosen.id}&benchmarks=demo%2Ftest").see("What will happen")
     picture(tab, "launch")
     trained(server.workspace)
-    job = next(v for v in jobs.every(server.workspace, kinds=["training"]))
+    job = next(v for v in jobs.list_jobs(server.workspace, kinds=["training"]))
     tab.open(f"jobs?job={job.id}").see("loss (InfoNCE)")
     picture(tab, "jobs", height=900)
     tab.open("compare?baseline=static-minilm").see("points on demo")

@@ -78,5 +78,5 @@ def test_a_clone_with_a_bad_setting_is_bad_input(workspace: Workspace, capsys: p
     ended_job(workspace, "training-1", "training", {"query_set": "q", "retriever": "static-minilm"})
     assert cli.main(["jobs", "clone", "training-1", "--set", "epochs=0"]) == 2
     assert "at least 1" in capsys.readouterr().err
-    assert queries.every(workspace) == []
-    assert len(jobs.every(workspace)) == 1
+    assert queries.list_query_sets(workspace) == []
+    assert len(jobs.list_jobs(workspace)) == 1

@@ -101,7 +101,7 @@ def test_metrics_of_one_query_per_document_and_with_a_list(
     workspace: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     demo.load(workspace)
-    corpus = corpora.every(workspace)[0]
+    corpus = corpora.list_corpora(workspace)[0]
     rows = [
         {"document_id": d.id, "queries": ["what causes the tides"]} for d in corpora.page(workspace, corpus.id, 0, 3)
     ]

@@ -59,7 +59,7 @@ def test_methods_are_priced_by_their_requests(
 def test_reasoning_is_priced_by_the_queries_of_its_source(
     workspace: Workspace, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    source = next(q for q in queries.every(workspace) if q.method == "diverse")
+    source = next(q for q in queries.list_query_sets(workspace) if q.method == "diverse")
     words = ["queries", "estimate", "--corpus", "demo", "--per-doc", "3", "--method", "reasoning"]
     found = json.loads(said(capsys, *words, "--set", f"source={source.id}", "--json"))
     assert found["requests"] == 96 * 3
@@ -94,7 +94,7 @@ def test_prices_are_edited_in_the_workspace(workspace: Workspace, capsys: pytest
 def test_every_export_format(
     form: str, workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    source = next(q for q in queries.every(workspace) if q.method == "diverse")
+    source = next(q for q in queries.list_query_sets(workspace) if q.method == "diverse")
     target = tmp_path / "out"
     words = ["queries", "export", source.id, "--format", form, "--out", str(target), "--per-doc", "2", "--json"]
     done = json.loads(said(capsys, *words))
@@ -133,7 +133,7 @@ def test_a_batch_goes_out_and_comes_back(
 def test_an_imported_set_has_no_requests_behind_it(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    first = next(iter(queries.page(workspace, queries.every(workspace)[0].id, 0, 1)))[0]
+    first = next(iter(queries.page(workspace, queries.list_query_sets(workspace)[0].id, 0, 1)))[0]
     path = tmp_path / "human.csv"
     path.write_text(f"document_id,query\n{first},mine\n")
     made = queries.import_file(workspace, path, "demo").query_set
@@ -144,7 +144,7 @@ def test_an_imported_set_has_no_requests_behind_it(
 def test_the_fields_of_an_import_are_said_and_the_nearest_is_offered(
     workspace: Workspace, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    first = queries.page(workspace, queries.every(workspace)[0].id, 0, 1)[0][0]
+    first = queries.page(workspace, queries.list_query_sets(workspace)[0].id, 0, 1)[0][0]
     path = tmp_path / "asked.json"
     path.write_text(json.dumps([{"passage": first, "ask": "Why?", "text": "no query"}]), encoding="utf-8")
     words = ["queries", "import", str(path), "--corpus", "demo", "--document-field", "passage"]
@@ -158,7 +158,7 @@ def test_the_fields_of_an_import_are_said_and_the_nearest_is_offered(
 
 
 def test_rows_of_the_papers_tables_are_all_there() -> None:
-    names = {row["name"] for row in synthesis.rows()}
+    names = {row["name"] for row in synthesis.list_conditions()}
     assert names >= {
         "diverse", "paraphrase", "inpars_gbq", "sap", "drama", "dragon_s_paper", "dragon_s_faithful", "reasoning",
         "supervised", "pretrained",

@@ -32,7 +32,7 @@ def serve(workspace: Workspace, steps: str) -> None:
 
 def train(workspace: Workspace, epochs: str) -> None:
     demo.load(workspace)
-    (query_set,) = [q.id for q in queries.every(workspace) if q.name == "demo diverse"]
+    (query_set,) = [q.id for q in queries.list_query_sets(workspace) if q.name == "demo diverse"]
     values = {"query_set": query_set, "epochs": int(epochs), "batch_size": 32}
     print(training.start(workspace, TrainingConfig.from_dict(values)).job_id, flush=True)
     look_on(workspace)

@@ -11,7 +11,7 @@ import pytest
 from cdp import catalog, jobs
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace, read_json
-from cdp.services import corpora, evaluation, queries
+from cdp.services import benchmarks, corpora, queries
 from tests.faults.full_disk import fill_up
 from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import saved_step, start, status, until_state
@@ -75,7 +75,7 @@ def _upload(workspace: Workspace, source: Path) -> None:
 def _import_queries(workspace: Workspace, source: Path) -> None:
     text = "".join(f'{{"document_id": "d{i}", "queries": ["a ferry", "bridge {i}"]}}\n' for i in range(40))
     (source / "queries.jsonl").write_text(text, encoding="utf-8")
-    (corpus,) = [one for one in corpora.every(workspace) if one.name == "base"]
+    (corpus,) = [one for one in corpora.list_corpora(workspace) if one.name == "base"]
     queries.import_file(workspace, source / "queries.jsonl", corpus.id, name="own")
 
 
@@ -85,7 +85,7 @@ def _add_benchmark(workspace: Workspace, source: Path) -> None:
     (folder / "corpus.jsonl").write_text(ROWS, encoding="utf-8")
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "a ferry"}\n', encoding="utf-8")
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1\t1\n", encoding="utf-8")
-    evaluation.add_benchmark(workspace, folder, name="rivers")
+    benchmarks.add(workspace, folder, name="rivers")
 
 
 @pytest.mark.parametrize("act", [_add_corpus, _upload, _import_queries, _add_benchmark])

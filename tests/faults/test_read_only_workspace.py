@@ -37,7 +37,7 @@ def frozen(small: Workspace) -> Workspace:
 
 
 def test_everything_can_be_looked_at(frozen: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
-    query_set = queries.every(frozen)[0].id
+    query_set = queries.list_query_sets(frozen)[0].id
     for command in (
         ("results", "list"), ("results", "compare", "--baseline", "a"), ("metrics", query_set, "--quick"),
         ("jobs", "list"), ("corpus", "list"), ("queries", "list"), ("queries", "show", query_set),
@@ -53,7 +53,7 @@ def test_everything_can_be_looked_at(frozen: Workspace, capsys: pytest.CaptureFi
 def test_what_would_write_says_why_not(frozen: Workspace, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "more.jsonl"
     source.write_text('{"_id": "x", "text": "something new"}\n', encoding="utf-8")
-    query_set = queries.every(frozen)[0].id
+    query_set = queries.list_query_sets(frozen)[0].id
     for command in (
         ("corpus", "add", str(source)), ("queries", "import", str(source), "--corpus", "demo"),
         ("queries", "delete", query_set), ("train", query_set), ("evaluate", "bm25", "--benchmark", "demo"),

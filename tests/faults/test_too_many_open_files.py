@@ -91,7 +91,7 @@ def test_what_cannot_be_done_is_told_and_leaves_nothing(
         if told <= n:
             break
     assert told > 0
-    assert corpora.every(workspace) == [] or act is _add
+    assert corpora.list_corpora(workspace) == [] or act is _add
     assert {job.id for job in jobs.list_jobs(workspace)} >= before - {path for path in before if path.startswith(".")}
     act(workspace, source)
     assert not list(workspace.jobs.glob(".*")), "no half-made job is left"

@@ -69,7 +69,7 @@ def test_a_synthesis_killed_in_the_midst_of_a_line(workspace: Workspace, tmp_pat
         return queries.generate(where, config)
 
     def written(where: Workspace) -> Path | None:
-        return next((where.query_set(q.id) / "queries.jsonl" for q in queries.every(where)), None)
+        return next((where.query_set(q.id) / "queries.jsonl" for q in queries.list_query_sets(where)), None)
 
     torn_id = generate(workspace)
     path = until(lambda: written(workspace), "the query set to exist")

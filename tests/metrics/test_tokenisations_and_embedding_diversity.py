@@ -96,4 +96,4 @@ def filled_demo(workspace):  # type: ignore[no-untyped-def]
     from cdp.services.workspace import demo
 
     demo.load(workspace)
-    return workspace, next(q.id for q in queries.every(workspace) if q.method == "diverse")
+    return workspace, next(q.id for q in queries.list_query_sets(workspace) if q.method == "diverse")

@@ -22,7 +22,7 @@ def test_an_upload_becomes_a_corpus_and_says_what_was_rejected(open_page: Open, 
     at.file_uploader(key="corpus_file").upload("tides.jsonl", DOCUMENTS)
     at.button(key="corpus_add").click().run()
     assert not at.exception
-    (made,) = corpora.every(workspace)
+    (made,) = corpora.list_corpora(workspace)
     assert (made.name, made.n_documents, made.n_rejected) == ("tides", 1, 1)
     assert "tides is stored" in at.success[0].proto.title.replace("\\", "")
     assert at.query_params["corpus"] == made.id
@@ -36,7 +36,7 @@ def test_a_path_on_the_server_becomes_a_corpus(open_page: Open, workspace: Works
     at.segmented_control(key="corpus_way").set_value("Path on this server").run()
     at.text_input(key="corpus_path").set_value(str(source)).run()
     at.button(key="corpus_add").click().run()
-    assert [m.name for m in corpora.every(workspace)] == ["tides"]
+    assert [m.name for m in corpora.list_corpora(workspace)] == ["tides"]
 
 
 def test_files_that_cannot_be_read_give_one_box(open_page: Open, workspace: Workspace) -> None:
@@ -53,7 +53,7 @@ def test_files_that_cannot_be_read_give_one_box(open_page: Open, workspace: Work
         assert not at.exception, name
         assert len(at.error) == 1, name
         assert at.error[0].proto.title, name
-        assert corpora.every(workspace) == [], name
+        assert corpora.list_corpora(workspace) == [], name
 
 
 def test_nothing_chosen_says_so(open_page: Open) -> None:
@@ -63,7 +63,7 @@ def test_nothing_chosen_says_so(open_page: Open) -> None:
 
 
 def test_search_pages_and_deep_link_of_documents(open_page: Open, filled: Workspace) -> None:
-    corpus = corpora.every(filled)[0]
+    corpus = corpora.list_corpora(filled)[0]
     at = open_page("corpus", corpus=corpus.id)
     assert len(at.dataframe[0].value) == 20
     at.text_input(key=f"search_{corpus.id}").set_value("lighthouse").run()
@@ -107,7 +107,7 @@ def test_a_plan_stands_beside_the_settings_and_bad_settings_give_one_box(open_pa
 
 
 def test_the_comparison_keeps_its_baseline_in_the_address(open_page: Open, filled: Workspace) -> None:
-    trained, _ = with_results(filled, queries.every(filled)[0].id)
+    trained, _ = with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page("compare", baseline=trained)
     assert at.selectbox(key="choose_baseline").value == trained
     table = next(d.value for d in at.dataframe if "Difference" in d.value.columns and "95% interval" in d.value.columns)
@@ -139,7 +139,7 @@ def test_a_failed_job_shows_its_kind_hint_and_log(open_page: Open, workspace: Wo
     assert any("<b>Traceback</b>" in code.value for code in at.code)
     assert {b.key for b in at.button} >= {"resume_training-9-bad", "delete_training-9-bad"}
     at.button(key="delete_training-9-bad").click().run()
-    assert jobs.every(workspace) == []
+    assert jobs.list_jobs(workspace) == []
 
 
 def test_equal_names_are_told_apart() -> None:

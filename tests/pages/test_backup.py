@@ -24,7 +24,7 @@ def test_a_backup_is_written_and_the_command_stands_beside_it(open_page: Open, f
     at.button(key="backup_export").click().run()
     assert not at.error, [error.value for error in at.error]
     listed = json.loads(zipfile.ZipFile(target).read(LIST))
-    assert any(queries.every(filled)[0].id in entry["path"] for entry in listed["files"])
+    assert any(queries.list_query_sets(filled)[0].id in entry["path"] for entry in listed["files"])
     assert any("written to" in box.value for box in at.success)
 
 

@@ -41,7 +41,7 @@ def test_a_download_becomes_a_job(open_page: Open, workspace: Workspace, monkeyp
     at = open_page("benchmarks", entry="scifact")
     at.button(key="download_scifact_start").click().run()
     assert not at.exception
-    (job,) = jobs.every(workspace)
+    (job,) = jobs.list_jobs(workspace)
     assert (job.kind, job.config["benchmark"]) == ("download", "scifact")
     assert at.title[0].value == "Jobs"
     assert jobs.wait(workspace, job.id).failure["kind"] == "network"  # type: ignore[index]
@@ -55,7 +55,7 @@ def test_a_whole_group_is_brought_by_one_press(
     at = open_page("benchmarks", group="miracl")
     assert at.button(key="group_download").label == "Download the 6 that are missing"
     at.button(key="group_download").click().run()
-    (job,) = jobs.every(workspace)
+    (job,) = jobs.list_jobs(workspace)
     assert job.config["benchmark"] == "miracl"
     jobs.wait(workspace, job.id)
 
@@ -69,7 +69,7 @@ def test_a_folder_that_is_not_the_benchmark_gives_one_box(
     at.text_input(key="download_musique_folder").set_value(str(tmp_path)).run()
     at.button(key="download_musique_start").click().run()
     assert "is not MuSiQue as it is published" in at.error[0].proto.title.replace("\\", "")
-    assert jobs.every(workspace) == []
+    assert jobs.list_jobs(workspace) == []
 
 
 def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:

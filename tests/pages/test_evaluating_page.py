@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.services import evaluation, jobs
+from cdp.services import benchmarks, jobs
 from tests.benchmarks import published
 from tests.benchmarks.folders import write_benchmark
 from tests.benchmarks.published import put
@@ -24,7 +24,7 @@ def test_without_benchmarks_it_leads_to_them(open_page: Open, workspace: Workspa
 
 @pytest.mark.slow
 def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
-    evaluation.add_benchmark(workspace, write_benchmark(tmp_path / "small"))
+    benchmarks.add(workspace, write_benchmark(tmp_path / "small"))
     at = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
     assert "small** · test is evaluated" in words(at).replace("\\", "")
     at.session_state["command-evaluate"] = True
@@ -33,7 +33,7 @@ def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tm
     at.button(key="evaluate_start").click().run()
     assert not at.exception
     assert at.title[0].value == "Jobs"
-    (job,) = jobs.every(workspace)
+    (job,) = jobs.list_jobs(workspace)
     assert (job.kind, job.config["retriever"], job.config["benchmark"]) == ("evaluation", "bm25", "small")
     assert jobs.wait(workspace, job.id).state == "finished"
 
@@ -51,7 +51,7 @@ def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Works
     assert "Multi-hop: 1 of 4 are here" in at.multiselect(key="choose_on").options
     at.button(key="evaluate_start").click().run()
     assert not at.exception
-    (job,) = jobs.every(workspace)
+    (job,) = jobs.list_jobs(workspace)
     assert (job.config["benchmark"], job.config["split"]) == ("musique", "dev")
     jobs.stop(workspace, job.id)
     jobs.wait(workspace, job.id)

@@ -67,7 +67,7 @@ def test_whatever_is_pressed_on_a_read_only_page_changes_nothing(
     monkeypatch.setattr(
         access, "button", lambda label, disabled=False, help=None, **options: st.button(label, **options)
     )
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     become(Mode.READ_ONLY, monkeypatch)
     before = content(filled.root)
     query = {"job": "training-2-other"} if name == "jobs" else {}
@@ -96,7 +96,7 @@ def test_only_what_this_session_has_written_is_offered(
     open_page: Open, filled: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A file that exists on the server was once offered to whoever typed its name: the server's environment too."""
-    first = queries.every(filled)[0].id
+    first = queries.list_query_sets(filled)[0].id
     mine = filled.root / "exports" / "mine.jsonl"
     mine.parent.mkdir()
     mine.write_text("somebody else's\n")

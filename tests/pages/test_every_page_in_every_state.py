@@ -63,7 +63,7 @@ def test_in_an_empty_workspace_a_page_says_what_to_do(name: str, open_page: Open
 
 @pytest.mark.parametrize("name", list(PAGES))
 def test_in_a_full_workspace_a_page_answers_its_question(name: str, open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page(name)
     assert FULL[name].replace("**", "") in words(at).replace("**", "")
     assert not at.error
@@ -105,7 +105,7 @@ print(sorted({"torch", "transformers", "sentence_transformers"} & set(sys.module
 def test_a_link_to_something_that_is_not_here_says_so(open_page: Open, filled: Workspace) -> None:
     at = open_page("corpus", corpus="gone-12345678")
     assert "not in this workspace" in at.warning[0].value
-    assert at.selectbox(key="choose_corpus").value == queries.every(filled)[0].corpus_id
+    assert at.selectbox(key="choose_corpus").value == queries.list_query_sets(filled)[0].corpus_id
 
 
 def test_a_fault_is_one_calm_box_with_its_traceback_folded_away(caplog: pytest.LogCaptureFixture) -> None:

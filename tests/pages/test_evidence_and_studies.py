@@ -8,6 +8,7 @@ from dataclasses import asdict
 import pytest
 
 from cdp.base.workspace import Workspace, write_json
+from cdp.principle import tables
 from cdp.services import queries, studies
 from cdp.services.advice import published
 from cdp.studies import StudySource, conditions, records
@@ -19,7 +20,7 @@ from tests.pages.test_every_page_in_every_state import words
 
 def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriever: str = "static-minilm") -> str:
     """A study on three benchmarks as its worker leaves it: gains of 1, 2 and 3 points at Q/Doc 2."""
-    query_set = queries.every(workspace)[0].id
+    query_set = queries.list_query_sets(workspace)[0].id
     config = studies.StudyConfig.from_dict(
         {"benchmarks": f"{benchmark}, b, c", "query_sets": query_set, "per_doc": "1, 2", "retrievers": retriever}
     )
@@ -60,16 +61,16 @@ def finished_study(workspace: Workspace, *, benchmark: str = "hotpotqa", retriev
 
 @pytest.mark.parametrize("name", ["tab:multihop_scaling", "tab:content_words", "fig:cost_efficiency_full"])
 def test_a_table_by_its_address(name: str, open_page: Open) -> None:
-    short = published.short_name(name)
+    short = tables.short_name(name)
     at = open_page("evidence", table=short)
     assert at.selectbox(key="choose_table").value == short
-    assert published.table(name).info.about in words(at)
+    assert tables.table(name).info.about in words(at)
     assert not at.warning
 
 
 def test_every_table_can_be_shown(open_page: Open) -> None:
     at = open_page("evidence")
-    for info in published.tables():
+    for info in published.list_tables():
         at.selectbox(key="choose_table").set_value(info["name"]).run()
         assert not at.exception, info["name"]
         assert info["about"] in words(at)
@@ -86,12 +87,12 @@ def test_the_choice_of_datasets_changes_the_answer(open_page: Open) -> None:
 
 
 def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace) -> None:
-    diverse = next(q for q in queries.every(filled) if q.method == "diverse")
+    diverse = next(q for q in queries.list_query_sets(filled) if q.method == "diverse")
     trained(filled, "training-1-own", diverse.id, name="own", retriever="contriever", per_doc=5)
     evaluated(filled, "evaluation-1-own", "training-1-own", [0.5, 0.7], name="own", benchmark="hotpotqa_sample")
     evaluated(filled, "evaluation-2-base", "contriever", [0.4, 0.4], name="Contriever", benchmark="musique")
     evaluated(filled, "evaluation-3-else", "training-1-own", [0.1], name="own", benchmark="hotpotqa2")
-    rows = published.table("multihop_scaling").rows
+    rows = tables.table("multihop_scaling").rows
     own = published.own_scores(filled, rows)
     assert {(rows[i]["retriever"], rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {
         ("Contriever", "hotpotqa", 5)
@@ -99,7 +100,7 @@ def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace)
     (score,) = own.values()
     assert score.ndcg == pytest.approx(60.0)
     assert (score.benchmark, score.n_queries) == ("hotpotqa_sample", 2)
-    untrained = published.table("multihop_full").rows
+    untrained = tables.table("multihop_full").rows
     assert {(untrained[i]["method"], untrained[i]["dataset"]) for i in published.own_scores(filled, untrained)} == {
         ("Pretrained", "musique"),
         ("Ours-diverse", "hotpotqa"),
@@ -108,7 +109,7 @@ def test_own_results_stand_beside_where_the_condition_matches(filled: Workspace)
 
 def test_own_results_of_a_study_too(filled: Workspace, open_page: Open) -> None:
     finished_study(filled, retriever="contriever")
-    rows = published.table("multihop_scaling").rows
+    rows = tables.table("multihop_scaling").rows
     own = published.own_scores(filled, rows)
     assert {(rows[i]["dataset"], rows[i]["queries_per_doc"]) for i in own} == {("hotpotqa", 1), ("hotpotqa", 2)}
     at = open_page("evidence", table="multihop_scaling")

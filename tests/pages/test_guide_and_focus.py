@@ -21,14 +21,14 @@ def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page
     assert any("0 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
     at.button(key="overview_demo").click().run()
     assert not at.exception
-    (corpus,) = corpora.every(workspace)
+    (corpus,) = corpora.list_corpora(workspace)
     links = guide.links(workspace)
     assert links["queries"] == {"corpus": corpus.id, "document": "lighthouse"}
     assert any("2 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
 
 
 def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     for page, params in guide.links(filled).items():
         at = open_page(page, **params)
         assert not at.error, page
@@ -44,7 +44,7 @@ def test_steps_are_ticked_as_the_workspace_fills(filled: Workspace) -> None:
         return [step.page for step in guide.STEPS if step.done(found)]
 
     assert taken() == ["corpus", "queries"]
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     assert taken() == [step.page for step in guide.STEPS]
 
 
@@ -57,7 +57,7 @@ def test_the_guide_can_be_put_away_and_called_back(open_page: Open, filled: Work
 
 
 def test_the_guide_is_away_once_every_step_is_taken(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     evaluated(filled, "evaluation-4-dev", "static-minilm", [0.5] * 40, name="Static MiniLM", split="dev")
     at = open_page("overview")
     assert not at.get("progress")
@@ -69,7 +69,7 @@ def test_the_guide_is_away_once_every_step_is_taken(open_page: Open, filled: Wor
 def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
     open_page: Open, filled: Workspace
 ) -> None:
-    first, _ = with_results(filled, queries.every(filled)[0].id)
+    first, _ = with_results(filled, queries.list_query_sets(filled)[0].id)
     evaluated(filled, "evaluation-4-scifact", first, [0.5] * 20, name="tuned on diverse", benchmark="scifact")
     at = open_page("compare", baseline="static-minilm", focus=[first], benchmark=["demo"])
     table = at.dataframe[0].value
@@ -84,7 +84,7 @@ def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
 
 
 def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page("compare", baseline="static-minilm")
     assert [tab.label for tab in at.tabs] == ["Query by query", "What stood first", "Settings that differ", "Training"]
     assert at.selectbox(key="choose_per_query").value == "evaluation-2-after"  # what the answer is about
@@ -97,7 +97,7 @@ def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open,
 
 
 def test_a_retriever_has_the_colour_of_the_method_it_was_trained_on(filled: Workspace) -> None:
-    by_method = {q.method: q.id for q in queries.every(filled)}
+    by_method = {q.method: q.id for q in queries.list_query_sets(filled)}
     for method in ("paraphrase", "diverse"):
         trained(filled, f"training-{method}", by_method[method], name=f"a {method}")
         evaluated(filled, f"evaluation-{method}", f"training-{method}", [0.5, 0.6], name=f"a {method}")
@@ -109,7 +109,7 @@ def test_a_retriever_has_the_colour_of_the_method_it_was_trained_on(filled: Work
 
 
 def test_a_focus_on_what_is_not_shown_is_dropped(open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page("compare", baseline="static-minilm", focus=["training-gone"])
     assert "focus" not in at.query_params
     assert not at.error

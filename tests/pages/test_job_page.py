@@ -66,11 +66,11 @@ def test_a_waiting_job_shows_its_place(open_page: Open, workspace: Workspace) ->
         assert "1 before it in the queue" in shown(at)
         table = next(d.value for d in at.dataframe if "Place" in d.value.columns)
         assert sorted(table["Place"]) == [1, 2]
-        assert [view.position for view in jobs.running(workspace)] == [2, 1]
+        assert [view.position for view in jobs.list_active(workspace)] == [2, 1]
     finally:
         for lock in locks:
             os.close(lock)
-    assert jobs.running(workspace) == []
+    assert jobs.list_active(workspace) == []
 
 
 def test_a_job_with_a_key_asks_for_it_again(
@@ -128,7 +128,7 @@ def test_deleting_shows_what_goes_and_how_large_it_is(open_page: Open, workspace
 
 
 def test_a_training_is_cloned_into_its_form(open_page: Open, filled: Workspace) -> None:
-    query_set = queries.every(filled)[1].id
+    query_set = queries.list_query_sets(filled)[1].id
     trained(filled, "training-1", query_set, name="first", epochs=7, learning_rate=0.004, weighting="cw", clip_norm=2.0)
     at = open_page("launch", clone="training-1", query_set=query_set, retriever="static-minilm")
     assert "Filled with the settings of" in shown(at)
@@ -146,7 +146,7 @@ def test_a_training_is_cloned_into_its_form(open_page: Open, filled: Workspace) 
 
 
 def test_a_cloned_training_from_a_folder_keeps_its_model(open_page: Open, filled: Workspace, tmp_path: Path) -> None:
-    query_set = queries.every(filled)[0].id
+    query_set = queries.list_query_sets(filled)[0].id
     trained(filled, "training-1", query_set, name="first", retriever=str(tmp_path / "model"))
     at = open_page("launch", clone="training-1", query_set=query_set, retriever=str(tmp_path / "model"))
     assert at.text_input(key="train_training-1_model").value == str(tmp_path / "model")
@@ -154,7 +154,7 @@ def test_a_cloned_training_from_a_folder_keeps_its_model(open_page: Open, filled
 
 
 def test_query_writing_and_metrics_are_cloned_into_their_forms(open_page: Open, filled: Workspace) -> None:
-    query_set = queries.every(filled)[0]
+    query_set = queries.list_query_sets(filled)[0]
     config = {"corpus": query_set.corpus_id, "method": "paraphrase", "per_doc": 3, "generator": "template", "seed": 4}
     ended_job(filled, "synthesis-1", "synthesis", config)
     at = open_page("queries", clone="synthesis-1", corpus=query_set.corpus_id)
@@ -177,7 +177,7 @@ def test_an_evaluation_is_cloned_in_place(open_page: Open, filled: Workspace) ->
 
 
 def test_changed_settings_are_checked_like_new_ones(filled: Workspace) -> None:
-    trained(filled, "training-1", queries.every(filled)[0].id, name="first", epochs=7)
+    trained(filled, "training-1", queries.list_query_sets(filled)[0].id, name="first", epochs=7)
     assert clone.settings(filled, "training-1", {"epochs": "2"}).to_dict()["epochs"] == 2
     with pytest.raises(Exception, match="at least 1"):
         clone.settings(filled, "training-1", {"epochs": "0"})

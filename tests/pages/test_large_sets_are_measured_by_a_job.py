@@ -47,7 +47,7 @@ def large(workspace: Workspace) -> QuerySet:
 
 def ended(workspace: Workspace) -> None:
     """Wait for every job that measures."""
-    for view in jobs.every(workspace, kinds=["measures"]):
+    for view in jobs.list_jobs(workspace, kinds=["measures"]):
         assert jobs.wait(workspace, view.id).state == "finished"
 
 
@@ -56,7 +56,7 @@ def shown(at: object) -> str:
 
 
 def test_the_import_measures_what_it_brought_in(workspace: Workspace, large: QuerySet, open_page: Open) -> None:
-    assert len(jobs.every(workspace, kinds=["measures"])) == 1
+    assert len(jobs.list_jobs(workspace, kinds=["measures"])) == 1
     assert metrics.quick_at_once(workspace, large.id) == metrics.quick(workspace, large.id)
     at = open_page("quality_diversity", sets=large.id)
     assert "Content words per query" in shown(at)
@@ -67,12 +67,12 @@ def test_a_set_from_before_is_measured_while_the_page_says_so(
     workspace: Workspace, large: QuerySet, open_page: Open
 ) -> None:
     shutil.rmtree(workspace.query_set(large.id) / "measures")
-    jobs.delete(workspace, jobs.every(workspace, kinds=["measures"])[0].id)
+    jobs.delete(workspace, jobs.list_jobs(workspace, kinds=["measures"])[0].id)
     at = open_page("quality_diversity", sets=large.id)
     assert "1 query set being measured" in shown(at)
     assert "Content words per query" not in shown(at)
     at.run()
-    assert len(jobs.every(workspace, kinds=["measures"])) == 1
+    assert len(jobs.list_jobs(workspace, kinds=["measures"])) == 1
     ended(workspace)
     at.run()
     assert "Content words per query" in shown(at)
@@ -82,15 +82,15 @@ def test_a_read_only_dashboard_says_how_to_have_it_measured(
     workspace: Workspace, large: QuerySet, open_page: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.rmtree(workspace.query_set(large.id) / "measures")
-    jobs.delete(workspace, jobs.every(workspace, kinds=["measures"])[0].id)
+    jobs.delete(workspace, jobs.list_jobs(workspace, kinds=["measures"])[0].id)
     monkeypatch.setenv("CDP_READ_ONLY", "1")
     at = open_page("quality_diversity", sets=large.id)
     assert f"python -m cdp metrics {large.id} --quick" in shown(at)
-    assert jobs.every(workspace, kinds=["measures"]) == []
+    assert jobs.list_jobs(workspace, kinds=["measures"]) == []
 
 
 def test_the_worker_that_writes_queries_measures_them(filled: Workspace) -> None:
-    corpus = corpora.every(filled)[0].id
+    corpus = corpora.list_corpora(filled)[0].id
     job = queries.generate(filled, SynthesisConfig.from_dict({"corpus": corpus, "per_doc": 3, "name": "three"}))
     assert jobs.wait(filled, job).state == "finished"
     written = queries.show(filled, "three")

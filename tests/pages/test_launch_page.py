@@ -119,7 +119,7 @@ def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, f
     dev.select("demo/dev").run()
     assert not at.exception
     assert "--set benchmark=demo --set split=dev" in next(c.value for c in at.code if "cdp train" in c.value)
-    trained(filled, "judged", queries.every(filled)[0].id, name="judged", benchmark="elsewhere", split="")
+    trained(filled, "judged", queries.list_query_sets(filled)[0].id, name="judged", benchmark="elsewhere", split="")
     again = open_page("launch", clone="judged", start="one")
     assert again.selectbox(key="train_judged_dev").value == "elsewhere"
 
@@ -148,7 +148,7 @@ def test_reasoned_queries_and_a_file_of_weights_are_asked_for_where_they_are_nee
     at.segmented_control(key="train_weighting").set_value("ri").run()
     assert any("no reasoned queries yet" in c.value for c in at.caption)
     assert any("needs" in e.proto.title and "reasoning" in e.proto.title for e in at.error)
-    source = queries.every(filled)[0]
+    source = queries.list_query_sets(filled)[0]
     reasoned = dataclasses.replace(source, id="thought", name="thought", method="reasoning")
     write_json(filled.query_set("thought") / "manifest.json", dataclasses.asdict(reasoned))
     at.run()
@@ -176,7 +176,7 @@ def test_a_few_steps_are_measured_on_request_and_forgotten_with_other_settings(
 
 def sweep(workspace: Workspace) -> list[str]:
     """Two finished trainings of one sweep: the ids, the better one last."""
-    query_set = queries.every(workspace)[0].id
+    query_set = queries.list_query_sets(workspace)[0].id
     names = []
     for value, scores in ((1e-3, (60.0, 61.0)), (5e-3, (70.0, 69.0))):
         name = f"training-{len(names)}-rate"
@@ -229,7 +229,7 @@ def test_a_grid_of_one_rate_and_nonsense_give_one_box(open_page: Open, filled: W
 
 
 def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: Workspace) -> None:
-    query_set = next(q for q in queries.every(filled) if q.n_queries)
+    query_set = next(q for q in queries.list_query_sets(filled) if q.n_queries)
     ended_job(filled, "synthesis-9", "synthesis", {"corpus": query_set.corpus_id}, outcome="stopped")
     query_sets.update(filled, query_set.id, complete=False, job_id="synthesis-9")
     at = open_page("launch", query_set=query_set.id)

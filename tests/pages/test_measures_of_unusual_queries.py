@@ -32,7 +32,7 @@ SETS: dict[str, list[list[str]]] = {
 
 def imported(workspace: Workspace, name: str, *, first: int = 0) -> str:
     """A query set for two documents of the demo, from the ``first``; its id."""
-    corpus = corpora.every(workspace)[0].id
+    corpus = corpora.list_corpora(workspace)[0].id
     documents = [d.id for d in corpora.page(workspace, corpus, first, 2)]
     path = workspace.root.parent / "queries.jsonl"
     rows = [{"document_id": d, "queries": q} for d, q in zip(documents, SETS[name], strict=True) if q]
@@ -134,7 +134,7 @@ def test_two_sets_are_told_apart_document_by_document(open_page: Open, filled: W
     assert table_of(at, "Verdict") == ["repeats itself more"]
     assert str(table_of(at, "Difference")[0]).startswith("+0.18")
     chosen = at.segmented_control(key="pairs_set").value
-    assert chosen in {q.id for q in queries.every(filled)}
+    assert chosen in {q.id for q in queries.list_query_sets(filled)}
     assert len(table_of(at, "BLEU")) == 8
 
 
@@ -146,7 +146,7 @@ def test_sets_without_a_common_document_say_so(open_page: Open, filled: Workspac
 
 
 def test_a_tuning_is_shown_overridden_and_taken_back(open_page: Open, filled: Workspace) -> None:
-    corpus = corpora.every(filled)[0].id
+    corpus = corpora.list_corpora(filled)[0].id
     folder = ended_job(filled, "prompts-1", "prompts", {"corpus": corpus, "generator": "recorded"})
 
     def candidate(name: str, distance: float, **more: object) -> dict[str, object]:

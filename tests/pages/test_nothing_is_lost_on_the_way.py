@@ -22,12 +22,12 @@ def test_pasted_queries_survive_a_reload(open_page: Open, filled: Workspace) -> 
     assert not at.exception
     name = at.query_params["pasted"]
     name = name if isinstance(name, str) else name[0]
-    assert pasted.read(filled, name) == TEXT
+    assert pasted.load(filled, name) == TEXT
     assert "treaty" not in str(at.query_params)  # the address holds a name, not the text
     again = open_page("complexity", pasted=name)  # another session: what a reload is
     assert again.segmented_control(key="target_source").value == "Pasted queries"
     assert again.text_area(key="target_text").value == TEXT
-    assert pasted.read(filled, "../../etc/passwd") == ""
+    assert pasted.load(filled, "../../etc/passwd") == ""
 
 
 def test_the_previews_endpoint_and_model_reach_the_whole_corpus(open_page: Open, filled: Workspace) -> None:

@@ -93,7 +93,7 @@ def test_cost_afterwards_stands_beside_its_estimate(
     )
     job = queries.generate(filled, config, api_key=KEY)
     assert jobs.wait(filled, job).state == "finished"
-    made = next(q for q in queries.every(filled) if q.job_id == job)
+    made = next(q for q in queries.list_query_sets(filled) if q.job_id == job)
     bill = synthesis.bill(filled, made.id)
     assert bill is not None
     assert bill.actual_tokens is not None
@@ -109,7 +109,7 @@ def test_cost_afterwards_stands_beside_its_estimate(
     told = capsys.readouterr().out
     assert bill.told in told
     assert bill.unanswered in told
-    recorded = next(q for q in queries.every(filled) if q.generator == "recorded")
+    recorded = next(q for q in queries.list_query_sets(filled) if q.generator == "recorded")
     assert synthesis.bill(filled, recorded.id) is None
 
 
@@ -130,5 +130,5 @@ def test_queries_are_imported_from_the_fields_that_are_named(
     at.text_input(key="queries_read_document_field").set_value("Passage_No")
     at.button(key="queries_add").click().run()
     assert not at.exception
-    imported = next(q for q in queries.every(filled) if q.name == "asked")
+    imported = next(q for q in queries.list_query_sets(filled) if q.name == "asked")
     assert queries.page(filled, imported.id) == [("lighthouse", ["who keeps the lamp?"])]

@@ -30,7 +30,7 @@ def read_only(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.parametrize("name", list(PAGES))
 def test_a_read_only_page_is_drawn_and_says_so(name: str, read_only: None, open_page: Open, filled: Workspace) -> None:
-    with_results(filled, queries.every(filled)[0].id)
+    with_results(filled, queries.list_query_sets(filled)[0].id)
     query = {"job": "training-2-other"} if name == "jobs" else {}
     at = open_page(name, **query)
     assert not at.error
@@ -48,12 +48,12 @@ def test_what_gets_past_the_button_is_refused_in_one_box(
     open_page: Open, filled: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     at = open_page("corpus")
-    before = corpora.every(filled)
+    before = corpora.list_corpora(filled)
     monkeypatch.setenv(modes.READ_ONLY, "1")
     at.file_uploader(key="corpus_file").upload("tides.jsonl", b'{"_id": "a", "text": "The tide."}\n')
     at.button(key="corpus_add").click().run()
     assert not at.exception
-    assert corpora.every(filled) == before
+    assert corpora.list_corpora(filled) == before
 
 
 def test_without_the_variable_nothing_is_disabled(open_page: Open, filled: Workspace) -> None:

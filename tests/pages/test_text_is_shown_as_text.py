@@ -137,7 +137,7 @@ def hostile(workspace: Workspace) -> dict[str, dict[str, str | list[str]]]:
         lines = [{"document_id": f"{i}{IMAGE}", "queries": texts} for i, texts in enumerate(asked)]
         pairs.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         queries.import_file(workspace, pairs, corpus, name=f"{IMAGE} {n}")
-    sets = [q.id for q in queries.every(workspace)]
+    sets = [q.id for q in queries.list_query_sets(workspace)]
     with_results(workspace, sets[0])
     for file in workspace.jobs.glob("*/spec.json"):
         write_json(file, {**read_json(file), "name": f"{IMAGE} job"})

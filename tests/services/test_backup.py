@@ -50,18 +50,18 @@ def test_a_workspace_goes_to_another_machine_and_is_the_same(filled: Workspace, 
     assert files(other) == files(filled)
     assert (brought.files, brought.size, brought.unchanged) == (written.files, written.size, 0)
     assert [row["id"] for row in catalog.evaluations(other)] == ["evaluate-1"]
-    assert {q.id for q in queries.every(other)} == {q.id for q in queries.every(filled)}
+    assert {q.id for q in queries.list_query_sets(other)} == {q.id for q in queries.list_query_sets(filled)}
     again = backup.import_archive(other, tmp_path / "all.zip")
     assert (again.files, again.unchanged) == (0, written.files)
 
 
 def test_a_part_brings_what_it_rests_on(filled: Workspace, tmp_path: Path) -> None:
-    query_set = next(q for q in queries.every(filled) if q.name == "demo diverse")
+    query_set = next(q for q in queries.list_query_sets(filled) if q.name == "demo diverse")
     backup.export(filled, tmp_path / "part.zip", queries=["demo diverse"])
     other = Workspace(tmp_path / "other")
     backup.import_archive(other, tmp_path / "part.zip")
-    assert [q.id for q in queries.every(other)] == [query_set.id]
-    assert [c.id for c in corpora.every(other)] == [query_set.corpus_id]
+    assert [q.id for q in queries.list_query_sets(other)] == [query_set.id]
+    assert [c.id for c in corpora.list_corpora(other)] == [query_set.corpus_id]
     with pytest.raises(NotFoundError, match="nothing-like-it"):
         backup.export(filled, tmp_path / "none.zip", benchmarks=["nothing-like-it"])
 

@@ -71,9 +71,9 @@ def test_an_own_collection_counts_only_with_the_registry_s_name_and_sizes(worksp
         write_benchmark(tmp_path / "nfcorpus", documents=documents, queries=queries, qrels={"test": qrels}), workspace
     )
     add_benchmark(write_benchmark(tmp_path / "scifact"), workspace)
-    here = {known.entry.name for known in benchmarks.known(workspace, "beir") if known.here}
+    here = {known.entry.name for known in benchmarks.list_registry(workspace, "beir") if known.here}
     assert here == {"nfcorpus"}
-    assert [info.name for info in benchmarks.own(workspace)] == ["scifact"]
+    assert [info.name for info in benchmarks.list_own(workspace)] == ["scifact"]
 
 
 def test_a_group_of_which_nothing_is_here_cannot_be_evaluated(workspace: Workspace) -> None:

@@ -85,7 +85,7 @@ def test_a_training_starts_through_accelerate_on_whatever_it_runs(
     workspace: Workspace, gpus: int | None, count: int
 ) -> None:
     demo.load(workspace)
-    query_set = queries.every(workspace)[0].id
+    query_set = queries.list_query_sets(workspace)[0].id
     started = training.start(workspace, TrainingConfig(query_set=query_set, retriever="static-minilm", gpus=gpus))
     jobs.stop(workspace, started.job_id, at_once=True)
     spec = jobs.load_spec(workspace, started.job_id)

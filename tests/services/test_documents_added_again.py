@@ -27,7 +27,7 @@ def test_rejected_rows_are_reported_again(workspace: Workspace, tmp_path: Path) 
     assert added.existed
     assert [(row.file, row.line) for row in added.corpus.rejected] == [("second.jsonl", 2), ("second.jsonl", 3)]
     assert added.corpus.n_rejected == 2
-    assert corpora.show(workspace, added.corpus.id).n_rejected == 0
+    assert corpora.resolve_corpus(workspace, added.corpus.id).n_rejected == 0
 
 
 def test_queries_of_a_corpus_that_was_there_become_a_set_once(workspace: Workspace, tmp_path: Path) -> None:
@@ -36,19 +36,19 @@ def test_queries_of_a_corpus_that_was_there_become_a_set_once(workspace: Workspa
     made = [corpora.add(workspace, file) for _ in range(2)]
     assert made[0].query_set is not None
     assert made[0].query_set == made[1].query_set
-    assert [q.n_queries for q in queries.every(workspace)] == [2]
+    assert [q.n_queries for q in queries.list_query_sets(workspace)] == [2]
 
 
 def test_query_sets_of_a_corpus_by_its_name(workspace: Workspace, tmp_path: Path) -> None:
     for name in ("salt", "pepper"):
         row = {"_id": "1", "text": f"About {name}.", "queries": [f"Why {name}?"]}
         corpora.add(workspace, written(tmp_path, f"{name}.jsonl", row))
-    every = {q.corpus_id: q.id for q in queries.every(workspace)}
+    every = {q.corpus_id: q.id for q in queries.list_query_sets(workspace)}
     for corpus_id, query_set in every.items():
         for name in (corpus_id, corpus_id.rpartition("-")[0], corpus_id[:3]):
-            assert [q.id for q in queries.every(workspace, corpus=name)] == [query_set], name
+            assert [q.id for q in queries.list_query_sets(workspace, corpus=name)] == [query_set], name
     with pytest.raises(NotFoundError):
-        queries.every(workspace, corpus="sugar")
+        queries.list_query_sets(workspace, corpus="sugar")
 
 
 def test_a_place_that_cannot_be_written_and_no_queries_are_said(workspace: Workspace, tmp_path: Path) -> None:

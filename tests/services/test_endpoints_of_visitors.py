@@ -93,7 +93,7 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def preview(workspace: Workspace, url: str, **more: Any) -> None:
-    if not corpora.every(workspace):
+    if not corpora.list_corpora(workspace):
         source = workspace.root.parent / "docs.jsonl"
         source.write_text('{"_id": "1", "text": "Salt keeps food."}\n{"_id": "2", "text": "Sugar is sweet."}\n')
         before, modes._dashboard = modes._dashboard, None
@@ -164,7 +164,7 @@ def test_what_stands_behind_the_server_is_asked_by_nothing(workspace: Workspace,
         with pytest.raises(NotAllowedError, match="may not be asked"):
             call()
     assert listener.keys == []
-    assert jobs.every(workspace) == []
+    assert jobs.list_jobs(workspace) == []
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.retrievers.encode import HALF_PRECISION
+from cdp.services import benchmarks, jobs, results
 from cdp.services import evaluation as service
-from cdp.services import jobs, results
 from cdp.services.results import tables as result_tables
 from tests.benchmarks.folders import QRELS, write_benchmark
 from tests.services.support import evaluation
@@ -22,7 +22,7 @@ AS_IT_RAN = {"max_length": None, "top_k": 100, "precision": "fp16"}
 @pytest.fixture
 def judgments(workspace: Workspace, tmp_path: Path) -> str:
     """The hash of a benchmark called small that is in the workspace."""
-    return service.add_benchmark(workspace, write_benchmark(tmp_path / "small")).content_hash
+    return benchmarks.add(workspace, write_benchmark(tmp_path / "small")).content_hash
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_queries_without_results_and_half_precision_are_told(workspace: Workspac
 
 def test_what_is_odd_of_a_benchmark_is_told_once_for_all_of_its_results(workspace: Workspace, tmp_path: Path) -> None:
     folder = write_benchmark(workspace.benchmark("odd"), qrels={"test": QRELS + "q1\tgone\t1\n"})
-    (info,) = service.benchmarks(workspace)
+    (info,) = benchmarks.list_benchmarks(workspace)
     for retriever in ("bm25", "minilm"):
         evaluation(workspace, retriever, "odd", SCORES, judgments=info.content_hash)
     found = results.compare(workspace, "bm25")

@@ -57,9 +57,9 @@ def mini(workspace: Workspace) -> str:
 
 
 def test_what_a_killed_job_left_is_counted_and_named_with_its_job(workspace: Workspace, torn: QuerySet) -> None:
-    (listed,) = queries.every(workspace)
+    (listed,) = queries.list_query_sets(workspace)
     assert (listed.n_documents, listed.n_queries) == (3, 3)
-    found = completeness.of(workspace, torn)
+    found = completeness.check(workspace, torn)
     assert found.label == "incomplete"
     assert found.name == "Mills (incomplete: its job was cut off)"
     assert found.sentence == (f"Mills is incomplete: its job was cut off ({JOB}), and 3 of 8 documents have queries.")
@@ -68,13 +68,13 @@ def test_what_a_killed_job_left_is_counted_and_named_with_its_job(workspace: Wor
 
 def test_a_set_whose_job_was_deleted_says_that(workspace: Workspace, torn: QuerySet) -> None:
     (workspace.job(JOB) / "spec.json").unlink()
-    assert completeness.of(workspace, torn).name == "Mills (incomplete: its job is gone)"
-    assert completeness.of(workspace, torn).next_step == "Write it anew."
+    assert completeness.check(workspace, torn).name == "Mills (incomplete: its job is gone)"
+    assert completeness.check(workspace, torn).next_step == "Write it anew."
 
 
 def test_a_finished_set_with_recorded_failures_is_whole(workspace: Workspace, torn: QuerySet) -> None:
     whole = query_sets.update(workspace, "torn", complete=True, n_documents=6, n_queries=6, n_failures=2)
-    found = completeness.of(workspace, whole)
+    found = completeness.check(workspace, whole)
     assert (found.label, found.name) == ("complete", "Mills")
     assert found.sentence == "Mills is finished; 2 documents have no query."
     completeness.require(workspace, ["torn"], allow_incomplete=False)

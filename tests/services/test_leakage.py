@@ -80,27 +80,29 @@ def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspac
 
 def test_other_splits_of_the_same_benchmark_are_no_leak(workspace: Workspace, corpus: str) -> None:
     train = imported(workspace, corpus, "trained", "train")
-    assert leakage.between(workspace, [train], [("mills", "test"), ("mills", "dev")]) == []
-    (leak,) = leakage.between(workspace, [imported(workspace, corpus, "both")], [("mills", "test"), ("mills", "dev")])
+    assert leakage.find_leaks(workspace, [train], [("mills", "test"), ("mills", "dev")]) == []
+    (leak,) = leakage.find_leaks(
+        workspace, [imported(workspace, corpus, "both")], [("mills", "test"), ("mills", "dev")]
+    )
     assert (leak.split, leak.queries, leak.judged) == ("dev", 4, 4)  # an import takes all but test
 
 
 def test_queries_are_told_by_their_words_whoever_wrote_them(workspace: Workspace, corpus: str) -> None:
     texts = {"d1": "what does MILL 12 grind", "d2": "Is there another mill?"}
     for kind in ("human", "synthetic"):
-        (leak,) = leakage.between(
+        (leak,) = leakage.find_leaks(
             workspace, [asked(workspace, corpus, f"own {kind}", texts, kind)], [("mills", "test")]
         )
         assert (leak.queries, leak.judged, leak.documents) == (1, 8, 0)
     first = asked(workspace, corpus, "second document", {"d1": "Is it here?", "d2": "what does mill 12 grind"})
-    assert leakage.between(workspace, [first], [("mills", "test")], max_documents=1) == []
+    assert leakage.find_leaks(workspace, [first], [("mills", "test")], max_documents=1) == []
 
 
 def test_reworded_queries_of_the_split_leak_by_their_documents(workspace: Workspace, corpus: str) -> None:
     set_id = imported(workspace, corpus, "reworded", "test")
     path = query_sets.files(workspace, set_id).queries
     path.write_text(path.read_text().replace("What does mill", "Tell me of mill"))
-    (leak,) = leakage.between(workspace, [set_id], [("mills", "test")])
+    (leak,) = leakage.find_leaks(workspace, [set_id], [("mills", "test")])
     assert (leak.queries, leak.documents) == (0, 9)
     assert leak.sentence == "reworded has human queries of mills for 9 documents that mills test judges."
 

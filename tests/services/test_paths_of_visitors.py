@@ -124,7 +124,7 @@ def test_a_folder_with_a_link_that_leads_out_is_refused(workspace: Workspace, al
     (allowed / "inner" / "docs.jsonl").symlink_to(outside)
     with pytest.raises(NotAllowedError, match="leads out"):
         corpora.add(workspace, str(allowed))
-    assert corpora.every(workspace) == []
+    assert corpora.list_corpora(workspace) == []
 
 
 def test_a_root_that_is_a_link_and_the_whole_disk(
@@ -191,14 +191,14 @@ def test_an_upload_is_read(workspace: Workspace, allowed: Path) -> None:
 
 def asked(workspace: Workspace, path: str) -> dict[str, Callable[[], Any]]:
     """Every service with every argument that may be a path."""
-    sets = [q.id for q in queries.every(workspace)]
+    sets = [q.id for q in queries.list_query_sets(workspace)]
     own = {"corpus": "demo", "generator": "transformers"}
     train = {"query_set": sets[0]}
     of = SynthesisConfig.from_dict
     return {
         "corpora.add": lambda: corpora.add(workspace, path),
         "queries.import_file": lambda: queries.import_file(workspace, path, "demo"),
-        "evaluation.add_benchmark": lambda: evaluation.add_benchmark(workspace, path),
+        "benchmarks.add": lambda: benchmarks.add(workspace, path),
         "evaluation.checked benchmark": lambda: evaluation.checked(workspace, "static-minilm", path),
         "evaluation.checked retriever": lambda: evaluation.checked(workspace, path, "demo"),
         "evaluation.start": lambda: evaluation.start(

@@ -23,48 +23,48 @@ RULES = {"sharing.access", "sharing.endpoints", "sharing.modes", "sharing.paths"
 
 READING = {
     "workspace.backup": {"prunable"},
-    "benchmarks": {"is_several", "known", "own", "scores", "show"},
+    "benchmarks": {"is_several", "list_own", "list_registry", "scores", "show"},
     "jobs.clone": {"settings"},
     "commands": {"settings"},
     "advice.complexity": {"profile_benchmark", "profile_query_set"},
-    "completeness": {"counted", "lacking", "of", "require"},
-    "corpora": {"document", "every", "failed", "page", "show"},
+    "completeness": {"check", "list_incomplete", "require", "with_counts"},
+    "corpora": {"document", "failed", "page"},
     "advice.decisions": {"decide"},
     "workspace.doctor": {"check"},
     "results.evaluated": {
         "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
         "retrieved", "texts",
     },
-    "evaluation": {"benchmarks", "checked", "without_bm25"},
+    "evaluation": {"checked", "without_bm25"},
     "jobs.in_use": {"check_unused", "jobs_that_need"},
     "jobs": {
         "failed",
-        "curve", "every", "follow", "latest", "log", "missing_secrets", "outcome", "running", "search_log", "show",
+        "curve", "follow", "latest", "log", "missing_secrets", "outcome", "search_log", "show",
         "sizes", "wait",
     },
     "metrics": {"measuring", "paired", "per_document", "quick", "quick_at_once", "results"},
     "workspace.overview": {"summary"},
     "advice.published": {"own_scores"},
-    "queries": {"every", "failures", "page", "preview", "show"},
-    "metrics.query_pairs": {"behind", "documents"},
+    "queries": {"failures", "list_query_sets", "page", "preview", "show"},
+    "metrics.query_pairs": {"document_queries", "list_documents"},
     "results.errors": {"analyse", "pair"},
     "results.files": {"available", "content"},
     "results.seeds": {"families", "settings_of"},
     "results.tables": {"remarks"},
-    "training.leakage": {"between"},
-    "advice.pasted": {"read"},
+    "training.leakage": {"find_leaks"},
+    "advice.pasted": {"load"},
     "results.runs": {"described", "source"},
-    "results": {"compare", "every", "per_query", "query", "read"},
+    "results": {"compare", "list_evaluations", "list_results", "per_query"},
     "metrics.self_bleu_spread": {"spread"},
-    "studies": {"every", "report", "to_yaml"},
+    "studies": {"list_studies", "report", "to_yaml"},
     "studies.study_reuse": {"reused"},
-    "training.sweeps": {"every", "find", "grid_for", "report"},
-    "queries.synthesis": {"bill", "bill_of_job", "prices"},
+    "training.sweeps": {"grid_for", "list_sweeps", "report", "resolve_sweep"},
+    "queries.synthesis": {"bill", "bill_of_job"},
     "training": {
-        "command", "defaults", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets", "results",
-        "retrievers", "trained_on",
+        "defaults", "list_retrievers", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets",
+        "trained_on",
     },
-    "queries.tuning": {"every", "finished", "result"},
+    "queries.tuning": {"finished", "list_tunings", "result"},
 }  # fmt: skip
 """Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 of ``access``."""
@@ -127,8 +127,8 @@ def test_reading_goes_on(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) 
     demo.load(workspace)
     modes.in_dashboard()
     monkeypatch.setenv(modes.READ_ONLY, "yes")
-    assert [c.name for c in corpora.every(workspace)] == ["demo"]
-    assert jobs.every(workspace) == []
+    assert [c.name for c in corpora.list_corpora(workspace)] == ["demo"]
+    assert jobs.list_jobs(workspace) == []
 
 
 @pytest.mark.slow
@@ -137,4 +137,4 @@ def test_other_processes_do_not_obey_it(monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setenv("CDP_WORKSPACE", str(tmp_path / "workspace"))
     done = subprocess.run([sys.executable, "-m", "cdp", "demo"], cwd=REPOSITORY, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    assert len(corpora.every(Workspace(tmp_path / "workspace"))) == 1
+    assert len(corpora.list_corpora(Workspace(tmp_path / "workspace"))) == 1

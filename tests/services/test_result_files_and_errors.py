@@ -90,7 +90,7 @@ def test_the_exported_run_scores_what_the_evaluation_says(
         run = pytrec_eval.parse_run(lines)
         theirs = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10"}).evaluate(run)
         mean = np.mean([theirs[query]["ndcg_cut_10"] for query in qrels])
-        (row,) = [row for row in results.every(workspace) if row["id"] == evaluation]
+        (row,) = [row for row in results.list_results(workspace) if row["id"] == evaluation]
         assert 100 * mean == pytest.approx(row["ndcg@10"], abs=1e-7)
 
 
@@ -100,7 +100,7 @@ def test_the_mteb_file_has_its_schema_and_says_who_wrote_it(workspace: Workspace
         "dataset_revision", "task_name", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions", "cdp_studio"
     }  # fmt: skip
     (scores,) = found["scores"]["test"]
-    (row,) = [row for row in results.every(workspace) if row["id"] == evaluations[0]]
+    (row,) = [row for row in results.list_results(workspace) if row["id"] == evaluations[0]]
     assert scores["main_score"] == scores["ndcg_at_10"] == pytest.approx(row["ndcg@10"] / 100)
     assert (scores["hf_subset"], scores["languages"]) == ("default", ["eng-Latn"])
     assert scores["precision_at_1"] == 0.5

@@ -118,11 +118,11 @@ def test_an_unknown_baseline_offers_what_there_is(workspace: Workspace) -> None:
 
 def test_the_catalogue_can_be_lost_and_made_anew(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE)
-    before = results.every(workspace)
+    before = results.list_results(workspace)
     workspace.catalog.write_bytes(b"this is no database")
-    assert results.every(workspace) == before
+    assert results.list_results(workspace) == before
     results.rebuild(workspace)
-    assert results.every(workspace) == before
+    assert results.list_results(workspace) == before
 
 
 def test_the_interval_is_the_bootstrap_of_the_mean(workspace: Workspace) -> None:

@@ -58,7 +58,7 @@ def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Wor
     whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
     assert service.label(workspace, whole) == "minilm on wiki diverse, Q/Doc 5, 20 pairs, cw, seed 3"
     trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
-    assert results.read(workspace)[0]["retriever_name"] == "minilm on wiki diverse, Q/Doc 1, 4 pairs"
+    assert results.list_evaluations(workspace)[0]["retriever_name"] == "minilm on wiki diverse, Q/Doc 1, 4 pairs"
 
 
 def test_the_best_stand_beside_the_baseline_however_old_they_are(workspace: Workspace, query_set: str) -> None:
@@ -66,7 +66,7 @@ def test_the_best_stand_beside_the_baseline_however_old_they_are(workspace: Work
     evaluation(workspace, "bm25", "bench", better(0.01))
     for i in range(9):  # the first is the oldest and the best
         trained(workspace, f"training-{i}", query_set, better(0.3 - 0.02 * i))
-    rows = results.read(workspace)
+    rows = results.list_evaluations(workspace)
     assert runs.near(rows, "minilm") == ["bm25", *(f"training-{i}" for i in range(6))]
     gains = runs.gains(rows, "minilm")
     assert len(gains) == 10
@@ -79,7 +79,7 @@ def test_a_stopped_or_leaked_run_is_marked_and_never_the_best(workspace: Workspa
     trained(workspace, "training-stopped", query_set, better(0.3), stopped=True, steps=1, steps_planned=116, pairs=12)
     leaked = {"leaked_queries": 40, "judged_queries": 40}
     trained(workspace, "training-leaked", query_set, better(0.6), pairs=8, counts=leaked)
-    rows = results.read(workspace)
+    rows = results.list_evaluations(workspace)
     assert runs.near(rows, "minilm")[0] == "training-whole"
     found = results.compare(workspace, "minilm")
     by_id = {row.retriever_id: row for row in found.rows}
@@ -106,12 +106,12 @@ def test_the_baseline_is_what_the_runs_started_from(workspace: Workspace, query_
         evaluation(workspace, "newer", benchmark, BEFORE, created="2026-02-01T00:00:00+00:00")
     evaluation(workspace, "other", "bench", BEFORE)
     evaluation(workspace, "bm25", "bench", better(0.5))
-    assert runs.baseline(results.read(workspace)) == "minilm"
+    assert runs.baseline(results.list_evaluations(workspace)) == "minilm"
 
 
 def test_without_a_run_an_untrained_model_is_the_baseline_not_bm25(workspace: Workspace) -> None:
     for benchmark in ("bench", "second"):
         evaluation(workspace, "bm25", benchmark, BEFORE)
     evaluation(workspace, "minilm", "bench", BEFORE)
-    assert runs.baseline(results.read(workspace)) == "minilm"
+    assert runs.baseline(results.list_evaluations(workspace)) == "minilm"
     assert runs.baseline([]) == ""

@@ -54,7 +54,7 @@ def test_a_query_set_that_a_job_needs_stays(
     workspace: Workspace, kind: str, config: dict[str, Any], inputs: dict[str, Any]
 ) -> None:
     demo.load(workspace)
-    found = queries.every(workspace)[0].id
+    found = queries.list_query_sets(workspace)[0].id
 
     def named(value: Any) -> Any:
         if isinstance(value, dict):
@@ -70,7 +70,7 @@ def test_a_query_set_that_a_job_needs_stays(
 
 def test_a_query_set_that_a_job_writes_stays(workspace: Workspace) -> None:
     demo.load(workspace)
-    corpus = corpora.every(workspace)[0]
+    corpus = corpora.list_corpora(workspace)[0]
     config = {"corpus": corpus.id, "name": "being written"}
     with at_work(workspace, "synthesis", config, {}) as job_id:
         written = query_set_id(job_id, SynthesisConfig.from_dict(config))
@@ -83,8 +83,8 @@ def test_a_query_set_that_a_job_writes_stays(workspace: Workspace) -> None:
 @pytest.mark.slow
 def test_a_corpus_a_benchmark_and_a_model_that_a_job_needs_stay(workspace: Workspace) -> None:
     demo.load(workspace)
-    corpus = corpora.every(workspace)[0]
-    for query_set in queries.every(workspace):
+    corpus = corpora.list_corpora(workspace)[0]
+    for query_set in queries.list_query_sets(workspace):
         queries.delete(workspace, query_set.id)
     trained = jobs.submit(
         workspace, kind="train", name="model", module="tests.jobs.workers.count", config={"steps": 1, "name": "demo"}
@@ -95,11 +95,11 @@ def test_a_corpus_a_benchmark_and_a_model_that_a_job_needs_stay(workspace: Works
         with pytest.raises(ConfigError, match="The corpus demo is needed by"):
             corpora.delete(workspace, corpus.id)
         with pytest.raises(ConfigError, match="The benchmark demo is needed by"):
-            benchmarks.remove(workspace, "demo")
+            benchmarks.delete(workspace, "demo")
         with pytest.raises(ConfigError, match=f"needs what the job {trained} made"):
             service.delete(workspace, trained)
     service.delete(workspace, trained)
-    benchmarks.remove(workspace, "demo")
+    benchmarks.delete(workspace, "demo")
     corpora.delete(workspace, corpus.id)
 
 
@@ -107,4 +107,4 @@ def test_a_corpus_a_benchmark_and_a_model_that_a_job_needs_stay(workspace: Works
 def test_what_a_job_calls_its_own_result_is_not_needed_by_it(workspace: Workspace) -> None:
     demo.load(workspace)
     with at_work(workspace, "train", {"name": "demo", "query_set": "another"}, {}):
-        benchmarks.remove(workspace, "demo")
+        benchmarks.delete(workspace, "demo")

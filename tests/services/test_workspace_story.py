@@ -21,7 +21,7 @@ from tests.services.support import evaluation
 def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
     assert len(demo.load(workspace)) == 4
     assert demo.load(workspace) == []
-    assert {(q.name, q.kind, q.generator, q.n_queries) for q in queries.every(workspace)} == {
+    assert {(q.name, q.kind, q.generator, q.n_queries) for q in queries.list_query_sets(workspace)} == {
         ("demo diverse", "synthetic", "recorded", 768),
         ("demo paraphrase", "synthetic", "recorded", 768),
     }
@@ -40,17 +40,17 @@ def test_the_same_content_is_stored_once(workspace: Workspace) -> None:
     for name, existed in (("one", False), ("two", True)):
         with corpora.received(workspace, "a.jsonl", io.BytesIO(b'{"_id": "1", "text": "Salt."}\n')) as path:
             assert corpora.add(workspace, path, name=name).existed is existed
-    assert [c.name for c in corpora.every(workspace)] == ["one"]
+    assert [c.name for c in corpora.list_corpora(workspace)] == ["one"]
 
 
 def test_a_corpus_with_query_sets_is_not_deleted(workspace: Workspace) -> None:
     demo.load(workspace)
     with pytest.raises(ConfigError, match="2 query sets"):
         corpora.delete(workspace, "demo")
-    for found in queries.every(workspace):
+    for found in queries.list_query_sets(workspace):
         queries.delete(workspace, found.id)
     corpora.delete(workspace, "demo")
-    assert corpora.every(workspace) == []
+    assert corpora.list_corpora(workspace) == []
 
 
 def test_preview_of_recorded_and_template_queries(workspace: Workspace) -> None:
@@ -112,7 +112,7 @@ def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
     assert overview.summary(workspace).next_step.page == "data/corpus"
     demo.load(workspace)
     assert overview.summary(workspace).next_step.page == "train/launch"
-    for found in queries.every(workspace):
+    for found in queries.list_query_sets(workspace):
         queries.delete(workspace, found.id)
     assert overview.summary(workspace).next_step.page == "data/queries"
     evaluation(workspace, "static-minilm", "demo", {"q": 0.5})
@@ -121,7 +121,7 @@ def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
 
 def test_a_retriever_without_results_is_evaluated_next(workspace: Workspace) -> None:
     demo.load(workspace)
-    trained(workspace, "training-1", queries.every(workspace)[0].id, name="mine")
+    trained(workspace, "training-1", queries.list_query_sets(workspace)[0].id, name="mine")
     step = overview.summary(workspace).next_step
     assert step.page == "train/launch"
     assert step.choices == {"start": "evaluation", "judged": "training-1"}

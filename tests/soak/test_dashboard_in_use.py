@@ -89,7 +89,7 @@ class Visitor:
         self.tab.open("queries")
 
     def _generate(self) -> None:
-        corpus = self.rng.choice(corpora.every(self.workspace))
+        corpus = self.rng.choice(corpora.list_corpora(self.workspace))
         config = {"corpus": corpus.id, "generator": "template", "per_doc": 3}
         queries.generate(self.workspace, SynthesisConfig.from_dict(config))
 
@@ -97,7 +97,7 @@ class Visitor:
         start(self.workspace, steps=200, step_s=0.05, name=f"visitor {self.number}")
 
     def _stop(self) -> None:
-        active = job_service.running(self.workspace)
+        active = job_service.list_active(self.workspace)
         if active:
             job_service.stop(self.workspace, self.rng.choice(active).id)
 

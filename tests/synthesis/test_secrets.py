@@ -58,7 +58,7 @@ def test_the_key_is_on_no_surface(
     view = jobs.show(workspace, job)
     assert view.state == "finished", view.failure
     assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
-    made = next(q for q in queries.every(workspace) if q.job_id == job)
+    made = next(q for q in queries.list_query_sets(workspace) if q.job_id == job)
     out = tmp_path / "out"
     for form in synthesis.FORMATS:
         synthesis.export(workspace, made.id, form, out / form)

@@ -7,7 +7,7 @@ from typing import Any
 from cdp import catalog, jobs, query_sets
 from cdp.base.workspace import Workspace
 from cdp.corpus import iter_documents
-from cdp.services import corpora, evaluation, metrics, queries, results, studies
+from cdp.services import benchmarks, corpora, metrics, queries, results, studies
 
 
 def facts_of(workspace: Workspace) -> dict[str, Any]:
@@ -15,7 +15,7 @@ def facts_of(workspace: Workspace) -> dict[str, Any]:
     return {
         "corpora": {
             manifest.id: [manifest.n_documents, *(d.text for d in iter_documents(workspace, manifest.id, limit=3))]
-            for manifest in corpora.every(workspace)
+            for manifest in corpora.list_corpora(workspace)
         },
         "query_sets": {
             query_set.id: {
@@ -28,9 +28,9 @@ def facts_of(workspace: Workspace) -> dict[str, Any]:
                     {m["name"]: m["value"] for m in row["measures"]} for row in metrics.results(workspace, query_set.id)
                 ],
             }
-            for query_set in queries.every(workspace)
+            for query_set in queries.list_query_sets(workspace)
         },
-        "benchmarks": [info.name for info in evaluation.benchmarks(workspace)],
+        "benchmarks": [info.name for info in benchmarks.list_benchmarks(workspace)],
         "jobs": {
             job.id: {
                 "kind": job.kind,
@@ -41,7 +41,7 @@ def facts_of(workspace: Workspace) -> dict[str, Any]:
             }
             for job in jobs.list_jobs(workspace)
         },
-        "results": {row["id"]: row["ndcg@10"] for row in results.every(workspace)},
+        "results": {row["id"]: row["ndcg@10"] for row in results.list_results(workspace)},
         "scores": {
             job_id: dict(sorted(scores.items()))
             for job_id, scores in catalog.per_query(
@@ -51,7 +51,7 @@ def facts_of(workspace: Workspace) -> dict[str, Any]:
         "trainings": [row["id"] for row in catalog.trainings(workspace)],
         "studies": {
             view.id: [report.planned, report.finished, sorted(round(row.average or 0.0, 6) for row in report.rows)]
-            for view in studies.every(workspace)
+            for view in studies.list_studies(workspace)
             for report in [studies.report(workspace, view.id)]
         },
     }  # fmt: skip

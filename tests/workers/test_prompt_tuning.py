@@ -39,7 +39,7 @@ def filled(workspace: Workspace) -> Workspace:
 
 
 def corpus_id(workspace: Workspace) -> str:
-    return corpora.every(workspace)[0].id
+    return corpora.list_corpora(workspace)[0].id
 
 
 @pytest.mark.slow

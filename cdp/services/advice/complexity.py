@@ -13,14 +13,11 @@ from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.complexity import STANDARD, CwProfile, Language, QuestionWordEffect
-from cdp.principle import Recommendation
+from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
+from cdp.principle import Recommendation, tables
 from cdp.services import cached, corpora
 from cdp.services.advice import published
-from cdp.services.advice.target_queries import read_queries
 from cdp.services.sharing import access
-
-__all__ = ["read_queries"]
 
 TRAINING_CAVEAT = (
     "These are synthetic training queries. The rule is about the queries of your task: give some of those for an "
@@ -116,29 +113,9 @@ class Profiled:
         return replace(found, caveats=(*first, *found.caveats))
 
 
-def kinds_of_task() -> dict[str, str]:
-    """The kinds of task that the published datasets are of, with their titles."""
-    return dict(principle.KINDS)
-
-
-def languages() -> dict[str, Language]:
-    """The languages whose content words can be counted, by code."""
-    return dict(room.LANGUAGES)
-
-
-def language(code: str) -> Language:
-    """How the words of a language are found, whether it is one of the paper's or not."""
-    return room.language_of(code)
-
-
-def stopword_variants(code: str) -> tuple[str, ...]:
-    """The stopword lists that can be chosen for a language, the standard one first."""
-    return room.stopword_variants(code)
-
-
 def published_range(code: str) -> tuple[int, int] | None:
     """The CW that the paper prints for MIRACL's queries in a language, lowest and highest; None for none."""
-    for row in published.table("multilingual").rows:
+    for row in tables.table("multilingual").rows:
         if row["code"] == code:
             return row["cw_min"], row["cw_max"]
     return None

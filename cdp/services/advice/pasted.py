@@ -14,7 +14,7 @@ LARGEST = 5_000_000
 
 
 @access.writes
-def keep(workspace: Workspace, text: str) -> str:
+def save(workspace: Workspace, text: str) -> str:
     """Keep the text; the name under which ``read`` finds it. ConfigError for one that is too long."""
     if len(text) > LARGEST:
         raise ConfigError(f"These are more than {LARGEST:,} characters.", hint="Import them as a query set instead.")
@@ -25,7 +25,7 @@ def keep(workspace: Workspace, text: str) -> str:
     return name
 
 
-def read(workspace: Workspace, name: str) -> str:
+def load(workspace: Workspace, name: str) -> str:
     """The text that was kept under a name; empty where there is none."""
     path = workspace.root / FOLDER / f"{name}.txt"
     if not re.fullmatch(r"[0-9a-f]{16}", name) or not path.is_file():

@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from cdp import catalog, jobs, query_sets
@@ -16,99 +16,10 @@ from cdp.base.markup import spreadsheet
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import registry
 from cdp.benchmarks.subsets import SUBSET
-from cdp.principle import (
-    ALL,
-    COMPARISONS,
-    DATASET_CHOICES,
-    MULTI_HOP,
-    PARAPHRASE,
-    SCALING,
-    Correlation,
-    Difference,
-    Line,
-    PositiveRate,
-    Threshold,
-    correlation_table,
-    dataset_means,
-    differences,
-    kinds_of_datasets,
-    line,
-    other_differences,
-    positive_rates,
-    threshold,
-    threshold_by_retriever,
-    weighting_differences,
-    why_no_threshold,
-)
-from cdp.principle.checks import PER_DOCS, DatasetCheck, HeldCount, Prediction, checks, held
-from cdp.principle.claims import Claim, Limit, claims, limits
+from cdp.principle import kinds_of_datasets
 from cdp.principle.published import Note, PublishedRow, notes, read
-from cdp.principle.tables import (
-    COLUMNS,
-    MARKS_HELP,
-    TABLES,
-    PublishedTable,
-    TableInfo,
-    best_per_doc,
-    printed,
-    short_name,
-    table,
-    wide,
-)
+from cdp.principle.tables import TABLES, PublishedTable, short_name, table
 from cdp.services import studies
-
-__all__ = [
-    "ALL",
-    "COLUMNS",
-    "COMPARISONS",
-    "DATASET_CHOICES",
-    "MARKS_HELP",
-    "MULTI_HOP",
-    "PARAPHRASE",
-    "PER_DOCS",
-    "SCALING",
-    "TABLES",
-    "Claim",
-    "Correlation",
-    "DatasetCheck",
-    "Difference",
-    "HeldCount",
-    "Limit",
-    "Line",
-    "Note",
-    "OwnScore",
-    "PositiveRate",
-    "Prediction",
-    "PublishedTable",
-    "TableInfo",
-    "Threshold",
-    "best_per_doc",
-    "checks",
-    "claims",
-    "correlation_table",
-    "dataset_means",
-    "dataset_of",
-    "differences",
-    "held",
-    "limits",
-    "line",
-    "notes",
-    "notes_on",
-    "other_differences",
-    "own_scores",
-    "positive_rates",
-    "printed",
-    "printed_correlations",
-    "short_name",
-    "table",
-    "tables",
-    "threshold",
-    "threshold_by_retriever",
-    "to_csv",
-    "weighting_differences",
-    "why_no_threshold",
-    "wide",
-]
 
 NOTES_ON = {
     "cw-english": (36,),
@@ -145,7 +56,7 @@ class OwnScore:
     evaluation_id: str
 
 
-def tables() -> list[dict[str, Any]]:
+def list_tables() -> list[dict[str, Any]]:
     """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
     found = []
     for name, info in TABLES.items():
@@ -192,7 +103,7 @@ def own_scores(workspace: Workspace, rows: Sequence[PublishedRow]) -> dict[int, 
     begins with the dataset's (``hotpotqa_sample``); what it is stands beside the score, as it is not the same data.
     """
     own: dict[tuple[Any, ...], OwnScore] = {}
-    for view in studies.every(workspace):
+    for view in studies.list_studies(workspace):
         with suppress(CdpError):
             for key, score in _of_study(studies.report(workspace, view.id)):
                 own.setdefault(key, score)
@@ -280,8 +191,3 @@ def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | N
     weighting = WEIGHTING_OF.get(config.get("weighting", "none"))
     per_doc = config.get("per_doc") or made_of.per_doc
     return str(config.get("retriever", "")).lower(), method, per_doc, weighting
-
-
-def as_rows(records: Sequence[Any]) -> list[dict[str, Any]]:
-    """Correlations, rates … as mappings, for tables and CSV."""
-    return [asdict(record) for record in records]

@@ -13,7 +13,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.failures import FILE, ItemsFailed, lost, summary
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none, read_jsonl
-from cdp.jobs import JobView
+from cdp.jobs import JobView, list_active, list_jobs
 from cdp.metrics import MEASURES
 from cdp.services.jobs import in_use, live_metrics
 from cdp.services.jobs.live_metrics import Curve
@@ -21,18 +21,10 @@ from cdp.services.results import evaluated
 from cdp.services.sharing import access, endpoints
 from cdp.synthesis.manifests import query_set_id
 
+__all__ = ["list_active", "list_jobs"]
+
 PARTS = {"model": "model", "checkpoints": "checkpoints", "results": "results", "worker.log": "log"}
 """What a job's folder holds that a person would miss, by its name there."""
-
-
-def every(workspace: Workspace, *, kinds: list[str] | None = None) -> list[JobView]:
-    """All jobs, newest first."""
-    return room.list_jobs(workspace, kinds)
-
-
-def running(workspace: Workspace) -> list[JobView]:
-    """The jobs that are queued or at work, newest first. Cheap: jobs that have ended are not looked at."""
-    return room.list_active(workspace)
 
 
 def show(workspace: Workspace, job: str, *, with_size: bool = True) -> JobView:

@@ -16,7 +16,7 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
 from cdp.jobs import JobView
-from cdp.metrics import MEASURES, Measure, PairedDifference
+from cdp.metrics import MEASURES, PairedDifference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
@@ -47,11 +47,6 @@ class QuickMetrics:
     """What the set lacks where it is not whole."""
     kept: str = ""
     """Where the values of each document are kept: a file's name in the query set's folder."""
-
-
-def measures() -> dict[str, Measure]:
-    """Every measure by its name."""
-    return dict(MEASURES)
 
 
 def quick(
@@ -127,7 +122,7 @@ def _from_record(workspace: Workspace, found: QuerySet, plan: QuickPlan, values:
         n_empty=values["n_empty"],
         n_failed=values.get("n_failed", 0),
         failed=values.get("failed", []),
-        note="" if found.complete else completeness.of(workspace, found).sentence,
+        note="" if found.complete else completeness.check(workspace, found).sentence,
         kept=plan.columns.name,
     )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cdp.services.advice import published
+from cdp.principle import tables
 
 TABLES = ("qd_full", "diversity_ablation_qd")
 NAMES = {"Dist-Sim": "dist_sim", "Len-Sim": "len_sim", "CE": "ce", "Self-BLEU": "self_bleu"}
@@ -24,7 +24,7 @@ def references() -> list[Reference]:
     found: dict[tuple[str, int], dict[str, float]] = {}
     for name in TABLES:
         of_table: dict[tuple[str, int], dict[str, float]] = {}
-        for row in published.table(name).rows:
+        for row in tables.table(name).rows:
             key = (row["method"], row["queries_per_doc"])
             of_table.setdefault(key, {})[NAMES[row["metric"]]] = row["value"]
         found = {**of_table, **found}

@@ -29,7 +29,7 @@ class DocumentValues:
 
 
 @dataclass(frozen=True)
-class Behind:
+class DocumentQueries:
     """The queries of a document, each with its BLEU against the others (None for a single one), and the scored pairs,
     highest first. ``threshold`` is the score above which a pair counts as paraphrases.
     """
@@ -40,7 +40,7 @@ class Behind:
     threshold: float | None
 
 
-def documents(
+def list_documents(
     workspace: Workspace, measured: QuickMetrics, result: dict[str, Any] | None, *, by: str = "self_bleu"
 ) -> list[DocumentValues]:
     """The documents with their values, the highest by ``by`` (``self_bleu`` or ``ce``) first, undefined ones last."""
@@ -74,7 +74,9 @@ def _documents(
     return [*rows[: MOST_DOCUMENTS // 2], *rows[-MOST_DOCUMENTS // 2 :]]
 
 
-def behind(workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None) -> Behind:
+def document_queries(
+    workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None
+) -> DocumentQueries:
     """The queries of one document and, from a metric job's result, its scored pairs."""
     queries = cached.of_file(
         query_sets.files(workspace, query_set).queries,
@@ -88,10 +90,10 @@ def behind(workspace: Workspace, query_set: str, document_id: str, result: dict[
     if len(queries) > 1:
         bleu = list(bleu_against_others([tokens(query) for query in queries]))
     if result is None:
-        return Behind(queries, bleu, [], None)
+        return DocumentQueries(queries, bleu, [], None)
     measured = queries[: result["config"].get("per_doc")]
     pairs = document_pairs(workspace.job(result["job_id"]) / "results", document_id, measured)
-    return Behind(queries, bleu, pairs, result["scorer"]["threshold"])
+    return DocumentQueries(queries, bleu, pairs, result["scorer"]["threshold"])
 
 
 def _defined(value: float) -> float | None:

@@ -27,8 +27,8 @@ from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
 from cdp.synthesis import preview as room
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
-from cdp.synthesis.generators import GENERATORS, Usage, make_generator
-from cdp.synthesis.methods import METHODS, Method, method_of
+from cdp.synthesis.generators import Usage, make_generator
+from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.pricing import Price, load_price, price_file
 
 WORKER = "cdp.workers.synthesis"
@@ -72,16 +72,6 @@ class Preview:
         """Seconds per request; None where nothing was asked."""
         requests = self.usage.get("requests", 0)
         return self.seconds / requests if requests else None
-
-
-def methods() -> list[Method]:
-    """The synthesis methods, in the order in which they are shown."""
-    return list(METHODS.values())
-
-
-def generators() -> dict[str, str]:
-    """The generators and what each is."""
-    return dict(GENERATORS)
 
 
 def preview(
@@ -278,9 +268,9 @@ def references(sets: Sequence[QuerySet]) -> dict[str, str]:
     return human | {q.id: f"{q.name} (origin unknown)" for q in sets if q.kind == "unknown" and q.method != "reasoning"}
 
 
-def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
+def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
     """All query sets, newest first; only those of one corpus if it is named, by its id, name or unique beginning."""
-    found = [completeness.counted(workspace, q) for q in query_sets.list_query_sets(workspace)]
+    found = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
     if not corpus or any(q.corpus_id == corpus for q in found):
         return [q for q in found if corpus in ("", q.corpus_id)]
     only = corpus_room.resolve_corpus(workspace, corpus).id
@@ -289,11 +279,11 @@ def every(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:
     """The query set of that id, name or unique beginning; of one that is not whole, with what is there now."""
-    return completeness.counted(workspace, query_sets.resolve_query_set(workspace, query_set))
+    return completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, query_set))
 
 
 @dataclass(frozen=True)
-class Lacks:
+class QuerySetFailures:
     """What a query set lacks: how many documents without queries or with too few (of an import: rejected rows), and
     the first 20 of them, each with its ``reason`` and, where an LLM was asked, its ``raw`` answers."""
 
@@ -301,12 +291,12 @@ class Lacks:
     first: list[dict[str, Any]]
 
 
-def failures(workspace: Workspace, query_set: str) -> Lacks:
+def failures(workspace: Workspace, query_set: str) -> QuerySetFailures:
     """What went wrong for a query set; NotFoundError if there is no such set."""
     found = query_sets.resolve_query_set(workspace, query_set)
     lines = query_sets.iter_failures(workspace, found.id)
     first = list(islice(lines, SHOWN_PROBLEMS))
-    return Lacks(len(first) + sum(1 for _ in lines), first)
+    return QuerySetFailures(len(first) + sum(1 for _ in lines), first)
 
 
 def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20) -> list[tuple[str, list[str]]]:

@@ -20,8 +20,10 @@ from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.generators.base import Usage
 from cdp.synthesis.generators.openai_chat import checked_url
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
-from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable
+from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable, read_prices
 from cdp.synthesis.pricing import dollars as dollars
+
+__all__ = ["read_prices"]
 
 BATCH_FORMAT = "openai-batch"
 FORMATS = (*exports.FORMATS, BATCH_FORMAT)
@@ -72,7 +74,7 @@ class Exported:
     note: str = ""
 
 
-def rows() -> list[dict[str, str]]:
+def list_conditions() -> list[dict[str, str]]:
     """Every row of the paper's tables that a user can run: the methods, and the conditions that write no queries."""
     found = [
         {"name": m.name, "title": m.title, "kind": m.kind, "help": m.help, "note": m.note} for m in METHODS.values()
@@ -109,11 +111,6 @@ def estimate(
     )
 
 
-def prices(workspace: Workspace) -> PriceTable:
-    """The price table in use, with its date."""
-    return pricing.read_prices(workspace)
-
-
 @access.writes
 def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -> PriceTable:
     """Keep an edited price table in this workspace; ConfigError names what is no price."""
@@ -130,7 +127,7 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
     except (KeyError, TypeError, ValueError):
         raise ConfigError("A row of the price table lacks its input or output price.") from None
     pricing.write_prices(workspace, rows, as_of)
-    return pricing.read_prices(workspace)
+    return read_prices(workspace)
 
 
 def bill(workspace: Workspace, query_set: str) -> Bill | None:
@@ -196,7 +193,7 @@ def export(
     found = query_sets.resolve_query_set(workspace, query_set)
     path = paths.to_write(workspace, target)
     if form != BATCH_FORMAT:
-        note = "" if found.complete else completeness.of(workspace, found).sentence
+        note = "" if found.complete else completeness.check(workspace, found).sentence
         return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,), note)
     if found.method not in (*METHODS, OWN):
         raise ConfigError(f"{found.name} was imported: there is no prompt behind it.", hint="Choose another format.")

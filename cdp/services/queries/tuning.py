@@ -109,7 +109,7 @@ def start(
     )
 
 
-def every(workspace: Workspace, *, corpus: str = "") -> list[JobView]:
+def list_tunings(workspace: Workspace, *, corpus: str = "") -> list[JobView]:
     """The jobs that tune prompts, newest first; only those of one corpus if it is named."""
     return [v for v in jobs.list_jobs(workspace, [KIND]) if not corpus or v.config.get("corpus") == corpus]
 

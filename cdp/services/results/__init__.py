@@ -15,10 +15,13 @@ from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.statistics import has_spread, two_level_test
 from cdp.base.statistics.paired import PairedTest, holm, paired_test
 from cdp.base.workspace import Workspace
+from cdp.catalog import query
 from cdp.query_sets import list_query_sets
 from cdp.services.results import evaluated, runs
 from cdp.services.results import seeds as result_seeds
 from cdp.services.sharing import access
+
+__all__ = ["query"]
 
 MEASURE = "ndcg@10"
 
@@ -35,7 +38,7 @@ WRITTEN_BY = "queries_written_by"
 
 
 @dataclass(frozen=True)
-class Row:
+class ComparedRow:
     """One retriever on one benchmark. NDCG@10 and differences in percent (points).
 
     ``low`` and ``high`` bound the mean difference (95% bootstrap over queries); ``p_t`` and ``p_random`` are two-sided,
@@ -80,7 +83,7 @@ class Row:
     @property
     def place(self) -> str:
         """The benchmark with what else tells its results apart: ``scifact``, ``mine dev (paper)``."""
-        return place_name(self.benchmark, self.split, self.protocol, self.version)
+        return benchmark_label(self.benchmark, self.split, self.protocol, self.version)
 
     @property
     def significant(self) -> bool:
@@ -101,7 +104,7 @@ class Comparison:
 
     baseline: str
     baseline_id: str
-    rows: list[Row]
+    rows: list[ComparedRow]
     coverage: dict[str, int]
     n_benchmarks: int
     settings: dict[str, dict[str, Any]]
@@ -111,7 +114,7 @@ class Comparison:
     scores: Scores = field(default_factory=dict, repr=False)
     evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
 
-    def narrowed(self, rows: list[Row]) -> Comparison:
+    def narrowed(self, rows: list[ComparedRow]) -> Comparison:
         """The comparison on some of its rows, counted anew; p-values stay corrected for all of them."""
         places: dict[str, set[str]] = defaultdict(set)
         for row in rows:
@@ -138,12 +141,12 @@ class QueryDifference:
         return self.other - self.baseline
 
 
-def read(workspace: Workspace) -> list[dict[str, Any]]:
+def list_evaluations(workspace: Workspace) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first: for several questions about one state of the workspace."""
     return runs.described(workspace, catalog.evaluations(workspace))
 
 
-def every(workspace: Workspace) -> list[dict[str, Any]]:
+def list_results(workspace: Workspace) -> list[dict[str, Any]]:
     """One row per evaluation, newest first; measures in percent."""
     same = ("id", "retriever_id", "benchmark", "split", "protocol", "n_queries", "n_documents", "seconds", "created",
             "job_id")  # fmt: skip
@@ -155,7 +158,7 @@ def every(workspace: Workspace) -> list[dict[str, Any]]:
             MEASURE: 100 * row[MEASURE],
             "measures": {name: 100 * value for name, value in row["measures"].items()},
         }
-        for row in read(workspace)
+        for row in list_evaluations(workspace)
     ]
 
 
@@ -176,7 +179,7 @@ def compare(
     """
     if test not in TESTS:
         raise ConfigError(f"{test!r} is not a test.", hint=f"There is: {', '.join(TESTS)}.")
-    evaluations = read(workspace) if evaluations is None else evaluations
+    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
     latest = _latest(evaluations)
     baseline_id = _retriever_id(latest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(latest, name) for name in retrievers)}
@@ -214,7 +217,7 @@ def compare(
     return known.narrowed(rows)
 
 
-def per_query(workspace: Workspace, found: Comparison, row: Row) -> list[QueryDifference]:
+def per_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> list[QueryDifference]:
     """Both scores of each query that a row and the baseline share, the largest loss first."""
     if row.baseline_evaluation_id is None:
         return []
@@ -236,12 +239,7 @@ def rebuild(workspace: Workspace) -> dict[str, Any]:
     return catalog.rebuild(workspace).to_dict()
 
 
-def query(workspace: Workspace, sql: str) -> catalog.QueryResult:
-    """Answer one SELECT over the catalogue."""
-    return catalog.query(workspace, sql)
-
-
-def place_name(benchmark: str, split: str, protocol: str, version: str = "") -> str:
+def benchmark_label(benchmark: str, split: str, protocol: str, version: str = "") -> str:
     """A benchmark as tables call it, with its split unless that is ``test``, and its protocol unless ``published``."""
     said = (version, "" if protocol == "published" else protocol)
     more = ", ".join(word for word in said if word)
@@ -303,8 +301,8 @@ def _row(
     version: str,
     reference: dict[str, Any] | None,
     scores: Scores,
-) -> Row:
-    base = Row(
+) -> ComparedRow:
+    base = ComparedRow(
         benchmark=row["benchmark"],
         split=row["split"],
         protocol=row["protocol"],
@@ -331,8 +329,8 @@ def _row(
 
 
 def _with_noise(
-    row: Row, baseline_id: str, trained: set[str], runs: Mapping[str, Sequence[str]], scores: Scores
-) -> Row:
+    row: ComparedRow, baseline_id: str, trained: set[str], runs: Mapping[str, Sequence[str]], scores: Scores
+) -> ComparedRow:
     """The row with what its difference knows of training noise; scores of single runs in [0, 1]."""
     sides = ((row.retriever_id, row.evaluation_id), (baseline_id, row.baseline_evaluation_id))
     if row.difference is None or not trained & {retriever for retriever, _ in sides}:
@@ -353,7 +351,7 @@ def _with_noise(
     return replace(row, noise="seeds", p_seeds=found.p, low=found.low, high=found.high)
 
 
-def _corrected(rows: list[Row], test: str) -> list[Row]:
+def _corrected(rows: list[ComparedRow], test: str) -> list[ComparedRow]:
     """The rows with p-values corrected for being several."""
     by_queries = [row.p_t if test == "t" else row.p_random for row in rows]
     found = [p if row.p_seeds is None else row.p_seeds for row, p in zip(rows, by_queries, strict=True)]

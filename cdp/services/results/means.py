@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from cdp.benchmarks import registry
 from cdp.benchmarks.registry import Entry
-from cdp.services.results import Comparison, Row, place_name
+from cdp.services.results import ComparedRow, Comparison, benchmark_label
 
 ALL = "All"
 OWN = "Own"
@@ -21,7 +21,7 @@ OWN = "Own"
 
 
 @dataclass(frozen=True)
-class Group:
+class MeanGroup:
     """Benchmarks that are reported as one mean, all under one protocol.
 
     ``members`` are places as ``Row.place`` names them, those among them where nobody was evaluated.
@@ -32,7 +32,7 @@ class Group:
 
 
 @dataclass(frozen=True)
-class Mean:
+class SharedMean:
     """NDCG@10 in percent by retriever, over the ``n_shared`` benchmarks of the group that all of them have.
 
     ``values`` is empty where they share none. ``n_benchmarks`` is how many the group has, evaluated on or not; for
@@ -50,12 +50,12 @@ class Mean:
         return f"{self.n_shared} of {self.n_benchmarks}"
 
 
-def means(comparison: Comparison) -> list[Mean]:
+def means(comparison: Comparison) -> list[SharedMean]:
     """The mean over all benchmarks, then one per group where any of the registry's is there."""
     rows = comparison.rows
     if not rows:
         return []
-    found = [Group(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
+    found = [MeanGroup(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
     if any(_entry(row) is not None for row in rows):
         found += groups(rows)
     values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
@@ -79,7 +79,7 @@ def shared(comparison: Comparison) -> Comparison:
     return comparison.narrowed(rows) if rows else comparison
 
 
-def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
+def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
     """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
     found = {(row.retriever, row.place): row.ndcg for row in rows}
     known: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
@@ -91,18 +91,18 @@ def scores(rows: Sequence[Row]) -> dict[tuple[str, str], float]:
         for whole in _wholes():
             mean = registry.mean_of_parts(whole.name, values)
             if mean.value is not None and mean.covered == mean.total:
-                found[retriever, place_name(whole.name, whole.split, protocol)] = mean.value
+                found[retriever, benchmark_label(whole.name, whole.split, protocol)] = mean.value
     return found
 
 
-def groups(rows: Sequence[Row]) -> list[Group]:
+def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
     """The groups that the rows belong to, each with all of its members; ``OWN`` last, without others.
 
     A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
     Multi-hop, and counts in BEIR too where another member of BEIR is.
     """
-    found: list[Group] = []
-    own: list[Group] = []
+    found: list[MeanGroup] = []
+    own: list[MeanGroup] = []
     places = {place for _, place in scores(rows)}
     for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
         there: dict[Entry, str] = {}
@@ -114,21 +114,21 @@ def groups(rows: Sequence[Row]) -> list[Group]:
             elif row.protocol == protocol:
                 mine[row.place] = None
         for whole in _wholes():
-            place = place_name(whole.name, whole.split, protocol)
+            place = benchmark_label(whole.name, whole.split, protocol)
             if place in places:
                 there[whole] = place
         wanted = {_narrowest(entry) for entry in there}
         suffix = "" if protocol == "published" else f" ({protocol})"
         for title, members in _members():
             if title in wanted:
-                named = (there.get(one) or place_name(one.name, one.split, protocol) for one in members)
-                found.append(Group(title + suffix, tuple(named)))
+                named = (there.get(one) or benchmark_label(one.name, one.split, protocol) for one in members)
+                found.append(MeanGroup(title + suffix, tuple(named)))
         if mine:
-            own.append(Group(OWN + suffix, tuple(mine)))
+            own.append(MeanGroup(OWN + suffix, tuple(mine)))
     return found + own
 
 
-def _entry(row: Row) -> Entry | None:
+def _entry(row: ComparedRow) -> Entry | None:
     """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
     name = row.benchmark.lower()
     entry = registry.find(name) or next((one for one in registry.entries() if one.paper == name), None)
@@ -154,7 +154,7 @@ def _members() -> list[tuple[str, list[Entry]]]:
     return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
 
 
-def _mean(group: Group, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> Mean:
+def _mean(group: MeanGroup, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> SharedMean:
     places = [place for place in group.members if all((name, place) in values for name in everyone)]
     means = {name: sum(values[name, place] for place in places) / len(places) for name in everyone if places}
-    return Mean(group.title, len(places), len(group.members), means)
+    return SharedMean(group.title, len(places), len(group.members), means)

@@ -9,7 +9,7 @@ from typing import Any
 
 from cdp.base.markup import spreadsheet
 from cdp.base.workspace import Workspace
-from cdp.services.results import SIGNIFICANT, TESTS, Comparison, Row, evaluated
+from cdp.services.results import SIGNIFICANT, TESTS, ComparedRow, Comparison, evaluated
 from cdp.services.results import means as result_means
 from cdp.services.results.formats import Table, comparison_table
 
@@ -92,7 +92,7 @@ def remarks(workspace: Workspace, found: Comparison) -> list[str]:
     return [f"{place}{of[place, remark]}: {remark}" for place, remark in said]
 
 
-def spread(row: Row) -> str:
+def spread(row: ComparedRow) -> str:
     """``41.20 ± 0.35 (3 seeds)``; the score alone for a single run."""
     if row.seed_sd is None:
         return f"{row.ndcg:.2f} ({row.seeds} seeds, no spread)" if row.seeds > 1 else f"{row.ndcg:.2f}"
@@ -102,7 +102,7 @@ def spread(row: Row) -> str:
 def to_csv(found: Comparison) -> str:
     """The rows of a comparison as CSV with a header; numbers in full, empty where there is none."""
     out = io.StringIO()
-    writer = csv.DictWriter(out, [f.name for f in fields(Row)], lineterminator="\n")
+    writer = csv.DictWriter(out, [f.name for f in fields(ComparedRow)], lineterminator="\n")
     writer.writeheader()
     writer.writerows({name: spreadsheet(value) for name, value in asdict(row).items()} for row in found.rows)
     return out.getvalue()

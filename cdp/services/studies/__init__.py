@@ -40,11 +40,11 @@ __all__ = [
     "TITLES",
     "Gain",
     "ReadyMade",
-    "Started",
     "StudyConfig",
     "StudyPlan",
     "StudyReport",
-    "every",
+    "StudyStart",
+    "list_studies",
     "minutes",
     "plan",
     "plan_text",
@@ -63,7 +63,7 @@ WORKER = "cdp.workers.study"
 
 
 @dataclass(frozen=True)
-class Started:
+class StudyStart:
     """What was submitted: the study, and the jobs that write its missing queries first."""
 
     job_id: str
@@ -101,7 +101,7 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
         generations=missing,
         reused=study_reuse.reused(workspace, config, sources, retrievers, [b["place"] for b in benchmarks], dev),
     )
-    lacking = completeness.lacking(workspace, config.items("query_sets"))
+    lacking = completeness.list_incomplete(workspace, config.items("query_sets"))
     notes = tuple(item.note for item in lacking)
     return dataclasses.replace(found, notes=(*notes, *found.notes))
 
@@ -135,7 +135,7 @@ def run(
     api_key: str = "",
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
-) -> Started:
+) -> StudyStart:
     """Submit a study as one job, after the jobs that write the queries it lacks.
 
     ConfigError for a query set that is not whole, unless ``allow_incomplete``, or with queries that a benchmark
@@ -165,7 +165,7 @@ def run(
         inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,
     )
-    return Started(job_id, generations)
+    return StudyStart(job_id, generations)
 
 
 @access.reads
@@ -173,10 +173,10 @@ def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | No
     """The judged queries among those that a study trains on: of ``sets``, or of all that there is to train on now."""
     names = [source.query_set for source in _sources(workspace, config)[0]] if sets is None else sets
     places = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
-    return leakage.between(workspace, names, places)
+    return leakage.find_leaks(workspace, names, places)
 
 
-def every(workspace: Workspace) -> list[JobView]:
+def list_studies(workspace: Workspace) -> list[JobView]:
     """The studies of this workspace, newest first."""
     return jobs.list_jobs(workspace, ["study"])
 
@@ -346,7 +346,7 @@ def _speeds(workspace: Workspace) -> dict[str, Speed]:
     for row in catalog.evaluations(workspace):
         if row["seconds"] and not row["counts"].get("embeddings_reused"):
             texts.setdefault(row["retriever_id"], (row["n_queries"] + row["n_documents"]) / row["seconds"])
-    for view in every(workspace):
+    for view in list_studies(workspace):
         for name, speed in measured_speeds(records.list_records(view.folder)).items():
             pairs.setdefault(name, speed.pairs_per_second)
             texts.setdefault(name, speed.texts_per_second)

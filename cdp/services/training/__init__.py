@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp import catalog, jobs, query_sets
+from cdp import jobs, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError, ModelError
 from cdp.base.workspace import Workspace
@@ -52,7 +52,7 @@ class RetrieverChoice:
 
 
 @dataclass(frozen=True)
-class Plan:
+class TrainingPlan:
     """What a training would do, from the query set alone: pairs, documents, steps, the settings with every default
     filled in, whose terms apply, what to know."""
 
@@ -81,7 +81,7 @@ class Preview:
 
 
 @dataclass(frozen=True)
-class Started:
+class TrainingStart:
     """What was submitted: the training and, around it, evaluations. ``known`` are results that were there already."""
 
     job_id: str
@@ -89,7 +89,7 @@ class Started:
     known: list[str] = field(default_factory=list)
 
 
-def retrievers(workspace: Workspace) -> list[RetrieverChoice]:
+def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
     """The presets, then the trained retrievers, newest first."""
     presets = [RetrieverChoice(p.name, p.title, "preset", p.help) for p in PRESETS.values()]
     trained = [
@@ -186,7 +186,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     What a weighting needs besides is looked at too: reasoned queries for the same corpus, a readable file of weights.
     Whether every query has its weight is seen when the pairs are read.
     """
-    query_set = completeness.counted(workspace, query_sets.resolve_query_set(workspace, config.query_set))
+    query_set = completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, config.query_set))
     needs = weighting_named(config.weighting).needs
     reasoning = config.reasoning
     if uses_reasoned(config) and reasoning:
@@ -201,7 +201,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
 
 
 @access.reads
-def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
+def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
@@ -237,7 +237,7 @@ def plan(workspace: Workspace, config: TrainingConfig) -> Plan:
     elif settings.epochs == PAPER_EPOCHS.value:
         notes.append("So many epochs are meant to end at the best of them: set a dev benchmark to keep it.")
     licences = licence_notes(settings, retriever, workspace)
-    return Plan(pairs, documents, order.steps, query_set, settings, licences, notes)
+    return TrainingPlan(pairs, documents, order.steps, query_set, settings, licences, notes)
 
 
 def trained_on(config: TrainingConfig) -> list[str]:
@@ -253,7 +253,7 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     """
     plan(workspace, config)
     values, _ = named(workspace, config)
-    lacking = completeness.lacking(workspace, trained_on(values))
+    lacking = completeness.list_incomplete(workspace, trained_on(values))
     environment = {
         "GOMP_SPINCOUNT": SPINS,
         **os.environ,
@@ -325,7 +325,7 @@ def start(
     after: bool = True,
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
-) -> Started:
+) -> TrainingStart:
     """Submit a training and, for each (benchmark, split), the evaluation of the retriever before and after it.
 
     An evaluation of the untrained retriever that is in the results already is not run again. ConfigError for a query
@@ -350,14 +350,4 @@ def start(
     job_id = submit(workspace, config, leakage.links(leaks))
     if after:
         evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
-    return Started(job_id, evaluations, known)
-
-
-def command(config: TrainingConfig) -> str:
-    """The command line that starts the same training."""
-    return commands.train(config)
-
-
-def results(workspace: Workspace) -> list[dict[str, object]]:
-    """One row per trained retriever, newest first."""
-    return catalog.retrievers(workspace)
+    return TrainingStart(job_id, evaluations, known)

@@ -52,7 +52,7 @@ class Leak:
 
 
 @dataclass(frozen=True)
-class _Judged:
+class _JudgedSplit:
     """One split of a benchmark: hashes of its queries (``other``: of the other splits' alone, ``every``: of all), and
     the documents that are relevant to any. ``key`` tells one state of the files from another."""
 
@@ -63,7 +63,7 @@ class _Judged:
     positives: frozenset[str]
 
 
-def between(
+def find_leaks(
     workspace: Workspace,
     names: Iterable[str],
     places: Iterable[tuple[str, str]],
@@ -92,7 +92,9 @@ def of_training(workspace: Workspace, config: TrainingConfig, places: Iterable[t
     wanted = [*places, *([(config.benchmark, config.split)] if config.benchmark else [])]
     if not wanted:
         return []
-    found = between(workspace, [config.query_set], wanted, per_doc=config.per_doc, max_documents=config.max_documents)
+    found = find_leaks(
+        workspace, [config.query_set], wanted, per_doc=config.per_doc, max_documents=config.max_documents
+    )
     before = room.seen(workspace, config.retriever)
     for name, split in dict.fromkeys(wanted) if len(before) else ():
         where, chosen = _place(workspace, name, split)
@@ -132,10 +134,10 @@ def _hashes(workspace: Workspace, query_set: str, per_doc: int | None, max_docum
     return cached.of_file(path, ("query hashes", per_doc, max_documents), compute)
 
 
-def _judged(folder: Path, split: str) -> _Judged:
+def _judged(folder: Path, split: str) -> _JudgedSplit:
     """Read once for as long as the judgments of the split stay as they are."""
 
-    def compute() -> _Judged:
+    def compute() -> _JudgedSplit:
         grades = {name: beir_files.read_qrels(path).grades for name, path in qrels_files(folder).items()}
         texts = dict(room.query_texts(folder))
         by_split = {
@@ -148,13 +150,13 @@ def _judged(folder: Path, split: str) -> _Judged:
         other = np.unique(np.concatenate([none, *others]))
         every = np.unique(room.hashes(texts.values()))
         key = sha256_text(split, by_split[split].tobytes().hex(), other.tobytes().hex(), *sorted(positives))
-        return _Judged(key, by_split[split], other, every, positives)
+        return _JudgedSplit(key, by_split[split], other, every, positives)
 
     path = qrels_files(folder)[split]
     return cached.of_file(path, ("judged", str(part(folder, "queries"))), compute)
 
 
-def _documents(workspace: Workspace, query_set: QuerySet, judged: _Judged, split: str) -> int:
+def _documents(workspace: Workspace, query_set: QuerySet, judged: _JudgedSplit, split: str) -> int:
     """Documents of a human set that are positives of the split, by queries of the benchmark that no other split
     judges, or by any other query of a set that was imported with this split."""
     whole = split in query_set.parameters.get("splits", ())

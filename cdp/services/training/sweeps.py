@@ -26,12 +26,12 @@ __all__ = [
     "DEV_SPLITS",
     "Sweep",
     "SweepReport",
-    "every",
-    "find",
     "grid_for",
+    "list_sweeps",
     "rate",
     "read_rates",
     "report",
+    "resolve_sweep",
     "start",
     "steps_between",
     "to_markdown",
@@ -97,7 +97,7 @@ def start(
     for value in sorted(set(rates)):
         one = dataclasses.replace(whole, learning_rate=value, name=f"{name}, {rate(value)}")
         training.submit(workspace, one, {LINK: sweep, **leakage.links(leaks)})
-    return find(workspace, sweep["id"])
+    return resolve_sweep(workspace, sweep["id"])
 
 
 def steps_between(eval_steps: int, steps: int) -> int:
@@ -111,7 +111,7 @@ def _dev_split(workspace: Workspace, benchmark: str) -> str:
     return next((name for name in DEV_SPLITS if name in info.splits), "")
 
 
-def every(workspace: Workspace) -> list[Sweep]:
+def list_sweeps(workspace: Workspace) -> list[Sweep]:
     """The sweeps of this workspace, newest first."""
     groups: dict[str, list[JobView]] = {}
     for view in jobs.list_jobs(workspace, ["training"]):
@@ -129,14 +129,14 @@ def every(workspace: Workspace) -> list[Sweep]:
     ]
 
 
-def find(workspace: Workspace, name: str) -> Sweep:
+def resolve_sweep(workspace: Workspace, name: str) -> Sweep:
     """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.base.names.pick``."""
-    return pick("sweep", name, every(workspace), none_yet="There is no sweep yet: start one (sweep run).")
+    return pick("sweep", name, list_sweeps(workspace), none_yet="There is no sweep yet: start one (sweep run).")
 
 
 def report(workspace: Workspace, name: str) -> SweepReport:
     """What a sweep shows so far."""
-    found = find(workspace, name)
+    found = resolve_sweep(workspace, name)
     config = found.jobs[0].config
     benchmark = "/".join(part for part in (config.get("benchmark"), config.get("split")) if part)
     return SweepReport(

@@ -49,7 +49,7 @@ def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
     corpora = corpus_room.list_corpora(workspace)
     sets = query_sets.list_query_sets(workspace)
     all_jobs = jobs.list_jobs(workspace)
-    rows = results.every(workspace)
+    rows = results.list_results(workspace)
     trained = [job for job in all_jobs if job.kind == "training" and job.has_model]
     benchmarks = benchmark_room.list_benchmarks(workspace)
     return Overview(

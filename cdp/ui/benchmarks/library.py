@@ -9,9 +9,9 @@ import streamlit as st
 
 from cdp.base.config import DownloadConfig
 from cdp.base.workspace import Workspace
-from cdp.services import benchmarks, commands, evaluation
-from cdp.services.benchmarks import Known, Shown
-from cdp.services.evaluation import BenchmarkInfo
+from cdp.benchmarks import BenchmarkInfo
+from cdp.services import benchmarks, commands
+from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
 from cdp.ui.shell import access, command, frame, imports, paper_notes, state, tables
 from cdp.ui.shell.text import count, md, number, size
 
@@ -22,14 +22,14 @@ LONG_TABLE, TABLE_HEIGHT = 14, 390
 """A table of more rows than these is scrolled, at this height in pixels."""
 
 
-def choose_group(workspace: Workspace) -> list[Known]:
+def choose_group(workspace: Workspace) -> list[RegistryStatus]:
     """Which group is looked at; its entries, or all."""
     titles = {ALL: "All benchmarks", **benchmarks.GROUPS}
     chosen = state.choose("Group", titles, "group", help=frame.definition("benchmark")) or ALL
-    return benchmarks.known(workspace, "" if chosen == ALL else chosen)
+    return benchmarks.list_registry(workspace, "" if chosen == ALL else chosen)
 
 
-def table(known: Sequence[Known]) -> None:
+def table(known: Sequence[RegistryStatus]) -> None:
     """Sizes, CW, licence, and whether each is here."""
     here = sum(k.here for k in known)
     st.markdown(
@@ -61,7 +61,7 @@ def table(known: Sequence[Known]) -> None:
     )
 
 
-def bring_missing(workspace: Workspace, known: Sequence[Known]) -> None:
+def bring_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
     """One press for all of the chosen group that is not here yet, with what that comes to."""
     group = state.kept("group") or ALL
     missing = [k for k in known if not k.here]
@@ -78,7 +78,7 @@ def bring_missing(workspace: Workspace, known: Sequence[Known]) -> None:
             frame.navigation.go("jobs", job=job_id)
 
 
-def _text(known: Known) -> str:
+def _text(known: RegistryStatus) -> str:
     return NOT_STATED if known.entry.text_bytes is None else f"≈ {size(known.entry.text_bytes)}"
 
 
@@ -87,7 +87,7 @@ def group_means(workspace: Workspace) -> None:
     group = state.kept("group") or ALL
     if group == ALL:
         return
-    if any(k.here for k in benchmarks.known(workspace, group)):
+    if any(k.here for k in benchmarks.list_registry(workspace, group)):
         label = "Evaluate a retriever on what is here of this group"
         frame.navigation.link("launch", label, start="evaluation", on=[f"group:{group}"])
     scores = benchmarks.scores(workspace, group)
@@ -110,7 +110,7 @@ def group_means(workspace: Workspace) -> None:
     )
 
 
-def details(workspace: Workspace, known: Sequence[Known]) -> None:
+def details(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
     """One benchmark: what is said of it, and bringing it in or making a subset."""
     names = {k.entry.name: k.entry.title for k in known}
     chosen = state.choose("Benchmark", names, "entry", what="benchmark")
@@ -129,7 +129,7 @@ def details(workspace: Workspace, known: Sequence[Known]) -> None:
                 _download(workspace, item)
 
 
-def _facts(item: Known, shown: Shown) -> None:
+def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
     entry = item.entry
     st.markdown(f"#### {md(entry.title)}")
     with st.container(horizontal=True):
@@ -153,7 +153,7 @@ def _facts(item: Known, shown: Shown) -> None:
             st.caption(f"Not here yet: {md(', '.join(missing))}.")
 
 
-def _download(workspace: Workspace, item: Known) -> None:
+def _download(workspace: Workspace, item: RegistryStatus) -> None:
     """The form that brings a benchmark in; size and licence stand beside it."""
     entry = item.entry
     key = f"download_{entry.name}"
@@ -197,7 +197,7 @@ def _download(workspace: Workspace, item: Known) -> None:
             frame.navigation.go("jobs", job=job_id)
 
 
-def _stored(workspace: Workspace, shown: Shown) -> None:
+def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     """What is in the workspace of a benchmark that is there, and what can be done with it."""
     info, manifest = shown.info, shown.manifest
     if info is None or manifest is None:
@@ -240,7 +240,7 @@ def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
 
 def own(workspace: Workspace) -> None:
     """The workspace's benchmarks that the registry does not know, and subsets."""
-    found = benchmarks.own(workspace)
+    found = benchmarks.list_own(workspace)
     if not found:
         return
     st.subheader("Your own, and subsets", anchor=False)
@@ -272,7 +272,7 @@ def own(workspace: Workspace) -> None:
             "Remove it from the workspace", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure
         ):
             with frame.guarded():
-                benchmarks.remove(workspace, name)
+                benchmarks.delete(workspace, name)
                 imports.remember(f"The benchmark {name} is removed.", ["Results on it are still there."])
                 st.rerun()
 
@@ -296,7 +296,7 @@ def add(workspace: Workspace) -> None:
         if pressed:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), imports.opened(workspace, uploaded, path) as file:
-                    added = evaluation.add_benchmark(workspace, file, name=name.strip(), language=language.strip())
+                    added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
                 imports.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
                 st.rerun()

@@ -11,7 +11,7 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.charts.style import METHOD_COLOURS, by_method
 from cdp.services import commands, evaluation, queries, results
-from cdp.services.results import Comparison, Row, runs
+from cdp.services.results import ComparedRow, Comparison, runs
 from cdp.services.results import means as result_means
 from cdp.services.results import tables as result_tables
 from cdp.ui.shell import access, command, frame, navigation, state
@@ -87,7 +87,7 @@ def bm25(workspace: Workspace, found: Comparison) -> None:
     if not lacking:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        where = ", ".join(results.place_name(*place, "published") for place in lacking)
+        where = ", ".join(results.benchmark_label(*place, "published") for place in lacking)
         st.markdown(f"BM25 was not measured on {md(where)}.", width="content")
         if access.button("Measure BM25", icon=":material/add:", key="compare_bm25"):
             with frame.guarded():
@@ -137,12 +137,12 @@ def covered(found: Comparison) -> Comparison:
     return found if shown == "all" else common
 
 
-def compared(found: Comparison) -> list[Row]:
+def compared(found: Comparison) -> list[ComparedRow]:
     """The rows that have a difference from the baseline."""
     return [row for row in found.rows if row.difference is not None]
 
 
-def largest(rows: Sequence[Row]) -> Row:
+def largest(rows: Sequence[ComparedRow]) -> ComparedRow:
     """The row that the answer is about: the largest difference of a run without a mark, if there is one."""
     return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
 
@@ -170,7 +170,7 @@ def answer(found: Comparison) -> None:
     )
 
 
-def tally(rows: Sequence[Row]) -> str:
+def tally(rows: Sequence[ComparedRow]) -> str:
     """In how many of the comparisons there is a significant gain or loss."""
     if len(rows) < 2:
         return ""
@@ -179,7 +179,7 @@ def tally(rows: Sequence[Row]) -> str:
     return f"Of {len(rows)} comparisons, {up} gain and {down} lose significantly."
 
 
-def interval(row: Row) -> str:
+def interval(row: ComparedRow) -> str:
     """``+1.20 to +6.40``, a dash without one."""
     return "–" if row.low is None or row.high is None else f"{points(row.low)} to {points(row.high)}"
 
@@ -188,12 +188,12 @@ def palette(workspace: Workspace, found: Comparison) -> dict[str, str]:
     """One colour per retriever on all charts of the page, by the method of its queries; the baseline is grey."""
     others = sorted({row.retriever for row in found.rows if row.retriever_id != found.baseline_id})
     trained_on = found.settings.get("query_set", {})
-    methods = {q.id: q.method or q.kind for q in queries.every(workspace)} if trained_on else {}
+    methods = {q.id: q.method or q.kind for q in queries.list_query_sets(workspace)} if trained_on else {}
     made = {name: methods.get(str(trained_on.get(name, "")), "") for name in others}
     return {found.baseline: METHOD_COLOURS["pretrained"], **by_method(made)}
 
 
-def mark(row: Row) -> str:
+def mark(row: ComparedRow) -> str:
     """Significance in a form that does not rely on colour."""
     if not row.significant:
         return ""

@@ -12,7 +12,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.complexity_gains import gains_by_cw
 from cdp.services import commands
-from cdp.services.results import Comparison, Row, evaluated
+from cdp.services.results import ComparedRow, Comparison, evaluated
 from cdp.services.results import errors as result_errors
 from cdp.services.results import files as result_files
 from cdp.services.results.errors import AUTO, FIELDS, ID_PREFIX, Errors
@@ -27,7 +27,7 @@ SOURCES = {AUTO: "a field that all passages have, else the id", ID_PREFIX: "the 
 SOURCES |= {name: f"the field {name}" for name in FIELDS}
 
 
-def first_places(workspace: Workspace, comparison: Comparison, row: Row) -> None:
+def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """Wins and losses at P@1 with their passages, and where the gains sit by CW."""
     with st.container(width=360):
         source = state.choose(
@@ -144,7 +144,7 @@ def _gains(found: Errors) -> None:
     )
 
 
-def files(workspace: Workspace, comparison: Comparison, row: Row) -> None:
+def files(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """The evaluation in the files of other tools."""
     titles = {"trec-run": "TREC run", "trec-qrels": "TREC qrels", "mteb": "MTEB-style JSON"}
     with st.container(horizontal=True, vertical_alignment="center"):

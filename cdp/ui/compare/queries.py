@@ -8,7 +8,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import results
-from cdp.services.results import Comparison, Row
+from cdp.services.results import ComparedRow, Comparison
 from cdp.ui.compare import errors as compare_errors
 from cdp.ui.compare import runs as compare_runs
 from cdp.ui.compare.comparison import compared, largest
@@ -44,7 +44,7 @@ def behind(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
                 draw()
 
 
-def choose(rows: Sequence[Row]) -> Row:
+def choose(rows: Sequence[ComparedRow]) -> ComparedRow:
     """One retriever on one benchmark; at first the one that the answer is about."""
     first = largest(rows)
     named = {row.evaluation_id: row for row in (first, *rows)}
@@ -63,7 +63,7 @@ def show_queries() -> None:
         st.session_state[VIEW] = QUERIES
 
 
-def by_query(workspace: Workspace, found: Comparison, row: Row) -> None:
+def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
     """The queries that one retriever wins and loses most clearly, on one benchmark."""
     queries = results.per_query(workspace, found, row)
     lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
@@ -98,7 +98,7 @@ def by_query(workspace: Workspace, found: Comparison, row: Row) -> None:
         compare_errors.files(workspace, found, row)
 
 
-def first_places(workspace: Workspace, found: Comparison, row: Row) -> None:
+def first_places(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
     """What each of the two put first."""
     if _averaged(row):
         st.caption("Averaged over seeds: choose single runs to see what each put first.")
@@ -106,5 +106,5 @@ def first_places(workspace: Workspace, found: Comparison, row: Row) -> None:
         compare_errors.first_places(workspace, found, row)
 
 
-def _averaged(row: Row) -> bool:
+def _averaged(row: ComparedRow) -> bool:
     return "+" in row.evaluation_id or "+" in (row.baseline_evaluation_id or "")

@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.results import Gain, gains, ndcg_bars
-from cdp.services.results import Comparison, Row
+from cdp.services.results import ComparedRow, Comparison
 from cdp.services.results import tables as result_tables
 from cdp.services.results.means import ALL, OWN, means
 from cdp.ui.compare import focus
@@ -88,7 +88,7 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
     )
 
 
-def _value(row: Row) -> str:
+def _value(row: ComparedRow) -> str:
     """``41.20``, or ``41.20 ± 0.35`` where seeds were averaged."""
     return f"{row.ndcg:.2f}" if row.seed_sd is None else f"{row.ndcg:.2f} ± {row.seed_sd:.2f}"
 

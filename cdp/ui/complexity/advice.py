@@ -7,7 +7,9 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, evaluation, queries, training
+from cdp.complexity import LANGUAGES, stopword_variants
+from cdp.principle import KINDS
+from cdp.services import benchmarks, commands, corpora, queries, training
 from cdp.services.advice import complexity as service
 from cdp.services.advice import decisions, pasted
 from cdp.services.advice.complexity import Profiled, Recommendation
@@ -49,13 +51,13 @@ class Asked:
 
 def choose_source(workspace: Workspace) -> Asked | None:
     """Ask for the target queries, their language, their relation to the training queries, and the budget."""
-    benchmarks = {b.name: b.name for b in evaluation.benchmarks(workspace)}
-    sets = incomplete.names(workspace, (q for q in queries.every(workspace) if q.n_queries))
-    options = [PASTE, *([BENCHMARK] if benchmarks else []), *([QUERY_SET] if sets else [])]
+    stored = {b.name: b.name for b in benchmarks.list_benchmarks(workspace)}
+    sets = incomplete.names(workspace, (q for q in queries.list_query_sets(workspace) if q.n_queries))
+    options = [PASTE, *([BENCHMARK] if stored else []), *([QUERY_SET] if sets else [])]
     source = st.segmented_control(
         "Target queries",
         options,
-        default=BENCHMARK if benchmarks and "pasted" not in st.query_params else PASTE,
+        default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
         required=True,
         key="target_source",
         persist_state="session",
@@ -66,7 +68,7 @@ def choose_source(workspace: Workspace) -> Asked | None:
         name = ""
         if source == BENCHMARK:
             with st.container(width=300):
-                name = state.choose("Benchmark", benchmarks, "target_benchmark", what="benchmark") or ""
+                name = state.choose("Benchmark", stored, "target_benchmark", what="benchmark") or ""
         elif source == QUERY_SET:
             with st.container(width=300):
                 name = state.choose("Query set", sets, "target_set", what="query set") or ""
@@ -94,7 +96,7 @@ def choose_source(workspace: Workspace) -> Asked | None:
 
 def _task() -> str:
     """The kind of task; empty to take a published dataset's own, or where it is not known."""
-    kinds = service.kinds_of_task()
+    kinds = KINDS
     with st.container(width=260):
         return (
             st.selectbox(
@@ -132,7 +134,7 @@ def _counting() -> tuple[str, str | list[str]]:
 def _budget(workspace: Workspace) -> tuple[str, int | None, int | None]:
     """The corpus, how many queries may be written in all, and how many documents there are; empty or None where that is
     not said."""
-    names = {c.id: c.name for c in corpora.every(workspace)}
+    names = {c.id: c.name for c in corpora.list_corpora(workspace)}
     queries_in_all = st.session_state.get("target_budget")
     label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
     with st.popover(label, icon=":material/savings:", type="tertiary", help="Where the number of queries is limited."):
@@ -160,7 +162,7 @@ def _budget(workspace: Workspace) -> tuple[str, int | None, int | None]:
 
 def _language() -> str:
     """The language of the queries; empty to find it out."""
-    languages = service.languages()
+    languages = LANGUAGES
     return (
         st.selectbox(
             "Language",
@@ -176,7 +178,7 @@ def _language() -> str:
 
 def _stopwords(language: str) -> str:
     """The list of words that do not count."""
-    options = [*service.stopword_variants(language or "en"), OWN]
+    options = [*stopword_variants(language or "en"), OWN]
     if st.session_state.get("target_stopwords", options[0]) not in options:
         st.session_state["target_stopwords"] = options[0]
     return st.selectbox(
@@ -198,7 +200,7 @@ def _profiled(
     if source == QUERY_SET:
         return service.profile_query_set(workspace, name, language=language, stopwords=stopwords)
     if "target_text" not in st.session_state and "pasted" in st.query_params:
-        st.session_state["target_text"] = pasted.read(workspace, st.query_params["pasted"])
+        st.session_state["target_text"] = pasted.load(workspace, st.query_params["pasted"])
     text = st.text_area(
         "One query per line",
         key="target_text",
@@ -220,7 +222,7 @@ def _keep_pasted(workspace: Workspace) -> None:
     if read_only():
         return
     with frame.guarded():
-        state.write("pasted", pasted.keep(workspace, text) if text.strip() else None)
+        state.write("pasted", pasted.save(workspace, text) if text.strip() else None)
 
 
 def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
@@ -331,7 +333,7 @@ def leads_to(workspace: Workspace, asked: Asked) -> tuple[str, str, dict[str, st
         corpus = queries.show(workspace, asked.found.query_set).corpus_id
     if corpus:
         params["corpus"] = corpus
-        sets = [q for q in queries.every(workspace, corpus=corpus) if q.n_queries]
+        sets = [q for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries]
         if not sets:
             return "queries", "Write queries for it", params
         params["query_set"] = training.in_order(sets, corpus)[0].id

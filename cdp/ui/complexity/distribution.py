@@ -8,7 +8,8 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.charts.distributions import cw_cumulative, cw_histogram
-from cdp.services import evaluation, queries
+from cdp.complexity import language_of
+from cdp.services import benchmarks, queries
 from cdp.services.advice import complexity as service
 from cdp.services.advice.complexity import Profiled
 from cdp.ui.queries import incomplete
@@ -23,8 +24,8 @@ def heading() -> None:
 
 def compared(workspace: Workspace, found: Profiled) -> list[Profiled]:
     """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
-    items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in evaluation.benchmarks(workspace)}
-    items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in queries.every(workspace) if q.n_queries}
+    items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in benchmarks.list_benchmarks(workspace)}
+    items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in queries.list_query_sets(workspace) if q.n_queries}
     chosen = state.choose_many(
         "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to lay over these"
     )
@@ -68,7 +69,7 @@ def distribution(found: Profiled, others: Sequence[Profiled]) -> None:
 
 def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
     """Every set with its language and how its words were counted, and what question words change."""
-    rows = sorted((found, *others), key=lambda p: (service.language(p.language).name, p.name))
+    rows = sorted((found, *others), key=lambda p: (language_of(p.language).name, p.name))
     several = len({p.language for p in rows}) > 1
     with st.expander(
         "Language by language" if several else "How the words were counted",
@@ -78,15 +79,15 @@ def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
         ranges = [service.published_range(p.language) for p in rows]
         tables.show(
             {
-                "Language": [service.language(p.language).name for p in rows],
+                "Language": [language_of(p.language).name for p in rows],
                 "Queries of": [p.name for p in rows],
                 "Queries": [p.profile.n for p in rows],
                 "Mean CW": [_mean(p) for p in rows],
                 "Below 7": [f"{p.profile.below:.0%}" for p in rows],
                 "Above 10": [f"{p.profile.above:.0%}" for p in rows],
                 "Published range": ["–" if r is None else f"{r[0]} to {r[1]}" for r in ranges],
-                "Words": [service.language(p.language).tokenizer for p in rows],
-                "Stopwords": [f"{p.stopwords}: {service.language(p.language).stopwords}" for p in rows],
+                "Words": [language_of(p.language).tokenizer for p in rows],
+                "Stopwords": [f"{p.stopwords}: {language_of(p.language).stopwords}" for p in rows],
             },
             alt="Content words by language, with tokenizer and stopword list",
             config={
@@ -116,7 +117,7 @@ def _question_words(profiled: Profiled) -> None:
     effect = service.question_words(profiled)
     if effect is None:
         return
-    language = service.language(profiled.language).name
+    language = language_of(profiled.language).name
     st.markdown(f"**What question words change: {md(profiled.name)} ({language})**")
     low, high = effect.interval
     with st.container(horizontal=True):

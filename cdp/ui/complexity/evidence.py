@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp import principle
 from cdp.charts.evidence import difference_against_cw
-from cdp.services.advice import complexity as service
-from cdp.services.advice import published
+from cdp.principle import KINDS
 from cdp.services.advice.complexity import Recommendation
 from cdp.ui.shell import charts, tables
 from cdp.ui.shell.text import md, points
@@ -18,7 +18,7 @@ def similar(found: Recommendation) -> None:
         return
     n = len(found.similar)
     st.subheader(f"What happened on the {n} published datasets most like yours", anchor=False)
-    kinds = service.kinds_of_task()
+    kinds = KINDS
     rows = [(s, retriever, gains) for s in found.similar for retriever, gains in s.gains.items()]
     per_docs = sorted(rows[0][2])
     tables.show(
@@ -58,8 +58,8 @@ def expected(found: Recommendation) -> None:
     st.subheader("What the published line says here", anchor=False)
     if found.scope.unknown:
         st.markdown(md(found.scope.text))
-    evidence = published.differences()
-    fit = published.threshold()
+    evidence = principle.differences()
+    fit = principle.threshold()
     charts.show(
         difference_against_cw(evidence, fit, here=found.mean_cw),
         key="evidence",
@@ -71,7 +71,7 @@ def expected(found: Recommendation) -> None:
     with st.expander("Expected differences at this CW", icon=":material/table_chart:"):
         tables.show(
             {
-                "Comparison": [published.COMPARISONS.get(e.comparison, e.comparison) for e in found.expected],
+                "Comparison": [principle.COMPARISONS.get(e.comparison, e.comparison) for e in found.expected],
                 "Q/Doc": [e.per_doc for e in found.expected],
                 "Points": [points(e.points) for e in found.expected],
                 "95% of new datasets": [f"{points(e.low)} to {points(e.high)}" for e in found.expected],

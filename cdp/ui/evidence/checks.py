@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.principle import Threshold, checks
+from cdp.principle import claims as paper
+from cdp.principle.checks import Prediction
+from cdp.principle.published import notes
 from cdp.services import commands
-from cdp.services.advice import published
-from cdp.services.advice.published import Prediction, Threshold
 from cdp.ui.shell import command, navigation, tables
 from cdp.ui.shell.text import md, points
 
@@ -27,14 +29,14 @@ def prediction_check() -> None:
     st.subheader("Does a prediction hold for a dataset that the line never saw?", anchor=False)
     per_doc = st.segmented_control(
         "Q/Doc",
-        list(published.PER_DOCS),
+        list(checks.PER_DOCS),
         default=5,
         required=True,
         key="evidence_check",
         persist_state="session",
     )
-    found = published.checks(per_doc or 5)
-    held = published.held(found)
+    found = checks.checks(per_doc or 5)
+    held = checks.held(found)
     with st.container(horizontal=True):
         for name, value in held.items():
             st.metric(name[0].upper() + name[1:], f"{value.held} of {value.n}", width="content")
@@ -75,8 +77,8 @@ def claims() -> None:
     st.caption(
         "Each claim in our words, with what the printed scores give when computed here. A study tests it on your data."
     )
-    by_number = {note.id: note for note in published.notes()}
-    for claim in published.claims():
+    by_number = {note.id: note for note in notes()}
+    for claim in paper.claims():
         with st.container(border=True):
             st.markdown(f"**{md(claim.name)}** · {VERDICTS[claim.verdict]}  \n{md(claim.claim)}")
             st.markdown(f"**Computed:** {md(claim.recomputed)}")
@@ -96,5 +98,5 @@ def claims() -> None:
 def limits() -> None:
     """The limits that the paper states."""
     st.subheader("Limits that the paper states", anchor=False)
-    for limit in published.limits():
+    for limit in paper.limits():
         st.markdown(f"- {md(limit.stated)}  \n  :gray[{md(limit.recomputed)}]")

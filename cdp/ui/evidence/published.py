@@ -7,19 +7,21 @@ from typing import Any
 
 import streamlit as st
 
+from cdp import principle
 from cdp.base.workspace import Workspace
 from cdp.charts.evidence import correlations as correlation_chart
 from cdp.charts.evidence import difference_against_cw
+from cdp.principle import Correlation, Difference, Threshold
+from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
 from cdp.services import commands
 from cdp.services.advice import published
-from cdp.services.advice.published import Correlation, Difference, PublishedTable, Threshold
 from cdp.ui.shell import charts, command, frame, state, tables
 from cdp.ui.shell.text import count, md, p_value, points
 
 FILTERS = ("retriever", "method", "queries_per_doc", "weighting", "n_docs", "group", "dataset", "metric")
 """Columns that a table can be filtered by, where they hold more than one value."""
 
-MINUS = {published.PARAPHRASE: "paraphrase, same Q/Doc", published.SCALING: "one query per document"}
+MINUS = {principle.PARAPHRASE: "paraphrase, same Q/Doc", principle.SCALING: "one query per document"}
 """What is taken from the diverse queries' scores, by comparison."""
 
 
@@ -35,9 +37,9 @@ def choose_evidence() -> tuple[str, bool]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         choice = st.segmented_control(
             "Datasets",
-            list(published.DATASET_CHOICES),
-            format_func=lambda key: published.DATASET_CHOICES[key],
-            default=published.MULTI_HOP,
+            list(principle.DATASET_CHOICES),
+            format_func=lambda key: principle.DATASET_CHOICES[key],
+            default=principle.MULTI_HOP,
             required=True,
             key="evidence_datasets",
             wrap=True,
@@ -52,13 +54,13 @@ def choose_evidence() -> tuple[str, bool]:
             help="RetroMAE's HotpotQA scores at Q/Doc above 1 stand about 3 points higher than its BEIR averages leave "
             "room for. Switch to the scores that the averages imply.",
         )
-    return choice or published.MULTI_HOP, implied
+    return choice or principle.MULTI_HOP, implied
 
 
 def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
     """What the evidence says, and how much of it is independent."""
     significant = sum(c.p < 0.05 for c in found)
-    if choice == published.MULTI_HOP:
+    if choice == principle.MULTI_HOP:
         st.markdown(
             f"#### The gain from more different queries crosses zero at CW {fit.crossing:.2f}\n"
             f"In {significant} of {len(found)} conditions it grows significantly with content words. But there are "
@@ -83,7 +85,7 @@ def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
 
 def by_retriever(data: Sequence[Difference]) -> None:
     """Where each retriever's own gains cross zero."""
-    found = published.threshold_by_retriever(data)
+    found = principle.threshold_by_retriever(data)
     if len(found) < 2:
         return
     parts = [
@@ -128,7 +130,7 @@ def correlation_table(found: Sequence[Correlation]) -> None:
     }
     noted = {
         (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]
-        for row in published.table("content_words").rows
+        for row in table("content_words").rows
     }
     columns["Notes"] = [
         ", ".join(map(str, noted.get((c.retriever, c.comparison, c.per_doc), []))) if row else ""
@@ -150,7 +152,7 @@ def correlation_table(found: Sequence[Correlation]) -> None:
             "Notes": st.column_config.TextColumn(help="Conflicts behind these numbers, explained under the table."),
         },
     )
-    _notes(published.table("content_words"), published.table("content_words").rows)
+    _notes(table("content_words"), table("content_words").rows)
     with st.expander("As a chart", icon=":material/show_chart:"):
         charts.show(
             correlation_chart(found),
@@ -162,7 +164,7 @@ def correlation_table(found: Sequence[Correlation]) -> None:
 def rates(data: Sequence[Difference], fit: Threshold) -> None:
     """On how many conditions each dataset gained."""
     st.subheader("Positive rates", anchor=False)
-    found = published.positive_rates(data)
+    found = principle.positive_rates(data)
     tables.show(
         {
             "Dataset": [rate.dataset for rate in found],
@@ -186,13 +188,13 @@ def elsewhere() -> None:
     """Other generators, retrievers and the weighting: where the relation was looked for besides."""
     st.subheader("Beyond the 14 conditions", anchor=False)
     found = [
-        *published.correlation_table(published.other_differences()),
-        *published.correlation_table(published.weighting_differences()),
+        *principle.correlation_table(principle.other_differences()),
+        *principle.correlation_table(principle.weighting_differences()),
     ]
     tables.show(
         {
             "Condition": [c.retriever for c in found],
-            "Comparison": [published.COMPARISONS[c.comparison] for c in found],
+            "Comparison": [principle.COMPARISONS[c.comparison] for c in found],
             "r": [points(c.r) for c in found],
             "p": [p_value(c.p) for c in found],
             "Datasets": [c.n_datasets for c in found],
@@ -208,11 +210,11 @@ def elsewhere() -> None:
 def all_tables(workspace: Workspace) -> None:
     """Every table of the paper, to filter and sort, with notes where printed numbers disagree."""
     st.subheader("Every table of the paper", anchor=False)
-    names = {published.short_name(name): info.title for name, info in published.TABLES.items()}
+    names = {short_name(name): info.title for name, info in TABLES.items()}
     name = state.choose("Table", names, "table", what="published table")
     if name is None:
         return
-    found = published.table(name)
+    found = table(name)
     st.caption(found.info.about)
     shown = _filtered(found)
     if not shown:
@@ -225,14 +227,14 @@ def all_tables(workspace: Workspace) -> None:
             persist_state="session", label_visibility="collapsed",
         )  # fmt: skip
         if view == "As printed":
-            columns, lines = published.wide(found, rows)
+            columns, lines = wide(found, rows)
             tables.show(
                 {column: [_text(line.get(column)) for line in lines] for column in columns},
                 alt=f"{found.info.title}: {found.info.about}",
             )
         else:
             _long(workspace, found, rows)
-        st.caption(published.MARKS_HELP)
+        st.caption(MARKS_HELP)
     else:
         _long(workspace, found, rows)
     _notes(found, rows)
@@ -261,7 +263,7 @@ def _filtered(found: PublishedTable) -> list[int]:
         with st.expander("Filter", icon=":material/filter_list:"), st.grid(3, min_column_width=200):
             for column, values in options.items():
                 chosen[column] = st.multiselect(
-                    published.COLUMNS.get(column, column),
+                    COLUMNS.get(column, column),
                     values,
                     key=f"filter_{found.info.name}_{column}",
                     placeholder="All",
@@ -275,7 +277,7 @@ def _filtered(found: PublishedTable) -> list[int]:
 
 def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
     """One line per number, sortable by value, with own results under the same condition."""
-    titles = {**published.COLUMNS, "value": "Value", "value_printed": "As printed"}
+    titles = {**COLUMNS, "value": "Value", "value_printed": "As printed"}
     columns: dict[str, list[Any]] = {}
     for name in found.columns:
         values = [row[name] for row in rows]

@@ -119,10 +119,10 @@ def _offer_demo(workspace: Workspace) -> None:
 
 def links(workspace: Workspace) -> Mapping[str, Params]:
     """What each step's link chooses on the demo; empty where the workspace does not hold it."""
-    there = next((c for c in corpora.every(workspace) if c.name == demo.NAME), None)
+    there = next((c for c in corpora.list_corpora(workspace) if c.name == demo.NAME), None)
     if there is None:
         return {}
-    sets = queries.every(workspace, corpus=there.id)
+    sets = queries.list_query_sets(workspace, corpus=there.id)
     diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
     return {
         "corpus": {"corpus": there.id},

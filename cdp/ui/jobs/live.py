@@ -55,7 +55,7 @@ def in_order(views: Iterable[JobView]) -> list[JobView]:
 def strip(workspace: Workspace) -> None:
     """The jobs that run now. Nothing is drawn, and no timer runs, while there are none."""
     with guarded():
-        running = jobs.running(workspace)
+        running = jobs.list_active(workspace)
         if running:
             live(_strip, True, workspace, states(running))
 
@@ -67,7 +67,7 @@ def states(views: Iterable[JobView]) -> dict[str, str]:
 
 def _strip(workspace: Workspace, known: dict[str, str]) -> None:
     with guarded():
-        running = in_order(jobs.running(workspace))
+        running = in_order(jobs.list_active(workspace))
         if states(running) != known:
             st.rerun()
         at_work = [view for view in running if str(view.state) != "queued"]
@@ -190,7 +190,7 @@ def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
 def running_list(workspace: Workspace, known: dict[str, str]) -> None:
     """The running jobs, each with its progress and a link, and the waiting ones by name. For ``live``."""
     with guarded():
-        running = in_order(jobs.running(workspace))
+        running = in_order(jobs.list_active(workspace))
         if states(running) != known:
             st.rerun()
         waiting = [view for view in running if str(view.state) == "queued"]

@@ -7,7 +7,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import evaluation
+from cdp.services import benchmarks
 from cdp.services.training import sweeps
 
 NONE = ""
@@ -15,7 +15,7 @@ NONE = ""
 
 def options(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """Name → (benchmark, split) of every usable one in the workspace, splits made for choosing first."""
-    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
     every = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
     return dict(sorted(every.items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
 

@@ -8,8 +8,8 @@ import streamlit as st
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands, evaluation, training
-from cdp.services.evaluation import BenchmarkInfo
 from cdp.ui.shell import access, command, forms, frame, state
 from cdp.ui.shell.text import count, md
 
@@ -34,7 +34,7 @@ def page(workspace: Workspace) -> None:
 
 
 def _retriever(workspace: Workspace) -> str:
-    choices = training.retrievers(workspace)
+    choices = training.list_retrievers(workspace)
     names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
     names |= {BM25: "BM25 (words, no model)"}
     names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Another model: name or folder"}
@@ -62,7 +62,7 @@ def _retriever(workspace: Workspace) -> str:
 
 def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
-    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
     if not found:
         frame.empty("No benchmarks yet", "A retriever is judged on queries whose answers are known. Bring some in.")
         frame.navigation.button("benchmarks", "Benchmarks", "to_benchmarks")
@@ -70,7 +70,7 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
     labels = {key: _label(split, info) for info in found for split in info.splits for key in (f"{info.name}/{split}",)}
     for name, title in benchmarks.GROUPS.items():
-        members = benchmarks.known(workspace, name)
+        members = benchmarks.list_registry(workspace, name)
         here = sum(member.here for member in members)
         if here:
             options[f"{GROUP}{name}"] = (name, "")

@@ -7,14 +7,14 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, training
-from cdp.services.training import Plan, Preview
+from cdp.services.training import Preview, TrainingPlan
 from cdp.ui.shell import access
 from cdp.ui.shell.text import count, duration, md, number, size
 
 KEPT = "training_preview"
 
 
-def figures(plan: Plan, trainings: int = 1) -> None:
+def figures(plan: TrainingPlan, trainings: int = 1) -> None:
     """Pairs, documents, steps, and what to know of them."""
     with st.container(horizontal=True):
         st.metric("Pairs", number(plan.pairs), width="content", help="One query with the document it was for.")
@@ -31,7 +31,7 @@ def figures(plan: Plan, trainings: int = 1) -> None:
         st.caption(f":material/info: {md(note)}")
 
 
-def licences(plan: Plan) -> None:
+def licences(plan: TrainingPlan) -> None:
     """Whose terms apply."""
     with st.expander("Licences", icon=":material/gavel:", type="compact", key="train_licences"):
         st.markdown("\n".join(f"- **{what.capitalize()}**: {md(note)}" for what, note in plan.licences.items()))
@@ -52,7 +52,7 @@ def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -
     if known is None or known[0] != settings:
         return
     _show(known[1], trainings)
-    if jobs.running(workspace):
+    if jobs.list_active(workspace):
         st.caption(":material/info: Other jobs are at work: alone on the machine it is faster.")
 
 

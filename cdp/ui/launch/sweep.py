@@ -105,7 +105,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
 
 def results(workspace: Workspace) -> None:
     """The sweeps that there are, one of them opened."""
-    known = sweeps.every(workspace)
+    known = sweeps.list_sweeps(workspace)
     if not known:
         return
     st.subheader("Sweeps", anchor=False)

@@ -11,7 +11,8 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, evaluation, training
+from cdp.benchmarks import BenchmarkInfo
+from cdp.services import benchmarks, commands, training
 from cdp.services.jobs import devices
 from cdp.services.queries import QuerySet
 from cdp.services.training import leakage
@@ -191,7 +192,7 @@ def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
 
 
 def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
-    choices = training.retrievers(workspace)
+    choices = training.list_retrievers(workspace)
     asked = str(first.get("retriever", ""))
     if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
         st.query_params["retriever"] = OTHER
@@ -223,14 +224,14 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
 def judges(workspace: Workspace, query_set: str = "") -> Judged:
     """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
     trained on: the others are named with what is in the way."""
-    found = [b for b in evaluation.benchmarks(workspace) if b.splits and not b.problem]
+    found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
     if not found:
         st.caption("There is no benchmark in the workspace, so the retriever is trained without being judged.")
         _add_benchmark(workspace)
         return Judged([], False, False)
     options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
     ready = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in found[:3]]
-    leaks = {key: leakage.between(workspace, [query_set], [options[key]]) for key in ready}
+    leaks = {key: leakage.find_leaks(workspace, [query_set], [options[key]]) for key in ready}
     first = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
         "Evaluate on",
@@ -250,7 +251,7 @@ def judges(workspace: Workspace, query_set: str = "") -> Judged:
     return Judged([options[key] for key in chosen], before, after)
 
 
-def _split_label(key: str, found: Sequence[evaluation.BenchmarkInfo]) -> str:
+def _split_label(key: str, found: Sequence[BenchmarkInfo]) -> str:
     name, _, split = key.rpartition("/")
     info = next(b for b in found if b.name == name)
     judged = info.judged.get(split)
@@ -267,7 +268,7 @@ def _add_benchmark(workspace: Workspace) -> None:
         )
         if access.button("Add", key="benchmark_add", disabled=not path.strip()):
             with frame.guarded(), st.spinner("Checking the benchmark"):
-                added = evaluation.add_benchmark(workspace, path.strip())
+                added = benchmarks.add(workspace, path.strip())
                 split = "test" if "test" in added.splits else added.splits[0]
                 state.set_many("benchmarks", [*state.kept_many("benchmarks"), f"{added.name}/{split}"])
                 imports.remember(

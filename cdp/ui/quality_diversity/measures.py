@@ -13,6 +13,7 @@ from cdp.base.workspace import Workspace, slug
 from cdp.charts.distributions import cw_histogram
 from cdp.charts.quality_diversity import by_queries_per_document
 from cdp.charts.style import by_method
+from cdp.metrics import MEASURES
 from cdp.services import metrics, queries
 from cdp.services.metrics import PairedDifference, QuickMetrics
 from cdp.services.queries import QuerySet
@@ -134,7 +135,7 @@ def differences(
         if first.id in found and other.id in found:
             ratio = metrics.paired_models(found[first.id], found[other.id])
             if ratio is not None:
-                name = metrics.measures()[found[first.id]["scorer"]["measure"]].title
+                name = MEASURES[found[first.id]["scorer"]["measure"]].title
                 lines.append((name, other.name, ratio))
     if not lines:
         return
@@ -186,7 +187,7 @@ def table(
     rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     if not rows:
         return
-    about = metrics.measures()
+    about = MEASURES
     embedded = [metrics.values(m, (results or {}).get(q.id)).get("embedding_diversity") for q, m in rows]
     lengths = [value_of(m, "len_sim") for _, m in rows]
     tables.show(
@@ -251,7 +252,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
     ratios: dict[str, dict[str, dict[int, float]]] = {}
     for q, _ in rows:
         if q.id in found and (curve := metrics.ce_by_per_doc(found[q.id])):
-            title = metrics.measures()[found[q.id]["scorer"]["measure"]].title
+            title = MEASURES[found[q.id]["scorer"]["measure"]].title
             ratios.setdefault(title, {})[names[q.id]] = curve
     shown = [("Self-BLEU", bleu)] if bleu else []
     shown += list(ratios.items())

@@ -26,7 +26,7 @@ def wait(workspace: Workspace, missing: Sequence[QuerySet], human: str) -> None:
 def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | None:
     """The job at work on a set; None, and the reason on the page, where there is none."""
     name = md(query_set.name)
-    if completeness.of(workspace, query_set).active:
+    if completeness.check(workspace, query_set).active:
         st.caption(f"{name} is still being written; it is measured at its end.")
         return None
     view = metrics.measuring(workspace, query_set.id, human=human)

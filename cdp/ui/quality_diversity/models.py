@@ -10,6 +10,7 @@ import streamlit as st
 from cdp.base.config import MetricsConfig
 from cdp.base.workspace import Workspace
 from cdp.charts.quality_diversity import MeasuredSet, ReferencePoint, trade_off
+from cdp.metrics import MEASURES
 from cdp.services import commands, jobs, metrics
 from cdp.services.metrics import QuickMetrics
 from cdp.services.metrics.qd_references import references
@@ -43,9 +44,9 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
     if found:
         _results_table(found)
     ids = {q.id for q in picked}
-    running = [v for v in jobs.running(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
+    running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
     if running:
-        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.running(workspace)))
+        job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
     if not found and not running:
         st.caption(
             "The paraphrase ratio needs a model that compares pairs of queries; Dist-Sim needs an encoder and human "
@@ -67,7 +68,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
 
 
 def _results_table(found: Sequence[tuple[QuerySet, Value]]) -> None:
-    about = metrics.measures()
+    about = MEASURES
     rows = [(q, value) for q, row in found for value in row["measures"] if value.get("value") is not None]
     tables.show(
         {

@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services.metrics import QuickMetrics, query_pairs
-from cdp.services.metrics.query_pairs import Behind
+from cdp.services.metrics.query_pairs import DocumentQueries
 from cdp.services.queries import QuerySet
 from cdp.ui.shell import frame, tables
 from cdp.ui.shell.text import md
@@ -47,7 +47,7 @@ def explore(
                 default="ce", key="pairs_by", required=True,
             ) or "ce"  # fmt: skip
     with frame.guarded():
-        documents = query_pairs.documents(workspace, measured[chosen], result, by=by)
+        documents = query_pairs.list_documents(workspace, measured[chosen], result, by=by)
         columns: dict[str, Sequence[Any]] = {
             "Document": [d.document_id for d in documents],
             "Self-BLEU": [d.self_bleu for d in documents],
@@ -69,10 +69,10 @@ def explore(
             )
         with right:
             document = documents[row or 0]
-            _one(document.document_id, query_pairs.behind(workspace, chosen, document.document_id, result))
+            _one(document.document_id, query_pairs.document_queries(workspace, chosen, document.document_id, result))
 
 
-def _one(document_id: str, found: Behind) -> None:
+def _one(document_id: str, found: DocumentQueries) -> None:
     """The queries of one document with their BLEU, and its pairs where a model scored them."""
     st.markdown(f"**{md(document_id, 80)}**")
     if found.pairs:

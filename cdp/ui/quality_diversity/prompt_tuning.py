@@ -23,7 +23,7 @@ OWN_NAME = "my-prompt"
 
 def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
     """The results of the newest job for the chosen corpus, what runs, and the form that starts one."""
-    names = {m.id: m.name for m in corpora.every(workspace)}
+    names = {m.id: m.name for m in corpora.list_corpora(workspace)}
     if not names:
         return
     st.subheader(
@@ -37,13 +37,13 @@ def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
     if not corpus:
         return
     with frame.guarded():
-        every = tuning.every(workspace, corpus=corpus)
+        every = tuning.list_tunings(workspace, corpus=corpus)
         found = next((result for view in every if (result := tuning.result(workspace, view.id)) is not None), None)
         if found is not None:
             _found(workspace, found)
         running = [v for v in every if v.state.active]
         if running:
-            job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.running(workspace)))
+            job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
         with st.expander(
             "Try candidates again" if found else "Try candidate prompts on a sample",
             icon=":material/science:",

@@ -39,7 +39,7 @@ def measured(config: SynthesisConfig) -> tuple[float | None, float | None]:
 def estimated(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     """The estimate of a job, kept until its settings, the prices or what was measured change."""
     tokens, latency = measured(config)
-    key = (str(workspace.root), config, tokens, latency, synthesis.prices(workspace))
+    key = (str(workspace.root), config, tokens, latency, synthesis.read_prices(workspace))
     kept: dict[object, Estimate] = st.session_state.setdefault("estimates", {})
     if key not in kept:
         if len(kept) >= 64:
@@ -93,7 +93,7 @@ def _told(bill: synthesis.Bill | None) -> None:
 def table(workspace: Workspace) -> None:
     """The price table, to be edited."""
     with st.expander("Prices", icon=":material/sell:", key="prices"):
-        known = synthesis.prices(workspace)
+        known = synthesis.read_prices(workspace)
         st.caption("US dollars per million tokens. Correct what has changed, and add your own models.")
         edited = st.data_editor(
             [

@@ -10,9 +10,9 @@ import streamlit as st
 
 from cdp.base.config import DEFAULT_MODELS, SynthesisConfig
 from cdp.base.errors import CdpError
-from cdp.services import queries
 from cdp.services.queries import QuerySet
 from cdp.services.sharing import endpoints
+from cdp.synthesis.generators import GENERATORS
 from cdp.ui.shell import forms, paper_notes
 from cdp.ui.shell.text import md
 
@@ -50,7 +50,7 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     ``first`` are settings to begin with (fields of SynthesisConfig).
     """
     first = first or {}
-    known = queries.generators()
+    known = GENERATORS
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in known if n != "recorded" or has_recorded]
     if has_recorded:

@@ -16,7 +16,7 @@ from cdp.ui.shell.text import md
 
 def name(workspace: Workspace, query_set: QuerySet) -> str:
     """A query set's name, with what is wrong with it where it is not whole."""
-    return completeness.of(workspace, query_set).name
+    return completeness.check(workspace, query_set).name
 
 
 def names(workspace: Workspace, known: Iterable[QuerySet]) -> dict[str, str]:
@@ -26,7 +26,7 @@ def names(workspace: Workspace, known: Iterable[QuerySet]) -> dict[str, str]:
 
 def notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Completeness]:
     """Say of each of these sets (by id) what it lacks, with a link to its job; those that are not whole."""
-    found = completeness.lacking(workspace, query_sets)
+    found = completeness.list_incomplete(workspace, query_sets)
     for item in found:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.warning(md(item.beside_link), icon=":material/warning:")

@@ -8,7 +8,9 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.config import SynthesisConfig
-from cdp.services.queries import Method, QuerySet, synthesis
+from cdp.query_sets import QuerySet
+from cdp.services.queries import synthesis
+from cdp.synthesis.methods import Method
 from cdp.ui.shell import forms, paper_notes, tables
 from cdp.ui.shell.text import md
 
@@ -81,7 +83,7 @@ def extras(
 def overview() -> None:
     """Every row of the paper's tables, and how to run it here."""
     with st.expander("All methods, and the rows of the paper that write no queries", icon=":material/menu_book:"):
-        rows = synthesis.rows()
+        rows = synthesis.list_conditions()
         tables.show(
             {
                 "Method": [row["title"] for row in rows],

@@ -15,6 +15,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import Preview, QuerySet
+from cdp.synthesis.methods import METHODS
 from cdp.ui.queries import costs, generators, methods, preview_parts
 from cdp.ui.shell import access, command, frame, state
 from cdp.ui.shell.text import count, cut, md
@@ -45,7 +46,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
     document = pick_document(workspace, manifest)
     if document is None:
         return
-    known = [method for method in queries.methods() if method.generator != "ranking"]
+    known = [method for method in METHODS.values() if method.generator != "ranking"]
     titles = methods.titles(known)
     chosen_methods = st.multiselect(
         "Methods, side by side",

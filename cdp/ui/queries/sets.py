@@ -55,7 +55,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     if not sets:
         frame.empty("No query sets for this corpus", "Write queries under **Whole corpus**, or import some that exist.")
         return
-    states = [completeness.of(workspace, q) for q in sets]
+    states = [completeness.check(workspace, q) for q in sets]
     names = {item.query_set.id: item.name for item in states}
     tables.show(
         {

@@ -9,6 +9,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import commands, queries
 from cdp.services.corpora import CorpusManifest
 from cdp.services.queries import QuerySet
+from cdp.synthesis.methods import METHODS
 from cdp.ui.jobs import clone
 from cdp.ui.queries import costs, exports, generators, methods
 from cdp.ui.queries.generators import Chosen
@@ -23,7 +24,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
     key = f"generate{suffix}"
     if not suffix:
         generators.carry("preview", key)
-    known = queries.methods()
+    known = list(METHODS.values())
     titles = methods.titles(known)
     about = [f"**{md(m.title)}**: {md(m.help)}" for m in known]
     method = st.segmented_control(

@@ -10,10 +10,10 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora, queries, studies, training
-from cdp.services import evaluation as benchmarks_service
+from cdp.services import benchmarks, commands, corpora, queries, studies, training
 from cdp.services.queries.synthesis import dollars
 from cdp.services.studies import StudyConfig, StudyPlan
+from cdp.synthesis.methods import METHODS
 from cdp.ui.jobs import clone
 from cdp.ui.launch import leakage as leaking
 from cdp.ui.queries import incomplete
@@ -72,16 +72,16 @@ def choose(workspace: Workspace) -> StudyConfig | None:
 
 def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
     """The fields that name what is in the workspace."""
-    places = [f"{info.name}:{split}" for info in benchmarks_service.benchmarks(workspace) for split in info.splits]
-    known = [q for q in queries.every(workspace) if q.n_queries]
+    places = [f"{info.name}:{split}" for info in benchmarks.list_benchmarks(workspace) for split in info.splits]
+    known = [q for q in queries.list_query_sets(workspace) if q.n_queries]
     sets = incomplete.names(workspace, known)
     by_name = {q.name: q.id for q in reversed(known)}
-    corpus_names = {c.id: c.name for c in corpora.every(workspace)}
+    corpus_names = {c.id: c.name for c in corpora.list_corpora(workspace)}
     corpus_ids = {name: corpus_id for corpus_id, name in corpus_names.items()}
     wanted = _split(first.get("query_sets"))
     _say_missing("benchmarks", _split(first.get("benchmarks")), places)
     _say_missing("query sets", wanted, [*sets, *by_name])
-    methods = [m.name for m in queries.methods()]
+    methods = [m.name for m in METHODS.values()]
     with st.grid(2, min_column_width=260):
         chosen: dict[str, Any] = {
             "benchmarks": _many("Benchmarks", {p: p for p in places}, _split(first.get("benchmarks")), f"{key}_b"),
@@ -89,7 +89,7 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
             "methods": _many("Methods", {m: m for m in methods}, _split(first.get("methods")), f"{key}_m"),
             "retrievers": _many(
                 "Retrievers",
-                {r.id: r.title for r in training.retrievers(workspace)},
+                {r.id: r.title for r in training.list_retrievers(workspace)},
                 _split(first.get("retrievers")) or ["static-minilm"],
                 f"{key}_r",
             ),

@@ -19,7 +19,7 @@ from cdp.ui.shell.text import cut, md, moment, p_value, points
 
 def choose_study(workspace: Workspace) -> str | None:
     """One of the studies of this workspace."""
-    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in studies.every(workspace)}
+    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in studies.list_studies(workspace)}
     return state.choose("Study", names, "study", what="study") if names else None
 
 
