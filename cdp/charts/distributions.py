@@ -74,7 +74,7 @@ def cw_cumulative(
     histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
 ) -> go.Figure:
     """Share of queries with at most so many content words, one step line per query set."""
-    chart = figure(x="content words per query (CW)", y="queries with at most so many (%)", legend=len(histograms) > 1)
+    chart = figure(x="content words per query (CW)", y="share of queries up to this CW (%)", legend=len(histograms) > 1)
     palette = palette or colours(list(histograms))
     highest = 0
     for i, (name, histogram) in enumerate(histograms.items()):

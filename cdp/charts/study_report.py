@@ -58,7 +58,7 @@ def _figures(report: StudyReport, title: str) -> list[str]:
             found.append((study.gains(report.of(comparison)), caption))
     if title == "Relation to content words" and report.differences:
         chart = difference_against_cw(report.differences, report.threshold, band=True)
-        found.append((chart, "Each difference of this study at its benchmark's CW; shaded: the published advice."))
+        found.append((chart, "Each difference of this study at its benchmark's CW. Shaded: the published advice."))
     if title == "Cost" and any(row.pairs and row.average is not None for row in report.rows):
         found.append((study.cost_efficiency(report), "Mean NDCG@10 over all benchmarks by training queries."))
     return [_figure(chart, caption) for chart, caption in found]

@@ -54,7 +54,7 @@ with frame.guarded():
     if known:
         frame.next_step(
             "complexity",
-            "See what your task needs",
-            "whether diversity pays depends on the content words of your target queries.",
+            "Check what your task needs",
+            "whether diversity helps depends on the content words of your target queries.",
             "measures_next",
         )

@@ -1,4 +1,4 @@
-"""The benchmarks that are known by name, and one's own: their sizes and licences, bringing them in, groups' means."""
+"""Your own benchmarks, then those available by name: sizes, licences, downloads and group means."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ frame.head("benchmarks")
 
 with frame.guarded():
     imports.flash()
+    benchmarks.own(workspace)
+    benchmarks.add(workspace)
+    st.subheader("Download benchmarks", anchor=False)
     known = benchmarks.choose_group(workspace)
     benchmarks.table(known)
     benchmarks.bring_missing(workspace, known)
     benchmarks.details(workspace, known)
     benchmarks.group_means(workspace)
-    benchmarks.own(workspace)
-    benchmarks.add(workspace)
-    st.caption("CW and sizes are those that their source states; a benchmark's own words are counted on Complexity.")
+    st.caption("CW and sizes are as stated by each source. The Complexity page computes CW from a benchmark's queries.")

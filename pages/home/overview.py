@@ -41,7 +41,7 @@ with frame.guarded():
                     results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in found.latest
                 ],
                 "Queries": [row["n_queries"] for row in found.latest],
-                "When": [moment(str(row["created"])) for row in found.latest],
+                "Evaluated": [moment(str(row["created"])) for row in found.latest],
             },
             alt="The latest evaluation results",
             config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},

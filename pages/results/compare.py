@@ -21,10 +21,10 @@ with frame.guarded():
     if not rows:
         frame.empty(
             "No results yet",
-            "Train a retriever with an evaluation before and after, and both stand here side by side.",
+            "Train a retriever with an evaluation before and after to compare both here.",
         )
         frame.navigation.button("launch", "Set up a training", "to_launch")
-        frame.navigation.link("launch", "Or evaluate a retriever as it is", start="evaluation")
+        frame.navigation.link("launch", "Or evaluate an existing retriever", start="evaluation")
     else:
         baseline, others = compare.choose(rows)
         if baseline and others:
@@ -44,8 +44,8 @@ with frame.guarded():
             frame.next_step(
                 "study",
                 "Plan a study",
-                "one training is one seed; a study repeats it and says how sure the answer is.",
+                "one run has one seed; a study repeats it and shows how certain the answer is.",
                 "compare_next",
             )
         else:
-            st.caption("Choose a baseline and at least one other retriever.")
+            st.caption("Select a baseline and at least one other retriever.")

@@ -10,7 +10,7 @@ from cdp.ui.evidence import checks as evidence_checks
 from cdp.ui.evidence import published as evidence
 from cdp.ui.shell import frame
 
-RELATION, CLAIMS, TABLES = "The relation", "Claims and limits", "Every table"
+RELATION, CLAIMS, TABLES = "CW and gain", "Claims and limits", "All tables"
 
 workspace = Workspace.default()
 frame.head("evidence")

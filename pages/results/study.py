@@ -18,11 +18,14 @@ frame.head("study")
 
 with frame.guarded():
     first = PLAN if study_plan.asked() or clone.asked() or not studies.list_studies(workspace) else None
-    found, planned = st.tabs(["Found", PLAN], default=first)
+    found, planned = st.tabs(["Results", PLAN], default=first)
     with found, frame.guarded():
         chosen = study.choose_study(workspace)
         if chosen is None:
-            frame.empty("No study yet", "Plan one: the paper's experiment on your own data.")
+            frame.empty(
+                "No study yet",
+                "Plan one under **Plan a new study**: it repeats the paper's experiment on your own data.",
+            )
         else:
             study.shown(workspace, chosen)
     with planned, frame.guarded():

@@ -13,7 +13,7 @@ frame.head("jobs")
 with frame.guarded():
     known = jobs.list_jobs(workspace)
     if not known:
-        frame.empty("Nothing has run yet", "Writing queries, measuring, training and evaluating run here as jobs.")
+        frame.empty("Nothing has run yet", "Jobs appear here when you write queries, measure, train or evaluate.")
         frame.navigation.button("launch", "Set up a training", "to_launch")
     else:
         job = job_page.choose(known)

@@ -49,7 +49,7 @@ def faded(tab: Looker, opacities: list[float]) -> None:
 def test_the_table_drives_the_charts_and_back(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve(with_demo=True)
     three_retrievers(server.workspace)
-    tab = look(server).open("compare?baseline=static-minilm").see("A mean runs over")
+    tab = look(server).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
     box = tab.page.get_by_test_id("stDataFrame").first.bounding_box()
     assert box is not None
     tab.page.mouse.click(box["x"] + 18, box["y"] + 36 * 2.5)
@@ -67,7 +67,7 @@ def test_the_table_drives_the_charts_and_back(serve: Callable[..., Server], look
     faded(tab, [0.18, 1, 1])
     tab.shot("compare-focus")
 
-    fresh = look(server).open(tab.page.url.split("/", 3)[3]).see("A mean runs over")
+    fresh = look(server).open(tab.page.url.split("/", 3)[3]).see("Means cover the benchmarks")
     faded(fresh, [0.18, 1, 1])
     assert fresh.chosen("Baseline") == "Static MiniLM"
     assert fresh.page.url == tab.page.url
@@ -86,7 +86,7 @@ def test_a_figure_is_saved_as_it_stands_in_the_export(
 ) -> None:
     server = serve(with_demo=True)
     three_retrievers(server.workspace)
-    tab = look(server, dark=True).open("compare?baseline=static-minilm").see("A mean runs over")
+    tab = look(server, dark=True).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
     popover = tab.page.get_by_test_id("stPopoverBody")
     for form, begins in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
         opened(tab)
@@ -100,7 +100,7 @@ def test_a_figure_is_saved_as_it_stands_in_the_export(
         assert download.value.suggested_filename == f"ndcg.{form.lower()}"
     opened(tab)
     with tab.page.expect_download() as download:
-        popover.get_by_role("button", name="Data (CSV)").click()
+        popover.get_by_role("button", name="Download data (CSV)").click()
     lines = download.value.path().read_text(encoding="utf-8").splitlines()
     assert lines[0].startswith("series,x,y")
     assert len(lines) == 1 + 2 + 2 + 2
@@ -114,4 +114,4 @@ def test_an_address_that_names_no_page_is_taken_calmly(
     assert tab.page.get_by_text("Page not found").count() == 0
     tab.menu("Corpus").see("Median length")
     tab.page.go_back()
-    tab.see("of 5 steps taken")
+    tab.see("of 5 steps done")

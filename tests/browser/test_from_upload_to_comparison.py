@@ -23,7 +23,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.shot("1-overview-empty")
 
     tab.press("Add your documents").see("No documents yet")
-    tab.upload(DEMO / "corpus.jsonl").press("Read the documents").see("is stored")
+    tab.upload(DEMO / "corpus.jsonl").press("Import documents").see("was added")
     (corpus,) = corpora.list_corpora(workspace)
     assert corpus.n_documents == 96
     assert f"corpus={corpus.id}" in tab.page.url
@@ -34,7 +34,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.shot("3-preview")
 
     tab.page.get_by_role("tab", name="Whole corpus").click()
-    tab.idle().press("Start writing").see("finished", seconds=120)
+    tab.idle().press("Start writing queries").see("finished", seconds=120)
     (query_set,) = queries.list_query_sets(workspace)
     assert (query_set.n_documents, query_set.n_queries) == (96, 480)
     tab.shot("4-writing-done")
@@ -45,13 +45,13 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.menu("Complexity")
     lines = (DEMO / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     tab.type("One query per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
-    tab.see("Why:").see("What limits this answer")
+    tab.see("Why:").see("Limits of this answer")
     tab.shot("6-recommendation")
 
     tab.press("Set up a training").see("What will happen")
     tab.page.get_by_text("Add a benchmark").click()
     tab.type("Folder or zip in BEIR layout, on this server", "data/demo")
-    tab.page.get_by_test_id("stMain").get_by_role("button", name="Add", exact=True).click()
+    tab.page.get_by_test_id("stMain").get_by_role("button", name="Add benchmark", exact=True).click()
     tab.idle().see("demo · test", seconds=60)
     tab.shot("7-launch")
 
@@ -60,12 +60,12 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     for view in jobs.list_jobs(workspace):
         assert jobs.wait(workspace, view.id).state == "finished", view.failure
 
-    tab.menu("Compare").see("gains", seconds=60).see("Query by query")
+    tab.menu("Compare").see("gains", seconds=60).see("Per query")
     rows = results.list_results(workspace)
     assert {row["benchmark"] for row in rows} == {"demo"}
     assert len(rows) == 2
     with tab.page.expect_download() as download:
-        tab.page.get_by_role("button", name="CSV, every test").click()
+        tab.page.get_by_role("button", name="CSV with all tests").click()
     assert "difference" in download.value.path().read_text(encoding="utf-8").splitlines()[0]
     tab.shot("9-compare")
     assert "Traceback" not in server.console()

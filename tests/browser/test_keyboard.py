@@ -74,7 +74,7 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     reach(tab, "One document")
     key("ArrowRight")
     key("Enter")
-    tab.see("Start writing")
+    tab.see("Start writing queries")
 
     reach(tab.open("complexity").see("Why:"), "Pasted queries", "BUTTON")
     key("Space")

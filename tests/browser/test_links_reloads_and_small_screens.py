@@ -39,10 +39,10 @@ def test_back_returns_to_the_page_before_with_its_selection(serve: Serve, look: 
 
 def test_one_press_leaves_a_page_that_was_visited_first(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
-    tab = look(server).open().see("of 5 steps taken")
+    tab = look(server).open().see("of 5 steps done")
     tab.menu("Queries").see("repeat each other less")
     tab.page.go_back()
-    tab.see("of 5 steps taken")
+    tab.see("of 5 steps done")
     assert tab.page.url == f"{server.url}/"
 
 
@@ -118,7 +118,7 @@ def test_names_made_of_markup_are_shown_as_they_are_written(serve: Serve, look: 
         tab.open(path)
         main = tab.page.get_by_test_id("stMain")
         assert main.locator("#evil, .katex, img[src=x]").count() == 0, path
-    tab.page.get_by_text("The document", exact=True).click()
+    tab.page.get_by_text("Document text", exact=True).click()
     shown = tab.page.get_by_test_id("stMain").inner_text().replace("\u2060", "")
     assert title in shown
     assert "<script>alert(2)</script>" in shown

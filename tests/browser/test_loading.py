@@ -40,9 +40,9 @@ def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
     shutil.rmtree(workspace.query_set(large.id) / "measures")
 
     tab = look(serve(workspace=workspace)).open(f"quality_diversity?sets={large.id}")
-    tab.see("being measured").see("It goes on if you leave this page")
+    tab.see("Measuring").see("This continues if you leave the page")
     expect(tab.page.get_by_test_id("stMain").get_by_role("progressbar").first).to_be_visible()
     tab.shot("quality_diversity-measuring")
     tab.see("Content words per query", seconds=90)
-    expect(tab.page.get_by_test_id("stMain").get_by_text("being measured")).to_have_count(0)
+    expect(tab.page.get_by_test_id("stMain").get_by_text("Measuring")).to_have_count(0)
     assert len(jobs.list_jobs(workspace, kinds=["measures"])) == 1

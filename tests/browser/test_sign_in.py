@@ -41,13 +41,13 @@ def test_in_and_out(serve: Callable[..., Server], look: Callable[..., Looker]) -
             assert "demo" not in tab.page.inner_text("body")
         tab.page.get_by_role("button", name="Sign in").click()
         tab.page.get_by_role("link", name="Continue as ada@example.org").click()
-        tab.see("of 5 steps taken")
+        tab.see("of 5 steps done")
         tab.page.get_by_role("button", name="Sign out").wait_for()
         assert "ada@example.org" in tab.page.get_by_test_id("stSidebar").inner_text().replace("\u2060", "")
         assert {"/jwks", "/token"} <= set(provider.asked)
 
         tab.page.reload()
-        tab.see("of 5 steps taken")
+        tab.see("of 5 steps done")
         asked_to_sign_in(look(server).open())  # another browser is nobody yet
 
         tab.page.get_by_role("button", name="Sign out").click()
@@ -83,6 +83,6 @@ def test_a_forged_token_opens_nothing(serve: Callable[..., Server], look: Callab
 
 
 def test_without_configuration_nobody_is_asked(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    tab = look(serve(with_demo=True)).open().see("of 5 steps taken")
+    tab = look(serve(with_demo=True)).open().see("of 5 steps done")
     assert tab.page.get_by_role("button", name="Sign in").count() == 0
     assert tab.page.get_by_role("button", name="Sign out").count() == 0

@@ -24,7 +24,7 @@ def test_an_upload_becomes_a_corpus_and_says_what_was_rejected(open_page: Open, 
     assert not at.exception
     (made,) = corpora.list_corpora(workspace)
     assert (made.name, made.n_documents, made.n_rejected) == ("tides", 1, 1)
-    assert "tides is stored" in at.success[0].proto.title.replace("\\", "")
+    assert "tides was added" in at.success[0].proto.title.replace("\\", "")
     assert at.query_params["corpus"] == made.id
     assert not list(workspace.uploads.glob("*"))
 
@@ -59,7 +59,7 @@ def test_files_that_cannot_be_read_give_one_box(open_page: Open, workspace: Work
 def test_nothing_chosen_says_so(open_page: Open) -> None:
     at = open_page("corpus")
     at.button(key="corpus_add").click().run()
-    assert "No file is chosen" in at.error[0].proto.title.replace("\\", "")
+    assert "No file is selected" in at.error[0].proto.title.replace("\\", "")
 
 
 def test_search_pages_and_deep_link_of_documents(open_page: Open, filled: Workspace) -> None:
@@ -69,7 +69,7 @@ def test_search_pages_and_deep_link_of_documents(open_page: Open, filled: Worksp
     at.text_input(key=f"search_{corpus.id}").set_value("lighthouse").run()
     found = at.dataframe[0].value
     assert 0 < len(found) <= 20
-    assert "lighthouse" in set(found["Id"])
+    assert "lighthouse" in set(found["ID"])
 
 
 def test_the_preview_follows_document_and_number(open_page: Open, filled: Workspace) -> None:
@@ -113,7 +113,7 @@ def test_the_comparison_keeps_its_baseline_in_the_address(open_page: Open, fille
     table = next(d.value for d in at.dataframe if "Difference" in d.value.columns and "95% interval" in d.value.columns)
     assert set(table["Difference"].str[0]) == {"−"}
     assert at.get("download_button")
-    at.session_state["compare_view"] = "Settings that differ"
+    at.session_state["compare_view"] = "Different settings"
     at.run()
     assert any("Epochs" in set(d.value.get("Setting", ())) for d in at.dataframe)
 
@@ -159,10 +159,10 @@ def test_rows_that_met_an_error_of_ours_are_listed_with_their_tracebacks(
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     corpus = corpora.add(workspace, path, name="rows").corpus.id
     at = open_page("corpus", corpus=corpus)
-    assert "1 row met an unexpected error" in [e.label for e in at.expander]
+    assert "1 row failed with an unexpected error" in [e.label for e in at.expander]
     at.session_state[f"faults_{corpus}"] = True
     at.run()
     assert not at.exception
-    (listed,) = [f.value for f in at.dataframe if "What" in f.value]
-    assert list(listed["Id"]) == ["rows.jsonl:4"]
+    (listed,) = [f.value for f in at.dataframe if "Item type" in f.value]
+    assert list(listed["ID"]) == ["rows.jsonl:4"]
     assert "ZeroDivisionError" in listed["Reason"][0]

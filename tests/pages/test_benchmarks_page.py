@@ -53,7 +53,7 @@ def test_a_whole_group_is_brought_by_one_press(
 ) -> None:
     monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
     at = open_page("benchmarks", group="miracl")
-    assert at.button(key="group_download").label == "Download the 6 that are missing"
+    assert at.button(key="group_download").label == "Download the 6 missing benchmarks"
     at.button(key="group_download").click().run()
     (job,) = jobs.list_jobs(workspace)
     assert job.config["benchmark"] == "miracl"
@@ -64,7 +64,7 @@ def test_a_folder_that_is_not_the_benchmark_gives_one_box(
     open_page: Open, workspace: Workspace, tmp_path: Path
 ) -> None:
     at = open_page("benchmarks", entry="musique")
-    at.segmented_control(key="download_musique_way").set_value("A folder on this server").run()
+    at.segmented_control(key="download_musique_way").set_value("Folder on this server").run()
     assert at.button(key="download_musique_start").disabled
     at.text_input(key="download_musique_folder").set_value(str(tmp_path)).run()
     at.button(key="download_musique_start").click().run()
@@ -75,7 +75,7 @@ def test_a_folder_that_is_not_the_benchmark_gives_one_box(
 def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "bright-biology", put(tmp_path, published.bright()))
     at = open_page("benchmarks", group="bright", entry="bright-biology")
-    assert "1 of 12 known benchmarks is in the workspace" in words(at)
+    assert "1 of 12 available benchmarks is in the workspace" in words(at)
     at.number_input(key="subset_bright-biology_queries").set_value(1).run()
     at.number_input(key="subset_bright-biology_documents").set_value(3).run()
     at.button(key="subset_bright-biology_draw").click().run()
@@ -92,8 +92,8 @@ def test_a_group_s_means_say_what_they_cover(open_page: Open, workspace: Workspa
         scores = {"q1": 0.2, "q2": 0.4 + number}
         evaluation(workspace, "static-minilm", name, scores, split="dev", judgments=judgments)
     at = open_page("benchmarks", group="multi-hop")
-    (means,) = [d.value for d in at.dataframe if "Covers" in d.value]
-    assert means["Covers"].tolist() == ["2/4"]
+    (means,) = [d.value for d in at.dataframe if "Coverage" in d.value]
+    assert means["Coverage"].tolist() == ["2/4"]
     assert means["NDCG@10 (%)"].tolist() == pytest.approx([(30.0 + 80.0) / 2])
     assert means["Missing"].tolist() == ["hotpotqa, novelhopqa"]
 
@@ -105,7 +105,7 @@ def test_a_subset_s_results_count_in_no_group(open_page: Open, workspace: Worksp
     drawn, _ = sample("musique", workspace, queries=1, documents=2)
     evaluation(workspace, "static-minilm", drawn.name, {"q1": 0.9}, split="dev", judgments=drawn.content_hash)
     at = open_page("benchmarks", group="multi-hop")
-    assert not [d for d in at.dataframe if "Covers" in d.value]
+    assert not [d for d in at.dataframe if "Coverage" in d.value]
 
 
 def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:

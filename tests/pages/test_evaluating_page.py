@@ -26,7 +26,7 @@ def test_without_benchmarks_it_leads_to_them(open_page: Open, workspace: Workspa
 def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     benchmarks.add(workspace, write_benchmark(tmp_path / "small"))
     at = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
-    assert "small** · test is evaluated" in words(at).replace("\\", "")
+    assert "small** · test will be evaluated" in words(at).replace("\\", "")
     at.session_state["command-evaluate"] = True
     at.run()
     assert [c.value for c in at.code] == ["python -m cdp evaluate bm25 --benchmark small --split test --wait"]
@@ -38,7 +38,7 @@ def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tm
     assert jobs.wait(workspace, job.id).state == "finished"
 
     again = open_page("launch", start="evaluation", judged="bm25", on=["small/test"])
-    assert "has a result with these settings already" in words(again)
+    assert "already has a result with these settings" in words(again)
     assert "evaluate_start" not in [b.key for b in again.button]
     again.button(key="evaluate_compare").click().run()
     assert again.title[0].value == "Compare"
@@ -47,7 +47,7 @@ def test_an_evaluation_is_started_once(open_page: Open, workspace: Workspace, tm
 def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Workspace, tmp_path: Path) -> None:
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
     at = open_page("launch", start="evaluation", judged="bm25", on=["group:multi-hop"])
-    assert "Every benchmark of **Multi-hop** that is here" in words(at).replace("\\", "")
+    assert "Every downloaded benchmark of **Multi-hop**" in words(at).replace("\\", "")
     assert "Multi-hop: 1 of 4 are here" in at.multiselect(key="choose_on").options
     at.button(key="evaluate_start").click().run()
     assert not at.exception

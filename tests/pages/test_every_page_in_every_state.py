@@ -19,7 +19,7 @@ EMPTY = {
     "overview": "**Next:** upload a file",
     "corpus": "No documents yet",
     "queries": "No documents yet",
-    "benchmarks": "0 of 57 known benchmarks are in the workspace",
+    "benchmarks": "0 of 57 available benchmarks are in the workspace",
     "quality_diversity": "No query sets yet",
     "complexity": "No target queries yet",
     "launch": "No query sets yet",
@@ -33,9 +33,9 @@ FULL = {
     "overview": "**Next:** pick a baseline",
     "corpus": "Half of the documents have at most",
     "queries": "queries repeat each other less",
-    "benchmarks": "Your own, and subsets",
+    "benchmarks": "Your benchmarks and subsets",
     "quality_diversity": "is the most diverse",
-    "complexity": "Test both",
+    "complexity": "Test both kinds of queries",
     "launch": "What will happen",
     "jobs": "tuned otherwise on demo",
     "compare": "tuned on diverse** gains",
@@ -116,6 +116,6 @@ def test_a_fault_is_one_calm_box_with_its_traceback_folded_away(caplog: pytest.L
             raise ZeroDivisionError("division by zero")
 
     at = AppTest.from_function(page).run()
-    assert at.error[0].proto.title == "This page has a fault"
+    assert at.error[0].proto.title == "Something went wrong on this page"
     assert at.expander[0].exception[0].message == "division by zero"
     assert "ZeroDivisionError" in caplog.text

@@ -115,7 +115,7 @@ def test_own_results_of_a_study_too(filled: Workspace, open_page: Open) -> None:
     at = open_page("evidence", table="multihop_scaling")
     at.segmented_control(key="evidence_view").set_value("One row per number").run()
     assert not at.exception
-    assert "2 numbers with a result of yours" in words(at)
+    assert "2 numbers with your own result" in words(at)
 
 
 def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None:
@@ -123,7 +123,7 @@ def test_a_study_is_read_on_its_page(filled: Workspace, open_page: Open) -> None
     at = open_page("study", study=study)
     shown = words(at)
     assert "Best on average over 3 benchmarks" in shown
-    assert "What it cannot tell" in shown
+    assert "Limits" in shown
     assert "the gain grows with CW" in shown
     assert not at.error
 
@@ -162,7 +162,7 @@ def test_predictions_claims_and_limits_stand_on_the_page(open_page: Open) -> Non
     assert "NovelHopQA alone" in shown
     assert "CW goes with the length of a query" in shown
     assert "Fieller's 95% interval over the four datasets is 6.17 to 8.93" in shown
-    (check,) = [d.value for d in at.dataframe if "Line holds" in d.value.columns]
+    (check,) = [d.value for d in at.dataframe if "Within the interval" in d.value.columns]
     assert len(check) == 27
     at.segmented_control(key="evidence_check").set_value(20).run()
     assert not at.exception

@@ -18,13 +18,13 @@ from tests.support import REPOSITORY
 
 def test_the_demo_is_offered_in_an_empty_workspace_and_fills_the_links(open_page: Open, workspace: Workspace) -> None:
     at = open_page("overview")
-    assert any("0 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
+    assert any("0 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
     at.button(key="overview_demo").click().run()
     assert not at.exception
     (corpus,) = corpora.list_corpora(workspace)
     links = guide.links(workspace)
     assert links["queries"] == {"corpus": corpus.id, "document": "lighthouse"}
-    assert any("2 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
+    assert any("2 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
 
 
 def test_every_link_of_the_guide_opens_what_it_names(open_page: Open, filled: Workspace) -> None:
@@ -63,7 +63,7 @@ def test_the_guide_is_away_once_every_step_is_taken(open_page: Open, filled: Wor
     assert not at.get("progress")
     assert "demo dev" in list(at.dataframe[0].value["Benchmark"])
     at.button(key="guide_show").click().run()
-    assert any("5 of 5 steps taken" in str(p.proto.text) for p in at.get("progress"))
+    assert any("5 of 5 steps done" in str(p.proto.text) for p in at.get("progress"))
 
 
 def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
@@ -86,13 +86,13 @@ def test_focus_and_filter_come_from_the_address_and_outlive_a_change_of_page(
 def test_what_stands_behind_a_difference_is_opened_part_by_part(open_page: Open, filled: Workspace) -> None:
     with_results(filled, queries.list_query_sets(filled)[0].id)
     at = open_page("compare", baseline="static-minilm")
-    assert [tab.label for tab in at.tabs] == ["Query by query", "What stood first", "Settings that differ", "Training"]
+    assert [tab.label for tab in at.tabs] == ["Per query", "Rank 1", "Different settings", "Training"]
     assert at.selectbox(key="choose_per_query").value == "evaluation-2-after"  # what the answer is about
-    assert any("Before → after" in d.value.columns for d in at.dataframe)
-    at.session_state["compare_view"] = "Settings that differ"
+    assert any("Baseline → this" in d.value.columns for d in at.dataframe)
+    at.session_state["compare_view"] = "Different settings"
     at.run()
     assert list(at.dataframe[-1].value["Setting"]) == ["Epochs"]
-    assert not any("Before → after" in d.value.columns for d in at.dataframe)
+    assert not any("Baseline → this" in d.value.columns for d in at.dataframe)
     assert not at.error
 
 

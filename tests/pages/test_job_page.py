@@ -50,7 +50,7 @@ def test_an_ended_job_says_how_it_ended(
     assert said in job_words.sentence(view)
     assert md(job_words.sentence(view)) in shown(at)
     assert (f"resume_{view.id}" in {b.key for b in at.button}) == (outcome != "finished")
-    assert not any("Place" in d.value.columns for d in at.dataframe)  # nobody waits
+    assert not any("Queue position" in d.value.columns for d in at.dataframe)  # nobody waits
 
 
 def test_a_waiting_job_shows_its_place(open_page: Open, workspace: Workspace) -> None:
@@ -64,8 +64,8 @@ def test_a_waiting_job_shows_its_place(open_page: Open, workspace: Workspace) ->
     try:
         at = open_page("jobs", job="training-2")
         assert "1 before it in the queue" in shown(at)
-        table = next(d.value for d in at.dataframe if "Place" in d.value.columns)
-        assert sorted(table["Place"]) == [1, 2]
+        table = next(d.value for d in at.dataframe if "Queue position" in d.value.columns)
+        assert sorted(table["Queue position"]) == [1, 2]
         assert [view.position for view in jobs.list_active(workspace)] == [2, 1]
     finally:
         for lock in locks:
@@ -99,10 +99,10 @@ def test_a_job_with_a_key_asks_for_it_again(
 def test_the_table_of_jobs_has_no_empty_columns(open_page: Open, workspace: Workspace) -> None:
     ended_job(workspace, "training-1", "training", {})
     at = open_page("jobs")
-    assert list(at.dataframe[-1].value.columns) == ["State", "Job", "Kind", "Took", "Created"]
+    assert list(at.dataframe[-1].value.columns) == ["State", "Job", "Kind", "Duration", "Created"]
     failure = {"kind": "data", "message": "No pairs are left.", "hint": "Write more.", "log_tail": []}
     ended_job(workspace, "training-2", "training", {}, outcome="failed", failure=failure)
-    assert list(at.run().dataframe[-1].value["What went wrong"]) == ["No pairs are left.", ""]
+    assert list(at.run().dataframe[-1].value["Error"]) == ["No pairs are left.", ""]
 
 
 def test_earlier_attempts_are_listed(open_page: Open, workspace: Workspace) -> None:
@@ -112,7 +112,7 @@ def test_earlier_attempts_are_listed(open_page: Open, workspace: Workspace) -> N
     )
     at = open_page("jobs", job="training-1")
     table = next(d.value for d in at.dataframe if "Attempt" in d.value.columns)
-    assert table["What went wrong"].tolist() == ["disk full"]
+    assert table["Error"].tolist() == ["disk full"]
 
 
 def test_deleting_shows_what_goes_and_how_large_it_is(open_page: Open, workspace: Workspace) -> None:
@@ -122,7 +122,7 @@ def test_deleting_shows_what_goes_and_how_large_it_is(open_page: Open, workspace
     (folder / "worker.log").write_bytes(bytes(4_000))
     at = open_page("jobs", job="training-1")
     assert "model 2.5 MB · log 4.0 kB" in shown(at)
-    assert "Delete this job and everything it made, 2.5 MB?" in shown(at)
+    assert "Delete this job and everything it created (2.5 MB)?" in shown(at)
     at.button(key="delete_training-1").click().run()
     assert not folder.exists()
 
@@ -131,7 +131,7 @@ def test_a_training_is_cloned_into_its_form(open_page: Open, filled: Workspace) 
     query_set = queries.list_query_sets(filled)[1].id
     trained(filled, "training-1", query_set, name="first", epochs=7, learning_rate=0.004, weighting="cw", clip_norm=2.0)
     at = open_page("launch", clone="training-1", query_set=query_set, retriever="static-minilm")
-    assert "Filled with the settings of" in shown(at)
+    assert "Filled in with the settings of" in shown(at)
     assert at.selectbox(key="choose_query_set").value == query_set
     assert at.number_input(key="train_training-1_epochs").value == 7
     assert at.number_input(key="train_training-1_learning_rate").value == 0.004

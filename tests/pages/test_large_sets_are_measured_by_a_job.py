@@ -60,7 +60,7 @@ def test_the_import_measures_what_it_brought_in(workspace: Workspace, large: Que
     assert metrics.quick_at_once(workspace, large.id) == metrics.quick(workspace, large.id)
     at = open_page("quality_diversity", sets=large.id)
     assert "Content words per query" in shown(at)
-    assert "being measured" not in shown(at)
+    assert "Measuring" not in shown(at)
 
 
 def test_a_set_from_before_is_measured_while_the_page_says_so(
@@ -69,7 +69,7 @@ def test_a_set_from_before_is_measured_while_the_page_says_so(
     shutil.rmtree(workspace.query_set(large.id) / "measures")
     jobs.delete(workspace, jobs.list_jobs(workspace, kinds=["measures"])[0].id)
     at = open_page("quality_diversity", sets=large.id)
-    assert "1 query set being measured" in shown(at)
+    assert "Measuring 1 query set" in shown(at)
     assert "Content words per query" not in shown(at)
     at.run()
     assert len(jobs.list_jobs(workspace, kinds=["measures"])) == 1

@@ -114,7 +114,7 @@ def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, f
     at.session_state["command-train"] = True
     at.run()
     dev = at.selectbox(key="train_dev")
-    assert dev.options == ["none: the last model is kept", "demo · dev", "demo · test"]
+    assert dev.options == ["none (keep the last model)", "demo · dev", "demo · test"]
     assert "benchmark=" not in next(c.value for c in at.code if "cdp train" in c.value)
     dev.select("demo/dev").run()
     assert not at.exception
@@ -167,8 +167,8 @@ def test_a_few_steps_are_measured_on_request_and_forgotten_with_other_settings(
     at.button(key="train_measure").click().run(timeout=240)
     assert not at.exception
     assert not at.error
-    assert {"Time", "Memory", "Trained"} <= set(metrics(at))
-    assert metrics(at)["Trained"] == "11.7 M"
+    assert {"Time", "Memory", "Trainable parameters"} <= set(metrics(at))
+    assert metrics(at)["Trainable parameters"] == "11.7 M"
     assert any("It fits" in c.value for c in at.caption)
     at.number_input(key="train_per_doc").set_value(1).run()
     assert "Time" not in metrics(at)
@@ -237,7 +237,7 @@ def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: 
     assert any("incomplete: its job was stopped" in option for option in picked.options)
     assert any("is incomplete: its job was stopped" in plain(w.value) for w in at.warning)
     assert at.button(key="train_start").disabled
-    agreed = next(box for box in at.checkbox if box.label == "Train on what this set holds now")
+    agreed = next(box for box in at.checkbox if box.label == "Train on this incomplete set")
     agreed.check().run()
     assert not at.exception
     assert not at.button(key="train_start").disabled
@@ -254,7 +254,7 @@ def test_a_benchmark_that_judges_the_queries_is_not_chosen_by_itself(open_page: 
     assert not at.exception
     assert at.multiselect(key="choose_benchmarks").value == []
     told = [c.value.replace("\\", "") for c in at.caption]
-    assert any("Not chosen by itself: asked holds" in c and "demo test judges" in c for c in told)
+    assert any("Not selected by default: asked holds" in c and "demo test judges" in c for c in told)
     assert not at.button(key="train_start").disabled
     at.multiselect(key="choose_benchmarks").set_value(["demo/test"]).run()
     assert any("Test leakage" in e.value for e in at.error)

@@ -59,7 +59,7 @@ def test_both_pages_are_drawn_for(name: str, open_page: Open, filled: Workspace)
         assert bleu == "–"
         assert "at least two" in at.info[0].value
         assert table_of(at, "Corpus Self-BLEU") != ["–"]
-        assert any("One query only" in caption.value for caption in at.caption)
+        assert any("has one query only" in caption.value for caption in at.caption)
     elif name == "identical":
         assert float(str(bleu).split()[0]) > 0.3
     else:
@@ -74,7 +74,7 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
     sets = [imported(filled, name) for name in ("alike on one", "alike on the other")]
     at = open_page("quality_diversity", sets=sets)
     assert not at.exception
-    assert table_of(at, "Verdict") == ["not told apart"]
+    assert table_of(at, "Verdict") == ["no clear difference"]
     said = words(at)
     assert "None of these sets is clearly the most diverse" in said
     assert "the 2 documents that both have" in said
@@ -83,10 +83,10 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LONG, "The rule has no evidence for such a task"),
+        (LONG, "No published evidence for this type of task"),
         ("ما سبب المد والجزر في البحار؟\nلماذا يرتفع مستوى البحر كل يوم؟", "Arabic"),
-        ("rust\nrust\nrust", "The rule has no evidence for such a task"),
-        ("什么是潮汐\n为什么海水会上升\n长城是什么时候建造的", "What question words change"),
+        ("rust\nrust\nrust", "No published evidence for this type of task"),
+        ("什么是潮汐\n为什么海水会上升\n长城是什么时候建造的", "Effect of question words"),
     ],
 )
 def test_pasted_queries_get_an_answer(text: str, said: str, open_page: Open, workspace: Workspace) -> None:
@@ -131,7 +131,7 @@ def test_question_words_can_be_made_to_count_in_french(open_page: Open, workspac
 
 def test_two_sets_are_told_apart_document_by_document(open_page: Open, filled: Workspace) -> None:
     at = open_page("quality_diversity")
-    assert table_of(at, "Verdict") == ["repeats itself more"]
+    assert table_of(at, "Verdict") == ["less diverse"]
     assert str(table_of(at, "Difference")[0]).startswith("+0.18")
     chosen = at.segmented_control(key="pairs_set").value
     assert chosen in {q.id for q in queries.list_query_sets(filled)}

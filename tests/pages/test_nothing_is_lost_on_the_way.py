@@ -58,7 +58,7 @@ def test_complexity_leads_to_a_training_on_what_was_named(filled: Workspace, tmp
     own = corpora.add(filled, path).corpus.id
     profiled = complexity_service.profile_benchmark(filled, "demo", split="test")
     asked = complexity.Asked(profiled, "ood", "", own, None, None)
-    assert complexity.leads_to(filled, asked) == ("queries", "Write queries for it", {"corpus": own})
+    assert complexity.leads_to(filled, asked) == ("queries", "Write queries", {"corpus": own})
     written = tmp_path / "queries.jsonl"
     written.write_text(
         '{"document_id": "a", "query": "what grinds corn"}\n{"document_id": "b", "query": "what dries"}\n'

@@ -38,7 +38,7 @@ def test_any_methods_stand_side_by_side_with_formats_and_overlaps(open_page: Ope
     assert len(lists(at)) == 3
     assert all("CW" in text and ("what" in text or "statement" in text) for text in lists(at))
     labels = [m.label for m in at.metric]
-    assert labels.count("Formats") == labels.count("Alike") == 3
+    assert labels.count("Formats") == labels.count("Overlapping pairs") == 3
     at.multiselect(key="preview_methods").set_value([]).run()
     assert not at.exception
     assert lists(at) == []

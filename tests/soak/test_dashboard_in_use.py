@@ -82,7 +82,7 @@ class Visitor:
         lines = [{"_id": f"d{i}", "text": f"visitor {self.number} text {self.uploaded} {i}"} for i in range(300)]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
         self.tab.open("corpus")
-        self.tab.upload(path).press("Read the documents")
+        self.tab.upload(path).press("Import documents")
         path.unlink()
 
     def _preview(self) -> None:
@@ -134,7 +134,7 @@ def test_hours_of_use(
         time.sleep(rng.uniform(0.0, PAUSE_S))
         try:
             done[visitor.act()] += 1
-            for text in visitor.tab.page.get_by_text("This page has a fault").all_inner_texts():
+            for text in visitor.tab.page.get_by_text("Something went wrong on this page").all_inner_texts():
                 problems.append(f"a page shows: {text}")
         except TimeoutError as error:
             slow.append(f"visitor {visitor.number}: {str(error).splitlines()[0]}")

@@ -16,7 +16,7 @@ from cdp.ui.shell import access, command, frame, imports, paper_notes, state, ta
 from cdp.ui.shell.text import count, md, number, size
 
 ALL = "all"
-HUB, FOLDER = "The hub", "A folder on this server"
+HUB, FOLDER = "Hugging Face Hub", "Folder on this server"
 NOT_STATED = "not stated"
 LONG_TABLE, TABLE_HEIGHT = 14, 390
 """A table of more rows than these is scrolled, at this height in pixels."""
@@ -33,15 +33,15 @@ def table(known: Sequence[RegistryStatus]) -> None:
     """Sizes, CW, licence, and whether each is here."""
     here = sum(k.here for k in known)
     st.markdown(
-        f"**{here} of {count(len(known), 'known benchmark')} {'is' if here == 1 else 'are'} in the workspace.**"
+        f"**{here} of {count(len(known), 'available benchmark')} {'is' if here == 1 else 'are'} in the workspace.**"
     )
     entries = [k.entry for k in known]
     columns: dict[str, Sequence[Any]] = {
         "Benchmark": [e.title for e in entries],
-        "Here": [k.state for k in known],
+        "Status": [k.state for k in known],
         "Documents": [e.documents for e in entries],
         "Queries": [e.queries for e in entries],
-        "Text": [_text(k) for k in known],
+        "Text size": [_text(k) for k in known],
         "CW": [e.cw for e in entries],
         "Language": [e.language for e in entries],
         "Licence": [e.licence for e in entries],
@@ -50,10 +50,10 @@ def table(known: Sequence[RegistryStatus]) -> None:
         columns["Group"] = [", ".join(e.groups) for e in entries]
     tables.show(
         columns,
-        alt="The benchmarks that are known by name, with their sizes and licences",
+        alt="The benchmarks available by name, with their sizes and licences",
         config={
             "CW": st.column_config.NumberColumn(format="%.2f", help=md(frame.definition("cw"))),
-            "Text": st.column_config.TextColumn(help="About how large the documents' texts are."),
+            "Text size": st.column_config.TextColumn(help="Approximate size of the documents' texts."),
             "Documents": st.column_config.NumberColumn(format="localized"),
             "Queries": st.column_config.NumberColumn(format="localized"),
         },
@@ -69,9 +69,9 @@ def bring_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> None
         return
     stated = [k.entry.text_bytes for k in missing if k.entry.text_bytes is not None]
     with st.container(horizontal=True, vertical_alignment="center"):
-        label = f"Download the {len(missing)} that are missing"
+        label = f"Download the {len(missing)} missing benchmarks"
         pressed = access.button(label, icon=":material/download:", key="group_download")
-        st.caption(f"≈ {size(sum(stated))} of text in all, each under its own licence.")
+        st.caption(f"≈ {size(sum(stated))} of text in total, each under its own licence.")
     if pressed:
         with frame.guarded():
             job_id = benchmarks.start_download(workspace, DownloadConfig(group))
@@ -88,25 +88,25 @@ def group_means(workspace: Workspace) -> None:
     if group == ALL:
         return
     if any(k.here for k in benchmarks.list_registry(workspace, group)):
-        label = "Evaluate a retriever on what is here of this group"
+        label = "Evaluate a retriever on the downloaded benchmarks of this group"
         frame.navigation.link("launch", label, start="evaluation", on=[f"group:{group}"])
     scores = benchmarks.scores(workspace, group)
     if not scores:
         return
-    st.subheader("Means over the group", anchor=False)
+    st.subheader("Group means", anchor=False)
     tables.show(
         {
             "Retriever": [s.retriever for s in scores],
             "Protocol": [s.protocol for s in scores],
             "NDCG@10 (%)": [s.mean.value for s in scores],
-            "Covers": [s.mean.coverage for s in scores],
+            "Coverage": [s.mean.coverage for s in scores],
             "Missing": [", ".join(s.mean.missing) for s in scores],
         },
         alt="Each retriever's mean over the group, with how many of its benchmarks it covers",
         config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
     )
     st.caption(
-        "Means that cover different benchmarks cannot be compared. CQADupStack counts once it has all its forums."
+        "Do not compare means with different coverage. CQADupStack counts only when all its forums are included."
     )
 
 
@@ -137,12 +137,12 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
         st.metric("Queries", NOT_STATED if entry.queries is None else number(entry.queries), width="content")
         cw = NOT_STATED if entry.cw is None else f"{entry.cw:.2f}"
         st.metric("CW", cw, width="content", help=frame.definition("cw"))
-        st.metric("Text", _text(item), width="content", help="About how large the documents' texts are.")
+        st.metric("Text size", _text(item), width="content", help="Approximate size of the documents' texts.")
     st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
     said = [f"Sizes: {md(entry.figures)}", f"split: {md(entry.split)}", f"language: {md(entry.language)}"]
     st.caption(" · ".join(said))
     if entry.repos:
-        st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face hub.")
+        st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face Hub.")
     if entry.note:
         st.caption(md(entry.note))
     if "MIRACL" in entry.groups:
@@ -150,7 +150,7 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
     if shown.members:
         missing = [m.entry.name for m in shown.members if not m.here]
         if missing and item.present:
-            st.caption(f"Not here yet: {md(', '.join(missing))}.")
+            st.caption(f"Not downloaded yet: {md(', '.join(missing))}.")
 
 
 def _download(workspace: Workspace, item: RegistryStatus) -> None:
@@ -163,32 +163,32 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
         revision = st.text_input(
             "Revision",
             key=f"{key}_revision",
-            placeholder="the main branch now",
+            placeholder="latest main branch",
             help=md(DownloadConfig.__dataclass_fields__["revision"].metadata["help"]),
         ).strip()
     else:
         folder = st.text_input(
             "Folder",
             key=f"{key}_folder",
-            placeholder="where it was downloaded to",
-            help="The repository's own files as published, or a folder in BEIR layout.",
+            placeholder="path of the downloaded files",
+            help="The files of the published repository, or a folder in BEIR layout.",
         ).strip()
-    several = "" if item.wanted == 1 else f" It is {item.wanted} collections, {item.present} of them are here."
+    several = "" if item.wanted == 1 else f" It has {item.wanted} parts; {item.present} of them are downloaded."
     st.caption(f"{_text(item)} of text, licence {md(entry.licence)}.{several}")
     with st.container(horizontal=True):
         pressed = access.button(
-            "Download" if way == HUB else "Take it in",
+            "Download" if way == HUB else "Import benchmark",
             type="primary",
             icon=":material/download:",
             key=f"{key}_start",
             disabled=way == FOLDER and not folder,
         )
-        if way == HUB and st.button("Ask the hub for its size", key=f"{key}_size", type="tertiary"):
+        if way == HUB and st.button("Check the download size", key=f"{key}_size", type="tertiary"):
             with frame.guarded():
-                with st.spinner("Asking the hub"):
+                with st.spinner("Asking the Hugging Face Hub"):
                     found = benchmarks.size_on_hub(entry.name, revision)
                 licences = ", ".join(sorted(set(found["licences"].values())))
-                st.caption(f"{size(found['bytes'])} to download; licence on the hub: {md(licences)}.")
+                st.caption(f"{size(found['bytes'])} to download; licence on the Hub: {md(licences)}.")
     command.show(commands.line("benchmarks", "download", entry.name, revision=revision, **{"from": folder}))
     if pressed:
         with frame.guarded():
@@ -208,7 +208,7 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
     split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
     place = f"{info.name}/{split}"
-    frame.navigation.link("launch", "Judge a training by it", benchmarks=[place])
+    frame.navigation.link("launch", "Train and evaluate on it", benchmarks=[place])
     frame.navigation.link("launch", "Evaluate a retriever on it", start="evaluation", on=[place])
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
@@ -221,18 +221,20 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
 def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
     """The form that draws a subset of a stored benchmark."""
     key = f"subset_{info.name}"
-    with st.expander("Draw a small subset", icon=":material/filter_alt:", type="compact", key=key):
-        st.caption("For quick tries: scores on a subset are higher than on the whole benchmark, and it says so.")
+    with st.expander("Create a small subset", icon=":material/filter_alt:", type="compact", key=key):
+        st.caption(
+            "For quick experiments. Scores on a subset are higher than on the whole benchmark, and are marked as such."
+        )
         with st.container(horizontal=True):
             queries = st.number_input("Queries", min_value=1, value=50, key=f"{key}_queries")
             documents = st.number_input("Documents", min_value=1, value=2000, key=f"{key}_documents")
-        if access.button("Draw it", icon=":material/filter_alt:", key=f"{key}_draw"):
+        if access.button("Create subset", icon=":material/filter_alt:", key=f"{key}_draw"):
             with frame.guarded():
                 with st.spinner("Reading the benchmark"):
                     drawn, existed = benchmarks.sample(
                         workspace, info.name, queries=int(queries), documents=int(documents)
                     )
-                done = "was here already" if existed else "is stored"
+                done = "was already in the workspace" if existed else "was added"
                 figures = f"{count(drawn.n_queries, 'query', 'queries')}, {count(drawn.n_documents, 'document')}."
                 imports.remember(f"The subset {drawn.name} {done}.", [figures, *drawn.warnings])
                 st.rerun()
@@ -243,7 +245,7 @@ def own(workspace: Workspace) -> None:
     found = benchmarks.list_own(workspace)
     if not found:
         return
-    st.subheader("Your own, and subsets", anchor=False)
+    st.subheader("Your benchmarks and subsets", anchor=False)
     tables.show(
         {
             "Benchmark": [b.name for b in found],
@@ -254,11 +256,11 @@ def own(workspace: Workspace) -> None:
                 b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "") for b in found
             ],
         },
-        alt="Benchmarks of this workspace that the registry does not know",
+        alt="Your own benchmarks and subsets",
         config={name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")},
     )
     usable = {b.name: b for b in found}
-    with st.popover("Work with one of these", icon=":material/more_horiz:", type="tertiary"):
+    with st.popover("Manage these benchmarks", icon=":material/more_horiz:", type="tertiary"):
         name = st.selectbox("Benchmark", list(usable), key="own_benchmark")
         info = usable[name]
         if not info.problem and not info.subset_of:
@@ -266,31 +268,31 @@ def own(workspace: Workspace) -> None:
         sure = st.checkbox(
             f"Yes, remove {md(name)} with its {count(info.n_queries, 'query', 'queries')} and judgments",
             key=f"own_benchmark_sure_{name}",
-            help="Results on it stay; its files are gone.",
+            help="Its files are deleted; results on it are kept.",
         )
-        if access.button(
-            "Remove it from the workspace", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure
-        ):
+        if access.button("Remove benchmark", icon=":material/delete:", key="own_benchmark_remove", disabled=not sure):
             with frame.guarded():
                 benchmarks.delete(workspace, name)
-                imports.remember(f"The benchmark {name} is removed.", ["Results on it are still there."])
+                imports.remember(f"The benchmark {name} is removed.", ["Results on it are kept."])
                 st.rerun()
 
 
 def add(workspace: Workspace) -> None:
     """Take in a benchmark of one's own: a folder or a zip in BEIR layout."""
-    with st.expander("Add your own: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"):
+    with st.expander(
+        "Add your own benchmark: a folder or zip in BEIR layout", icon=":material/add:", key="benchmark_own"
+    ):
         st.caption("corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.".replace("<", "\\<"))
         uploaded, path = imports.source("Benchmark", "benchmark_own_source", ["zip"])
-        name = st.text_input("Name", key="benchmark_own_name", placeholder="made from the file's name", max_chars=80)
+        name = st.text_input("Name", key="benchmark_own_name", placeholder="taken from the file name", max_chars=80)
         language = st.text_input(
             "Language",
             key="benchmark_own_language",
-            placeholder="guessed from its texts",
+            placeholder="detected from its texts",
             max_chars=8,
-            help="Code of the language of its queries and documents (en, zh …): CW and BM25 count its words.",
+            help="Language code of the queries and documents (en, zh …), used for CW and BM25.",
         )
-        pressed = access.button("Add it", icon=":material/upload_file:", key="benchmark_own_add")
+        pressed = access.button("Add benchmark", icon=":material/upload_file:", key="benchmark_own_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
         command.show(commands.line("benchmarks", "add", shown, name=name.strip(), language=language.strip()))
         if pressed:

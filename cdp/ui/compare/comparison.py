@@ -45,16 +45,16 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
                 ordered,
                 "baseline",
                 what="retriever",
-                help="Every difference is taken from this retriever, over the same queries.",
+                help="All differences are measured against this retriever, on the same queries.",
             )
         rest = {key: name for key, name in names.items() if key != baseline}  # rows come newest first
         near = runs.near(rows, baseline or "")
         with st.container():
-            others = state.choose_many("Compared with it", rest, "retrievers", default=near, most=MOST)
+            others = state.choose_many("Compare with", rest, "retrievers", default=near, most=MOST)
     if baseline:
         _left_out(rows, baseline, others, names)
     if not rest:
-        st.caption("Only one retriever has results so far; train or evaluate another to compare.")
+        st.caption("Only one retriever has results so far. Train or evaluate another one to compare.")
         return baseline, [baseline] if baseline else []
     return baseline, others
 
@@ -69,16 +69,18 @@ def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[
     whole = [key for key in hidden if key not in marked]
     best = max(whole, key=lambda key: gains[key], default="")
     better = best and gains[best] > max((gains[key] for key in shown if key in gains and key not in marked), default=0)
-    told = f"{len(hidden)} of {len(gains)} retrievers with results beside the baseline's are not shown."
-    aside = ", stopped and leaked ones aside," if len(whole) < len(hidden) else ""
+    told = f"{len(hidden)} of {len(gains)} retrievers that share a benchmark with the baseline are not shown."
+    aside = ", apart from stopped and leaked runs," if len(whole) < len(hidden) else ""
     if better:
         st.warning(
-            f"{told} One of them is better than all that are: **{md(names[best])}**, {points(gains[best])} points in "
-            "the mean. Choose it above.",
+            f"{told} One of them is better than all shown: **{md(names[best])}**, {points(gains[best])} points on "
+            "average. Select it above.",
             icon=":material/visibility_off:",
         )
     else:
-        st.caption(f":material/visibility_off: {told} None of them{aside} is better in the mean; choose any above.")
+        st.caption(
+            f":material/visibility_off: {told} None of them{aside} is better on average. Select any of them above."
+        )
 
 
 def bm25(workspace: Workspace, found: Comparison) -> None:
@@ -88,8 +90,8 @@ def bm25(workspace: Workspace, found: Comparison) -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
         where = ", ".join(results.benchmark_label(*place, "published") for place in lacking)
-        st.markdown(f"BM25 was not measured on {md(where)}.", width="content")
-        if access.button("Measure BM25", icon=":material/add:", key="compare_bm25"):
+        st.markdown(f"BM25 has not been evaluated on {md(where)}.", width="content")
+        if access.button("Evaluate BM25", icon=":material/add:", key="compare_bm25"):
             with frame.guarded():
                 state.write("job", evaluation.start_bm25(workspace, lacking)[0])
                 navigation.go("jobs", job=str(state.kept("job")))
@@ -100,25 +102,25 @@ def filter_benchmarks(rows: Sequence[Mapping[str, Any]], shown: Sequence[str]) -
     names = sorted({str(row["benchmark"]) for row in rows if row["retriever_id"] in shown})
     if len(names) < 2:
         return []
-    return state.choose_many("Benchmarks", {name: name for name in names}, "benchmark", placeholder="all of them")
+    return state.choose_many("Benchmarks", {name: name for name in names}, "benchmark", placeholder="all")
 
 
 def how() -> tuple[str, bool]:
     """(the test by which significance is marked, whether runs that differ in the seed alone are averaged)."""
     with st.popover("Test and seeds", icon=":material/tune:", type="tertiary"):
         test = state.choose(
-            "Significance by",
+            "Significance test",
             {name: f"{title[:1].upper()}{title[1:]}" for name, title in results.TESTS.items()},
             "test",
-            help="Both are paired over the queries and two-sided. The randomisation test assumes nothing about how the "
-            "differences are distributed; with many queries the two agree.",
+            help="Both tests are paired over the queries and two-sided. The randomisation test makes no "
+            "assumption about the distribution of the differences; with many queries, both agree.",
         )
         together = state.choose(
-            "Runs that differ in the seed alone",
-            {"each": "stand each for itself", "mean": "are averaged, query by query"},
+            "Runs that differ only in seed",
+            {"each": "show each run", "mean": "average them"},
             "seeds",
-            help="Trainings whose settings are equal but for the seed. Averaged, each stands with its standard "
-            "deviation over the seeds.",
+            help="Runs with the same settings except for the seed. Averages are taken per query and shown with "
+            "their standard deviation over seeds.",
         )
     return test or "t", together == "mean"
 
@@ -129,7 +131,7 @@ def covered(found: Comparison) -> Comparison:
     if common.n_benchmarks == found.n_benchmarks:
         return found
     kinds = {
-        "shared": f"the {common.n_benchmarks} that all of these retrievers have",
+        "shared": f"the {common.n_benchmarks} shared by all retrievers",
         "all": f"all {found.n_benchmarks}, with gaps",
     }
     with st.container(width=360):
@@ -151,17 +153,20 @@ def answer(found: Comparison) -> None:
     """What the comparison says, in one sentence or two."""
     rows = compared(found)
     if not rows:
-        st.markdown("#### Nothing to compare on the same queries yet")
-        st.caption("The chosen retrievers were not evaluated on a benchmark that the baseline was evaluated on.")
+        st.markdown("#### No shared benchmark yet")
+        st.caption(
+            "The selected retrievers and the baseline were not evaluated on the same benchmark. Evaluate them on "
+            "one, or select others."
+        )
         return
     best = largest(rows)
     difference = best.difference or 0.0
     sure = best.significant
     verb = "gains" if difference > 0 else "loses" if difference < 0 else "neither gains nor loses"
     size = f" {points(abs(difference)).lstrip('+')} points" if difference else ""
-    judgement = "more than chance would give" if sure else "which chance alone could give"
+    judgement = "statistically significant" if sure else "not statistically significant"
     if best.marks:
-        judgement = f"{best.marks}, so this says nothing of how good it is"
+        judgement = f"{best.marks}, so this does not show how good it is"
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
         f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
@@ -214,7 +219,7 @@ def names_of(found: Comparison) -> dict[str, str]:
     return {row.retriever_id: row.retriever for row in rows}
 
 
-FORMS = {"csv": ("CSV, every test", "text/csv"), "markdown": ("Markdown table", "text/markdown"),
+FORMS = {"csv": ("CSV with all tests", "text/csv"), "markdown": ("Markdown table", "text/markdown"),
          "latex": ("LaTeX table", "text/x-tex")}  # fmt: skip
 ENDINGS = {"csv": "csv", "markdown": "md", "latex": "tex"}
 

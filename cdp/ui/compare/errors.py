@@ -23,19 +23,19 @@ from cdp.ui.shell.text import count, cut, md, points
 SHOWN_CHARACTERS = 1200
 MOST_CASES = 200
 
-SOURCES = {AUTO: "a field that all passages have, else the id", ID_PREFIX: "the id without the number at its end"}
-SOURCES |= {name: f"the field {name}" for name in FIELDS}
+SOURCES = {AUTO: "Automatic (a shared field, else the ID)", ID_PREFIX: "ID without its trailing number"}
+SOURCES |= {name: f"Field “{name}”" for name in FIELDS}
 
 
 def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """Wins and losses at P@1 with their passages, and where the gains sit by CW."""
     with st.container(width=360):
         source = state.choose(
-            "The source of a passage is",
+            "Source of a passage",
             SOURCES,
             "source",
-            help="Passages of one source are parts of one document, as of a book or an article: the right source "
-            "with the wrong passage is a smaller error than another document.",
+            help="Passages of one source belong to the same document, such as a book or an article. The wrong "
+            "passage of the right source is a smaller error than another document.",
         )
     try:
         found = result_errors.analyse(
@@ -66,9 +66,9 @@ def _counts(found: Errors) -> None:
     groups = ((found.other, found.wins, found.baseline), (found.baseline, found.losses, found.other))
     tables.show(
         {
-            "Right at rank 1": [f"only {right}" for right, _, _ in groups],
+            "Correct at rank 1": [f"only {right}" for right, _, _ in groups],
             "Queries": [len(cases) for _, cases, _ in groups],
-            "The other retriever": [wrong for _, _, wrong in groups],
+            "Other retriever": [wrong for _, _, wrong in groups],
             **{
                 kind[:1].upper() + kind[1:]: [found.kinds(cases)[kind] for _, cases, _ in groups]
                 for kind in result_errors.KINDS
@@ -77,8 +77,8 @@ def _counts(found: Errors) -> None:
         alt="Queries that only one of the two retrievers answers at rank 1, and what the other put first",
     )
     st.caption(
-        f"Of {found.n_queries:,} queries both are right at rank 1 in {found.both:,}, neither in {found.neither:,}. "
-        f"{found.rule} Same source: the right document, the wrong passage."
+        f"Of {found.n_queries:,} queries, both are correct at rank 1 on {found.both:,} and neither on "
+        f"{found.neither:,}. {found.rule} Same source: the right document, the wrong passage."
     )
 
 
@@ -96,8 +96,8 @@ def _case(found: Errors) -> None:
     st.html(f"<p>{underlined(case.query, case.words)}</p>")
     left, right = st.columns(2, gap="medium")
     right_of, wrong_of = (found.other, found.baseline) if won else (found.baseline, found.other)
-    _passage(left, f"Right: {right_of} has first", case.right, case.words)
-    _passage(right, f"Wrong ({case.kind}): {wrong_of} has first", case.wrong, case.words)
+    _passage(left, f"Correct: ranked first by {right_of}", case.right, case.words)
+    _passage(right, f"Wrong ({case.kind}): ranked first by {wrong_of}", case.wrong, case.words)
     st.caption("The query's content words are underlined.")
 
 
@@ -107,7 +107,7 @@ def _passage(
     with place.container(border=True):
         st.markdown(f"**{md(title, 120)}**")
         if passage is None:
-            st.caption("Nothing, or a document that the benchmark no longer has.")
+            st.caption("No result, or a document that is no longer in the benchmark.")
             return
         st.text(cut(f"{passage.id} · {passage.title}" if passage.title else passage.id, 120))
         st.html(f"<p>{underlined(cut(passage.text, SHOWN_CHARACTERS), words)}</p>")
@@ -128,8 +128,7 @@ def _gains(found: Errors) -> None:
         gains_by_cw(found.gains),
         key="gains_by_cw",
         alt=f"Mean difference in NDCG@10 points by the content words of the query. {said}.",
-        caption="Where the gains sit: the mean difference of the queries with so many content words, with its 95% "
-        "interval over these queries.",
+        caption="Mean difference by the number of content words in the query, with 95% intervals over those queries.",
     )
     tables.show(
         {

@@ -16,7 +16,7 @@ from cdp.ui.shell import frame, state, tables
 from cdp.ui.shell.text import count, points
 
 SHOWN_QUERIES = 10
-QUERIES, FIRST, SETTINGS, TRAINING = "Query by query", "What stood first", "Settings that differ", "Training"
+QUERIES, FIRST, SETTINGS, TRAINING = "Per query", "Rank 1", "Different settings", "Training"
 VIEW = "compare_view"
 
 
@@ -69,7 +69,7 @@ def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
     lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
     left, right = st.columns(2, gap="medium")
-    for column, title, listed in ((left, "Most gained", won), (right, "Most lost", lost)):
+    for column, title, listed in ((left, "Largest gains", won), (right, "Largest losses", lost)):
         with column:
             st.markdown(f"**{title}**")
             if not listed:
@@ -78,14 +78,14 @@ def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
             tables.show(
                 {
                     "Difference": [points(q.difference) for q in listed],
-                    "Before → after": [f"{q.baseline:.0f} → {q.other:.0f}" for q in listed],
+                    "Baseline → this": [f"{q.baseline:.0f} → {q.other:.0f}" for q in listed],
                     "Query": [q.text or q.query_id for q in listed],
                 },
                 alt=f"{title}: queries with NDCG@10 under both retrievers",
                 config={
                     "Difference": st.column_config.TextColumn(width=85),
-                    "Before → after": st.column_config.TextColumn(
-                        width=95, help="From the baseline to this retriever."
+                    "Baseline → this": st.column_config.TextColumn(
+                        width=95, help="NDCG@10 of the baseline and of this retriever."
                     ),
                     "Query": st.column_config.TextColumn(width="large"),
                 },
@@ -101,7 +101,7 @@ def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
 def first_places(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
     """What each of the two put first."""
     if _averaged(row):
-        st.caption("Averaged over seeds: choose single runs to see what each put first.")
+        st.caption("These runs are averaged over seeds. Show each run (Test and seeds) to see its rank-1 results.")
     else:
         compare_errors.first_places(workspace, found, row)
 

@@ -61,8 +61,7 @@ def curves(
         key=f"curves_{measure}",
         alt=f"{LABELS[measure]} over the training steps. Last values: "
         + ", ".join(f"{name} {measured[key][measure]:.4g}" for key, name in runs.items() if name in lines),
-        caption="One line per training. Losses compare only where batches are of one size and the weighting is the "
-        "same."
+        caption="One line per training. Losses are comparable only with the same batch size and weighting."
         if measure == "loss"
         else "",
     )
@@ -91,8 +90,8 @@ def settings(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str
             key="parallel",
             turn=focus.turn(),
             alt=f"One line per trained retriever over {', '.join(axes)}. The table below holds the same values.",
-            caption="Each line is a trained retriever; the last axis is its NDCG@10, the mean over the benchmarks that "
-            "all shown retrievers have. Choose a line's point to make it stand out.",
+            caption="Each line is a trained retriever; the last axis is its mean NDCG@10 over the benchmarks "
+            "that all shown retrievers share. Click a point to highlight its line.",
             on_pick=lambda points: focus.toggle(names, points),
         )
     tables.show(

@@ -57,19 +57,19 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
     focus.table(
         columns,
         list(names),
-        alt="NDCG@10 in percent of each retriever on each benchmark, with means over the benchmarks that all share",
-        config=right | {"Coverage": st.column_config.TextColumn(help="Benchmarks with a result of it.")},
+        alt="NDCG@10 in percent of each retriever on each benchmark, with means over the shared benchmarks",
+        config=right | {"Coverage": st.column_config.TextColumn(help="Number of benchmarks with a result.")},
     )
     said = ["NDCG@10 in percent.", marks(found)]
     if any(badges.values()):
-        said.append("A score with a mark is never starred: it is not one of a whole training on other queries.")
+        said.append("Scores with a mark are never starred: they do not come from a complete training on other queries.")
     if averages:
-        said.append("A mean runs over the benchmarks that all shown retrievers have, and says how many these are.")
+        said.append("Means cover the benchmarks that all shown retrievers share; the header says how many.")
     if any(row.seed_sd is not None for row in found.rows):
-        said.append("± is the standard deviation over the seeds that were averaged.")
+        said.append("± is the standard deviation over the averaged seeds.")
     elif found.families:
         said.append(
-            f"{len(found.families)} of these differ from another run in the seed alone: Test and seeds averages them."
+            f"{len(found.families)} of these runs differ from another only in seed; average them under Test and seeds."
         )
     st.caption(" ".join(said))
     for note in result_tables.noise_notes(found):
@@ -81,9 +81,7 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
         key="ndcg",
         turn=focus.turn(),
         alt="NDCG@10 in percent. " + " ".join(f"{name}: {_listed(values[name])}." for name in values),
-        caption="Choose rows above or bars here to make retrievers stand out on the whole page."
-        if len(names) > 2
-        else "",
+        caption="Select rows above or bars here to highlight retrievers on the whole page." if len(names) > 2 else "",
         on_pick=lambda points: focus.toggle(names, points),
     )
 
@@ -94,7 +92,7 @@ def _value(row: ComparedRow) -> str:
 
 
 def _group(group: str) -> str:
-    return {ALL: "Mean", OWN: "Mean of own"}.get(group, f"Mean of {group}")
+    return {ALL: "Mean", OWN: "Mean of own benchmarks"}.get(group, f"Mean of {group}")
 
 
 def _listed(values: Mapping[str, float]) -> str:
@@ -123,8 +121,8 @@ def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, 
         key="gains",
         alt="Differences in NDCG@10 points from the baseline with 95% intervals: "
         + "; ".join(f"{r.retriever} on {r.place} {points(r.difference or 0.0)}{mark(r)}" for r in rows),
-        caption="Points of NDCG@10; the line is the 95% interval over queries, and one that crosses zero leaves it "
-        "open. Filled: significant; open: not.",
+        caption="NDCG@10 points with 95% intervals over queries; an interval that crosses zero is inconclusive. "
+                "Filled: significant; open: not significant.",
         on_pick=_open_queries,
     )  # fmt: skip
     shown = [r for r in rows if not chosen or r.retriever in chosen] or rows

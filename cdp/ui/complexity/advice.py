@@ -21,18 +21,18 @@ from cdp.ui.shell.text import count, md, number
 OWN = "own"
 STOPWORDS = {
     "standard": "Standard list",
-    "question-words-kept": "Question words count",
-    OWN: "My own list",
+    "question-words-kept": "Count question words",
+    OWN: "Custom list",
 }
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
-DOMAINS = {"ood": "Unlike the training queries", "in-domain": "Like the training queries"}
-OUTSIDE = ("The rule has no evidence for such a task", "help", "orange")
+DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
+OUTSIDE = ("No published evidence for this type of task", "help", "orange")
 
 LEVELS = {
     "avoid": ("Avoid diversity", "do_not_disturb_on", "orange"),
-    "test": ("Test both", "balance", "blue"),
-    "recommend": ("Recommended: diverse queries", "check_circle", "green"),
+    "test": ("Test both kinds of queries", "balance", "blue"),
+    "recommend": ("Use diverse queries", "check_circle", "green"),
 }
 
 
@@ -61,8 +61,8 @@ def choose_source(workspace: Workspace) -> Asked | None:
         required=True,
         key="target_source",
         persist_state="session",
-        help="The queries of the task that the retriever is for. Real ones tell most: a benchmark's, or some from "
-        "your search log.",
+        help="Queries of the task the retriever is meant for. Real ones work best: those of a benchmark, or a "
+        "sample of your search log.",
     )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         name = ""
@@ -81,7 +81,8 @@ def choose_source(workspace: Workspace) -> Asked | None:
             key="target_domain",
             persist_state="session",
             wrap=True,
-            help="The principle is about queries of another task or style than those the retriever is trained on.",
+            help="The principle applies to target queries that differ in task or style from the training queries "
+            "(out of domain).",
         )
         task = _task()
         language, words = _counting()
@@ -100,14 +101,14 @@ def _task() -> str:
     with st.container(width=260):
         return (
             st.selectbox(
-                "Kind of task",
+                "Task type",
                 ["", *kinds],
                 format_func=lambda kind: kinds.get(kind, "Automatic"),
                 key="target_task",
                 persist_state="session",
-                help="Automatic: that of a benchmark of the paper, else not known. The published rule is about "
-                "multi-hop questions; for other kinds you see what happened on the "
-                "published datasets most like yours.",
+                help="Automatic: known for the paper's benchmarks, otherwise unknown. The published rule comes "
+                "from multi-hop questions; for other task types you see the results on the published "
+                "datasets most similar to yours.",
             )
             or ""
         )
@@ -115,8 +116,8 @@ def _task() -> str:
 
 def _counting() -> tuple[str, str | list[str]]:
     """How words are counted: the language, empty to find it out, and the stopwords: a list's name, or words."""
-    about = "The language of the queries, and the words that do not count."
-    with st.popover("Counting", icon=":material/translate:", type="tertiary", help=about):
+    about = "The language of the queries, and the words that are not counted."
+    with st.popover("Word counting", icon=":material/translate:", type="tertiary", help=about):
         language = _language()
         stopwords = _stopwords(language)
         if stopwords != OWN:
@@ -137,24 +138,24 @@ def _budget(workspace: Workspace) -> tuple[str, int | None, int | None]:
     names = {c.id: c.name for c in corpora.list_corpora(workspace)}
     queries_in_all = st.session_state.get("target_budget")
     label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
-    with st.popover(label, icon=":material/savings:", type="tertiary", help="Where the number of queries is limited."):
+    with st.popover(label, icon=":material/savings:", type="tertiary", help="Limit the number of queries to write."):
         return (
             st.selectbox(
                 "Corpus",
                 ["", *names],
-                format_func=lambda c: names.get(c, "Not said"),
+                format_func=lambda c: names.get(c, "Not specified"),
                 key="target_corpus",
                 persist_state="session",
-                help="The documents that queries are to be written for: gives the price, and fills the study.",
+                help="The documents to write queries for. Used for the price and to fill in the study plan.",
             )
             or "",
             st.number_input(
-                "Queries that may be written in all", min_value=1, value=None, step=1000, key="target_budget",
+                "Maximum number of queries", min_value=1, value=None, step=1000, key="target_budget",
                 persist_state="session", placeholder="no limit",
-                help="With a limit, more queries per document means fewer documents.",
+                help="With a limit, more queries per document mean fewer documents.",
             ),
             st.number_input(
-                "Documents that there are", min_value=1, value=None, step=1000, key="target_documents",
+                "Number of documents", min_value=1, value=None, step=1000, key="target_documents",
                 persist_state="session", placeholder="more than the budget covers",
             ),
         )  # fmt: skip
@@ -167,10 +168,10 @@ def _language() -> str:
         st.selectbox(
             "Language",
             ["", *languages],
-            format_func=lambda code: languages[code].name if code else "Find out",
+            format_func=lambda code: languages[code].name if code else "Detect automatically",
             key="target_language",
             persist_state="session",
-            help="Decides how words are found and which stopwords do not count.",
+            help="Determines how the text is split into words and which stopwords are ignored.",
         )
         or ""
     )
@@ -187,8 +188,8 @@ def _stopwords(language: str) -> str:
         format_func=lambda name: STOPWORDS[name],
         key="target_stopwords",
         persist_state="session",
-        help="Words that do not count. French and Chinese lists hold question words (pourquoi, 为什么), which can be "
-        "made to count.",
+        help="Words that are not counted. The French and Chinese lists contain question words (pourquoi, 为什么), "
+        "which you can choose to count.",
     )
 
 
@@ -211,7 +212,9 @@ def _profiled(
         placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
     )
     if not text.strip():
-        frame.empty("No target queries yet", "Paste some above, one per line. Fifty or more give a firm answer.")
+        frame.empty(
+            "No target queries yet", "Paste queries above, one per line. Use fifty or more for a reliable answer."
+        )
         return None
     return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
 
@@ -243,14 +246,14 @@ def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
                 st.metric(
                     "Probability",
                     f"{found.suggestion.probability:.0%}",
-                    help="That a task like this does better so, from the published datasets behind it.",
+                    help="Probability that a task like this benefits, estimated from similar published datasets.",
                     width="content",
                 )
         st.markdown(_why(found, outside))
         st.markdown(md(found.weighting.text))
-        st.caption("**What limits this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
+        st.caption("**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
         params = {"plan": decision.plan, **decision.settings}
-        navigation.link("study", "Start from the study that would settle it", icon=":material/science:", **params)
+        navigation.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
         if decision.missing:
             st.caption(md(decision.missing))
     command.show(_command(asked), decision.command)
@@ -279,14 +282,15 @@ def _command(asked: Asked) -> str:
 
 def _why(found: Recommendation, outside: bool) -> str:
     place = {
-        "avoid": "lies below 7, the lower of the two published lines",
-        "test": "lies between 7 and 10, the published lines",
-        "recommend": "lies above 10, the upper of the two published lines",
+        "avoid": "is below 7, the lower published threshold",
+        "test": "is between 7 and 10, the published thresholds",
+        "recommend": "is above 10, the upper published threshold",
     }[found.level]
     shares = found.shares
     if outside:
         return (
-            f"**The published rule alone** would say {found.level}, as the mean {place}; it was drawn from other tasks."
+            f"**The published rule alone** would say “{found.level}” because the mean {place}, but it was derived "
+            "from other tasks."
         )
     return (
         f"**Why:** the mean {place}. {shares['avoid']:.0%} of the queries are below 7, "
@@ -321,7 +325,7 @@ def what_next(workspace: Workspace, found: Recommendation, asked: Asked) -> None
     )
     page, label, params = leads_to(workspace, asked)
     if page == "queries":
-        why = "the corpus that you named has no queries yet."
+        why = "the selected corpus has no queries yet."
     frame.next_step(page, label, why, "complexity_next", **params)
 
 
@@ -335,7 +339,7 @@ def leads_to(workspace: Workspace, asked: Asked) -> tuple[str, str, dict[str, st
         params["corpus"] = corpus
         sets = [q for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries]
         if not sets:
-            return "queries", "Write queries for it", params
+            return "queries", "Write queries", params
         params["query_set"] = training.in_order(sets, corpus)[0].id
     name, _, split = asked.found.benchmark.partition(":")
     if name and split:

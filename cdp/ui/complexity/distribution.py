@@ -27,7 +27,7 @@ def compared(workspace: Workspace, found: Profiled) -> list[Profiled]:
     items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in benchmarks.list_benchmarks(workspace)}
     items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in queries.list_query_sets(workspace) if q.n_queries}
     chosen = state.choose_many(
-        "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to lay over these"
+        "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to compare"
     )
     others = []
     for key in chosen:
@@ -63,7 +63,7 @@ def distribution(found: Profiled, others: Sequence[Profiled]) -> None:
         )
     st.caption(
         f"Half of the queries of {md(found.name)} have between {profile.lower_quartile:.0f} and "
-        f"{profile.upper_quartile:.0f} content words. Dashed: the published lines at 7 and 10."
+        f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10."
     )
 
 
@@ -72,7 +72,7 @@ def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
     rows = sorted((found, *others), key=lambda p: (language_of(p.language).name, p.name))
     several = len({p.language for p in rows}) > 1
     with st.expander(
-        "Language by language" if several else "How the words were counted",
+        "By language" if several else "How words were counted",
         expanded=several or found.language != "en",
         icon=":material/translate:",
     ):
@@ -80,19 +80,19 @@ def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
         tables.show(
             {
                 "Language": [language_of(p.language).name for p in rows],
-                "Queries of": [p.name for p in rows],
+                "Source": [p.name for p in rows],
                 "Queries": [p.profile.n for p in rows],
                 "Mean CW": [_mean(p) for p in rows],
                 "Below 7": [f"{p.profile.below:.0%}" for p in rows],
                 "Above 10": [f"{p.profile.above:.0%}" for p in rows],
                 "Published range": ["–" if r is None else f"{r[0]} to {r[1]}" for r in ranges],
-                "Words": [language_of(p.language).tokenizer for p in rows],
+                "Tokenizer": [language_of(p.language).tokenizer for p in rows],
                 "Stopwords": [f"{p.stopwords}: {language_of(p.language).stopwords}" for p in rows],
             },
             alt="Content words by language, with tokenizer and stopword list",
             config={
                 "Published range": st.column_config.TextColumn(
-                    help="The lowest and highest CW that the paper prints for MIRACL's training queries."
+                    help="The lowest and highest CW that the paper reports for MIRACL's training queries."
                 )
             },
         )
@@ -100,8 +100,8 @@ def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
             paper_notes.beside("cw-english")
         if several:
             st.caption(
-                "Counts of different languages are not on one scale: a word carries more in one than in another, and "
-                "the lines at 7 and 10 were found on English queries."
+                "Counts are not comparable across languages: words carry more information in some languages than in "
+                "others, and the thresholds 7 and 10 come from English queries."
             )
     for profiled in rows:
         _question_words(profiled)
@@ -118,7 +118,7 @@ def _question_words(profiled: Profiled) -> None:
     if effect is None:
         return
     language = language_of(profiled.language).name
-    st.markdown(f"**What question words change: {md(profiled.name)} ({language})**")
+    st.markdown(f"**Effect of question words: {md(profiled.name)} ({language})**")
     low, high = effect.interval
     with st.container(horizontal=True):
         st.metric("Standard list", f"{effect.standard.mean:.2f}", width="content")
@@ -126,11 +126,11 @@ def _question_words(profiled: Profiled) -> None:
         st.metric(
             "Difference", f"+{effect.difference:.2f}", help=f"95% interval {low:.2f} to {high:.2f}", width="content"
         )
-        st.metric("Queries that change", f"{effect.changed:.0%}", width="content")
+        st.metric("Queries affected", f"{effect.changed:.0%}", width="content")
         st.metric("Still below 7", f"{effect.kept.below:.0%}", width="content")
     charts.show(
         cw_histogram({"standard list": effect.standard.histogram, "question words counted": effect.kept.histogram}),
         key=f"question_words_{profiled.name}",
         alt=f"Content words of {profiled.name} with and without question words among the stopwords",
-        caption=f"The paper suspects that its result on {language} comes from question words among the stopwords.",
+        caption=f"The paper suspects that its result on {language} comes from question words in the stopword list.",
     )

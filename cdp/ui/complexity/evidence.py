@@ -17,45 +17,48 @@ def similar(found: Recommendation) -> None:
     if not found.similar:
         return
     n = len(found.similar)
-    st.subheader(f"What happened on the {n} published datasets most like yours", anchor=False)
+    st.subheader(f"Results on the {n} published datasets most similar to yours", anchor=False)
     kinds = KINDS
     rows = [(s, retriever, gains) for s in found.similar for retriever, gains in s.gains.items()]
     per_docs = sorted(rows[0][2])
     tables.show(
         {
             "Dataset": [s.dataset for s, _, _ in rows],
-            "Kind of task": [kinds[s.kind] for s, _, _ in rows],
+            "Task type": [kinds[s.kind] for s, _, _ in rows],
             "CW": [s.cw for s, _, _ in rows],
             "Retriever": [retriever for _, retriever, _ in rows],
             **{f"Q/Doc {m}": [points(gains[m]) for _, _, gains in rows] for m in per_docs},
         },
-        alt="Printed gains of diverse queries over one query per document on the published datasets most like the task",
+        alt="Printed gains of diverse queries over one query per document on the published datasets most similar "
+        "to the task",
         config={"CW": st.column_config.NumberColumn(format="%.2f")},
     )
     st.caption(
-        "Gain in NDCG@10 points over one query per document, as printed. Chosen by kind of task, then by CW; all of "
-        "them are in English, with queries by GPT-4o-mini."
+        "Gain in NDCG@10 points over one query per document, as printed in the paper. Datasets are chosen by task "
+        "type, then by CW; all are in English, with queries written by GPT-4o-mini."
     )
     if found.outlook:
-        with st.expander("What they say of a further dataset", icon=":material/query_stats:"):
+        with st.expander("Prediction for a new dataset", icon=":material/query_stats:"):
             tables.show(
                 {
                     "Q/Doc": [o.per_doc for o in found.outlook],
                     "Mean": [points(o.points) for o in found.outlook],
-                    "95% of further datasets": [f"{points(o.low)} to {points(o.high)}" for o in found.outlook],
+                    "95% prediction interval": [f"{points(o.low)} to {points(o.high)}" for o in found.outlook],
                     "Probability of a gain": [f"{o.probability:.0%}" for o in found.outlook],
                     "Datasets": [o.n_datasets for o in found.outlook],
                 },
-                alt="Prediction for a further dataset from the most similar published ones",
+                alt="Prediction for a new dataset from the most similar published ones",
             )
-            st.caption("Student's t over these datasets; how often such intervals held stands on the Evidence page.")
+            st.caption(
+                "Based on Student's t over these datasets. The Evidence page shows how often such intervals held."
+            )
 
 
 def expected(found: Recommendation) -> None:
     """The published line, and where these queries lie on it; nothing of it outside its evidence."""
     if not found.expected:
         return
-    st.subheader("What the published line says here", anchor=False)
+    st.subheader("Prediction from the published regression line", anchor=False)
     if found.scope.unknown:
         st.markdown(md(found.scope.text))
     evidence = principle.differences()
@@ -64,9 +67,9 @@ def expected(found: Recommendation) -> None:
         difference_against_cw(evidence, fit, here=found.mean_cw),
         key="evidence",
         alt=f"{len(evidence)} published differences in NDCG@10 against content words, {fit.n_datasets} datasets; "
-        f"the fitted line crosses zero at {fit.crossing:.2f}; these queries lie at {found.mean_cw:.2f}.",
-        caption=f"Each point is one retriever on one dataset under one condition. Above zero, several different "
-        f"queries per document helped. {fit.n_datasets} datasets only, so read it as a tendency.",
+        f"the fitted line crosses zero at {fit.crossing:.2f}; these queries are at {found.mean_cw:.2f}.",
+        caption="Each point is one retriever on one dataset under one condition. Above zero, diverse queries "
+        f"helped. These are only {fit.n_datasets} datasets, so read the line as a tendency.",
     )
     with st.expander("Expected differences at this CW", icon=":material/table_chart:"):
         tables.show(
@@ -74,15 +77,15 @@ def expected(found: Recommendation) -> None:
                 "Comparison": [principle.COMPARISONS.get(e.comparison, e.comparison) for e in found.expected],
                 "Q/Doc": [e.per_doc for e in found.expected],
                 "Points": [points(e.points) for e in found.expected],
-                "95% of new datasets": [f"{points(e.low)} to {points(e.high)}" for e in found.expected],
+                "95% prediction interval": [f"{points(e.low)} to {points(e.high)}" for e in found.expected],
                 "Probability of a gain": [f"{e.probability:.0%}" for e in found.expected],
                 "Datasets": [e.n_datasets for e in found.expected],
             },
             alt="Expected differences in NDCG@10 points at this mean CW, with prediction intervals",
         )
         st.caption(
-            "Difference in NDCG@10 points, from the line through the dataset means. The interval is a prediction for "
-            "one new dataset: the scatter between datasets is in it."
+            "Difference in NDCG@10 points, from the line through the dataset means. The interval is for one new "
+            "dataset, so it includes the variation between datasets."
         )
 
 
@@ -92,11 +95,11 @@ def splits(found: Recommendation) -> None:
         return
     first = found.splits[0]
     inside = any(s.low is not None for s in found.splits)
-    with st.expander("The same number of queries on fewer documents", icon=":material/call_split:"):
+    with st.expander("Same number of queries on fewer documents", icon=":material/call_split:"):
         columns: dict[str, list[object]] = {
             "Q/Doc": [s.per_doc for s in found.splits],
             **({} if first.documents is None else {"Documents": [s.documents for s in found.splits]}),
-            "Share of the documents": [f"{s.documents_share:.0%}" for s in found.splits],
+            "Share of documents": [f"{s.documents_share:.0%}" for s in found.splits],
             "LLM requests": [f"{s.llm_cost:.0%}" for s in found.splits],
             **{
                 f"{retriever}, {first.group}": [points(s.printed[retriever]) for s in found.splits]
@@ -104,13 +107,14 @@ def splits(found: Recommendation) -> None:
             },
         }
         if inside:
-            columns["Line"] = [points(s.points) for s in found.splits]
-            columns["95% of new datasets"] = [
+            columns["Regression line"] = [points(s.points) for s in found.splits]
+            columns["95% prediction interval"] = [
                 "–" if s.low is None or s.high is None else f"{points(s.low)} to {points(s.high)}" for s in found.splits
             ]
         tables.show(columns, alt="Difference when the same number of queries is written for fewer documents")
         n = {"TREC-DL": 2, "BEIR": 14, "BRIGHT": 12, "Multi-hop": 4}[first.group]
         st.caption(
-            f"Difference in NDCG@10 points to one query on each document, at the same number of pairs: the averages "
-            f"printed for {first.group} ({n} datasets)" + (", and the line through its datasets." if inside else ".")
+            "Difference in NDCG@10 points from one query for each document, at the same number of pairs: averages "
+            f"printed for {first.group} ({n} datasets)"
+            + (", and the regression line through its datasets." if inside else ".")
         )

@@ -33,20 +33,20 @@ def facts(manifest: CorpusManifest) -> None:
             help=f"Shortest {number(words.min)}, mean {number(words.mean)}, 95% at most {number(words.p95)}, "
             f"longest {number(words.max)} words.",
         )
-        st.metric("Language", language(manifest), border=True, height="stretch", help="Guessed from a sample.")
+        st.metric("Language", language(manifest), border=True, height="stretch", help="Detected from a sample.")
         st.metric(
             "Rejected rows",
             number(manifest.n_rejected),
             border=True,
             height="stretch",
-            help="Rows that could not become documents. Each is listed below with its line and reason.",
+            help="Rows that could not be imported. Each is listed below with its line number and the reason.",
         )
-    parts = [f"read from {manifest.source}", moment(manifest.created), *manifest.formats]
+    parts = [f"imported from {manifest.source}", moment(manifest.created), *manifest.formats]
     if manifest.licence:
         parts.append(f"licence: {manifest.licence}")
     st.caption(md(" · ".join(part for part in parts if part)))
     if manifest.notes:
-        with st.expander(f"{count(len(manifest.notes), 'note')} from the reading", type="compact"):
+        with st.expander(f"{count(len(manifest.notes), 'note')} from the import", type="compact"):
             for note in manifest.notes:
                 st.text(note)
 
@@ -64,7 +64,7 @@ def language(manifest: CorpusManifest) -> str:
 def lengths(manifest: CorpusManifest) -> None:
     """The distribution of document lengths."""
     words = manifest.words
-    beyond = f" {count(words.above, 'longer document')} not drawn." if words.above else ""
+    beyond = f" {count(words.above, 'longer document')} not shown." if words.above else ""
     charts.show(
         length_histogram(words.edges, words.counts),
         key="lengths",
@@ -81,14 +81,12 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         "Search the documents",
         type="search",
         key=f"search_{manifest.id}",
-        placeholder="a word in the title or text, or an id",
+        placeholder="word in the title or text, or document ID",
         label_visibility="collapsed",
     )
     if wanted:
         found = corpora.page(workspace, manifest.id, 0, PER_PAGE, search=wanted)
-        st.caption(
-            "No document holds that." if not found else f"The first {count(len(found), 'document')} that hold it."
-        )
+        st.caption("No matching documents." if not found else f"First {count(len(found), 'matching document')}.")
     else:
         offset = tables.pager(manifest.n_documents, PER_PAGE, f"page_{manifest.id}")
         found = corpora.page(workspace, manifest.id, offset, PER_PAGE)
@@ -96,11 +94,11 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         return
     row = tables.pick_row(
         {
-            "Id": [d.id for d in found],
+            "ID": [d.id for d in found],
             "Title": [d.title for d in found],
             "Text": [cut(" ".join(d.text.split()), 300) for d in found],
         },
-        alt=f"Documents of the corpus {manifest.name}; choose one to read it whole",
+        alt=f"Documents of the corpus {manifest.name}; choose one to read it in full",
         key=f"documents_{manifest.id}",
         config={"Text": st.column_config.TextColumn(width="large")},
     )
@@ -112,7 +110,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
         state.keep("document", document.id)
-        frame.navigation.link("queries", "Queries for this document", corpus=manifest.id, document=document.id)
+        frame.navigation.link("queries", "See queries for this document", corpus=manifest.id, document=document.id)
 
 
 def rejected(manifest: CorpusManifest) -> None:
@@ -121,19 +119,19 @@ def rejected(manifest: CorpusManifest) -> None:
         return
     st.subheader("Rejected rows", anchor=False)
     kinds = ", ".join(f"{kind} ({n:,})" for kind, n in manifest.rejected_counts.items())
-    st.caption(md(f"{count(manifest.n_rejected, 'row')} could not become documents: {kinds}."))
+    st.caption(md(f"{count(manifest.n_rejected, 'row')} could not be imported: {kinds}."))
     rows = manifest.rejected
     tables.show(
         {
             "File": [r.file for r in rows],
             "Line": [r.line for r in rows],
             "Reason": [r.reason for r in rows],
-            "Beginning": [r.excerpt for r in rows],
+            "Excerpt": [r.excerpt for r in rows],
         },
-        alt="Rows that could not become documents, with file, line and reason",
+        alt="Rows that could not be imported, with file, line and reason",
     )
     if len(rows) < manifest.n_rejected:
-        st.caption(f"The first {len(rows):,} are listed.")
+        st.caption(f"Showing the first {len(rows):,}.")
 
 
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
@@ -141,12 +139,12 @@ def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
     found = corpora.failed(workspace, manifest.id)
     if not found.summary.n:
         return
-    title = f"{count(found.summary.n, 'row')} met an unexpected error"
+    title = f"{count(found.summary.n, 'row')} failed with an unexpected error"
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"faults_{manifest.id}")
     if folded.open:
         with folded:
             failed.listing(found.summary.first, found.summary.n, key=f"faults_of_{manifest.id}")
-            st.caption("All of them, with texts and tracebacks, are listed in:")
+            st.caption("The full list, with texts and tracebacks, is in:")
             st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
@@ -154,11 +152,11 @@ def remove(workspace: Workspace, manifest: CorpusManifest) -> None:
     """Delete the corpus, after asking."""
     with st.popover("Delete this corpus", icon=":material/delete:", type="tertiary"):
         st.markdown(f"Delete **{md(manifest.name)}** and its {count(manifest.n_documents, 'document')}?")
-        st.caption("Query sets made for it have to be deleted first.")
+        st.caption("Delete its query sets first.")
         if access.button("Delete", key=f"delete_{manifest.id}", icon=":material/delete:"):
             with frame.guarded():
                 corpora.delete(workspace, manifest.id)
                 state.keep("corpus", None)
                 st.query_params.clear()
-                imports.remember(f"{manifest.name} is deleted.", ["Nothing else was touched."])
+                imports.remember(f"{manifest.name} is deleted.", ["Nothing else was changed."])
                 st.rerun()

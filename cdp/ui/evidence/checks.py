@@ -19,14 +19,14 @@ def rests_on(fit: Threshold) -> None:
     """The crossing without each dataset, and what the two lines of the rule have behind them."""
     without = ", ".join(f"{name} {value:.2f}" for name, value in fit.without_each.items() if value is not None)
     st.caption(
-        f"Zero at CW when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone "
-        "(CW 11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two lie at 8.60 and 8.64."
+        f"Zero crossing when one dataset is left out: {md(without)}. The rule above 10 rests on NovelHopQA alone (CW "
+        "11.64), the rule below 7 on 2WikiMultihopQA alone (6.34); the other two datasets are at 8.60 and 8.64."
     )
 
 
 def prediction_check() -> None:
     """Predictions for the published datasets that the line never saw."""
-    st.subheader("Does a prediction hold for a dataset that the line never saw?", anchor=False)
+    st.subheader("Do predictions hold for new datasets?", anchor=False)
     per_doc = st.segmented_control(
         "Q/Doc",
         list(checks.PER_DOCS),
@@ -45,20 +45,20 @@ def prediction_check() -> None:
             "Dataset": [c.dataset for c in found],
             "CW": [c.cw for c in found],
             "Measured": [points(c.measured) for c in found],
-            "Line": [points(c.line.points) for c in found],
-            "95% of new datasets": [_span(c.line) for c in found],
-            "Line holds": [_holds(c.line, beyond=not c.in_range) for c in found],
+            "Regression line": [points(c.line.points) for c in found],
+            "95% prediction interval": [_span(c.line) for c in found],
+            "Within the interval": [_holds(c.line, beyond=not c.in_range) for c in found],
             "Similar datasets": [points(c.similar.points) for c in found],
-            "95% by these": [_span(c.similar) for c in found],
-            "They hold": [_holds(c.similar) for c in found],
+            "Their 95% interval": [_span(c.similar) for c in found],
+            "Within their interval": [_holds(c.similar) for c in found],
         },
-        alt="Measured and predicted gains of the published datasets that the line never saw",
+        alt="Measured and predicted gains of the published datasets that were not used for the line",
         config={"CW": st.column_config.NumberColumn(format="%.2f")},
     )
     st.caption(
-        "Gain of diverse queries at this Q/Doc over one per document, mean of both retrievers. The line is that "
-        "through the four multi-hop datasets, with the interval for a new dataset; beyond its CW it mostly fails, so "
-        "it is not asked there. Similar datasets: the five most like each by kind of task and CW, itself left out."
+        "Gain of diverse queries at this Q/Doc over one query per document, mean of both retrievers. The regression "
+        "line goes through the four multi-hop datasets; outside its CW range it mostly fails, so it is not used "
+        "there. Similar datasets: the five most similar by task type and CW, without the dataset itself."
     )
     command.show(commands.line("principle", "check", per_doc=per_doc))
 
@@ -68,14 +68,14 @@ def _span(found: Prediction) -> str:
 
 
 def _holds(found: Prediction, *, beyond: bool = False) -> str:
-    return ("yes" if found.holds else "no") + (", beyond its CW" if beyond else "")
+    return ("yes" if found.holds else "no") + (", outside its CW range" if beyond else "")
 
 
 def claims() -> None:
     """Each claim of the paper, what its own figures give, the conflict if any, and a study that tests it."""
-    st.subheader("Its claims, computed anew", anchor=False)
+    st.subheader("The paper's claims, recomputed", anchor=False)
     st.caption(
-        "Each claim in our words, with what the printed scores give when computed here. A study tests it on your data."
+        "Each claim in our words, with the result recomputed from the printed scores. A study tests it on your data."
     )
     by_number = {note.id: note for note in notes()}
     for claim in paper.claims():
@@ -83,13 +83,13 @@ def claims() -> None:
             st.markdown(f"**{md(claim.name)}** · {VERDICTS[claim.verdict]}  \n{md(claim.claim)}")
             st.markdown(f"**Computed:** {md(claim.recomputed)}")
             if claim.notes:
-                with st.expander("Where the paper disagrees with itself", icon=":material/sticky_note_2:"):
+                with st.expander("Where the paper contradicts itself", icon=":material/sticky_note_2:"):
                     for number in claim.notes:
                         st.markdown(f"- [{number}] {md(by_number[number].note)}")
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.caption(f"Printed in: {md(claim.where.replace('_', ' '))}")
                 if claim.plan:
-                    navigation.link("study", "Test it here", icon=":material/science:", plan=claim.plan)
+                    navigation.link("study", "Test it on your data", icon=":material/science:", plan=claim.plan)
                 else:
                     st.caption(f"No ready-made study. {md(claim.test)}")
     command.show(commands.line("principle", "claims"))

@@ -26,10 +26,12 @@ MINUS = {principle.PARAPHRASE: "paraphrase, same Q/Doc", principle.SCALING: "one
 
 
 FIELLER = (
-    "Fieller's interval from the dataset means: the one that holds for new datasets. A dash: no bounds, as the slope "
-    "does not differ from zero. docs/METHODS.md shows that it covers 95% at four datasets."
+    "Fieller's interval from the dataset means; this one holds for new datasets. A dash means no bounds, because the "
+    "slope does not differ from zero. See docs/METHODS.md for its coverage with four datasets."
 )
-SAME_DATASETS = "How far other conditions on the same datasets would move it; new datasets move it further."
+SAME_DATASETS = (
+    "How far other conditions on the same datasets would move the crossing. New datasets would move it further."
+)
 
 
 def choose_evidence() -> tuple[str, bool]:
@@ -48,11 +50,11 @@ def choose_evidence() -> tuple[str, bool]:
             "31 datasets whose CW it gives.",
         )
         implied = st.toggle(
-            "HotpotQA as its averages imply",
+            "Correct HotpotQA scores",
             key="evidence_implied",
             persist_state="session",
-            help="RetroMAE's HotpotQA scores at Q/Doc above 1 stand about 3 points higher than its BEIR averages leave "
-            "room for. Switch to the scores that the averages imply.",
+            help="RetroMAE's printed HotpotQA scores at Q/Doc above 1 are about 3 points higher than its printed "
+            "BEIR averages allow. Turn this on to use the scores that follow from those averages.",
         )
     return choice or principle.MULTI_HOP, implied
 
@@ -62,23 +64,23 @@ def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
     significant = sum(c.p < 0.05 for c in found)
     if choice == principle.MULTI_HOP:
         st.markdown(
-            f"#### The gain from more different queries crosses zero at CW {fit.crossing:.2f}\n"
-            f"In {significant} of {len(found)} conditions it grows significantly with content words. But there are "
-            f"only **{fit.n_datasets} independent datasets** behind the {fit.n_points} differences: each counted once, "
-            f"r is {fit.r_of_dataset_means:.2f} and p {p_value(fit.p_of_dataset_means)}."
+            f"#### The gain from diverse queries crosses zero at CW {fit.crossing:.2f}\nIn {significant} of "
+            f"{len(found)} conditions the gain grows significantly with content words. But only **{fit.n_datasets} "
+            f"independent datasets** are behind the {fit.n_points} differences: counting each once, r is "
+            f"{fit.r_of_dataset_means:.2f} and p {p_value(fit.p_of_dataset_means)}."
         )
     else:
         st.markdown(
-            f"#### Over all {fit.n_datasets} datasets, content words explain little of the gain\n"
-            f"Each dataset counted once, r is {fit.r_of_dataset_means:.2f} (p {p_value(fit.p_of_dataset_means)}); "
-            f"{significant} of {len(found)} conditions are significant. BRIGHT's long queries have the most content "
-            "words and gain no more than others."
+            f"#### Over all {fit.n_datasets} datasets, content words explain little of the gain\nCounting each "
+            f"dataset once, r is {fit.r_of_dataset_means:.2f} (p {p_value(fit.p_of_dataset_means)}); {significant} "
+            f"of {len(found)} conditions are significant. BRIGHT's long queries have the most content words and gain "
+            "no more than others."
         )
     with st.container(horizontal=True):
-        st.metric("Zero at CW", f"{fit.crossing:.2f}", width="content")
-        st.metric("95% over datasets", span(fit.by_dataset), width="content", help=FIELLER)
-        st.metric("95% over conditions", span(fit.by_condition), width="content", help=SAME_DATASETS)
-        st.metric("Leaving one dataset out", span(fit.without_one_dataset), width="content")
+        st.metric("Zero crossing (CW)", f"{fit.crossing:.2f}", width="content")
+        st.metric("95% interval (datasets)", span(fit.by_dataset), width="content", help=FIELLER)
+        st.metric("95% interval (conditions)", span(fit.by_condition), width="content", help=SAME_DATASETS)
+        st.metric("Range, one dataset left out", span(fit.without_one_dataset), width="content")
         st.metric("Points per content word", f"{fit.slope:+.2f}", width="content")
         st.metric("Independent datasets", str(fit.n_datasets), width="content")
 
@@ -88,10 +90,8 @@ def by_retriever(data: Sequence[Difference]) -> None:
     found = principle.threshold_by_retriever(data)
     if len(found) < 2:
         return
-    parts = [
-        f"**{md(name)}** {fit.crossing:.2f} (95% over datasets {span(fit.by_dataset)})" for name, fit in found.items()
-    ]
-    st.caption(f"Each retriever alone crosses zero at {'; '.join(parts)}. Both rest on the same datasets.")
+    parts = [f"**{md(name)}** {fit.crossing:.2f} (95% interval {span(fit.by_dataset)})" for name, fit in found.items()]
+    st.caption(f"Zero crossing per retriever: {'; '.join(parts)}. Both use the same datasets.")
 
 
 def span(values: tuple[float, float] | None) -> str:
@@ -106,8 +106,8 @@ def scatter(data: Sequence[Difference], fit: Threshold) -> None:
         key="evidence_scatter",
         alt=f"{len(data)} differences in NDCG@10 against the mean content words of {fit.n_datasets} datasets, with the "
         f"fitted line (slope {fit.slope:.2f}, zero at {fit.crossing:.2f}) and its 95% band.",
-        caption="Each point is one condition on one dataset; point at it for its origin. The band is that of the line "
-        f"through the dataset means, from {fit.n_datasets} observations.",
+        caption="Each point is one condition on one dataset; hover for details. The band is for the line "
+        f"through the {fit.n_datasets} dataset means.",
     )
 
 
@@ -118,15 +118,15 @@ def correlation_table(found: Sequence[Correlation]) -> None:
     rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in found]
     columns: dict[str, list[Any]] = {
         "Retriever": [c.retriever for c in found],
-        "Minus": [MINUS.get(c.comparison, "") for c in found],
+        "Compared with": [MINUS.get(c.comparison, "") for c in found],
         "Q/Doc": [c.per_doc for c in found],
         "r": [points(c.r) for c in found],
-        "95% of r": [span(c.interval) for c in found],
+        "95% interval of r": [span(c.interval) for c in found],
         "p": [p_value(c.p) for c in found],
         "Printed r, p": [f"{row['r']:.2f}, {row['p_printed']}" if row else "–" for row in rows],
         "Spearman's ρ": [points(c.rho) for c in found],
-        "Its p": [p_value(c.rho_p) for c in found],
-        "r without one": [span(c.without_one) for c in found],
+        "p of ρ": [p_value(c.rho_p) for c in found],
+        "r, one left out": [span(c.without_one) for c in found],
     }
     noted = {
         (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]
@@ -143,17 +143,19 @@ def correlation_table(found: Sequence[Correlation]) -> None:
         columns,
         alt="Pearson's r and Spearman's rank correlation between content words and the difference, per condition",
         config={
-            "Minus": st.column_config.TextColumn(
+            "Compared with": st.column_config.TextColumn(
                 help="What the diverse queries at this Q/Doc are compared with: paraphrases at the same Q/Doc, or one "
                 "query per document."
             ),
-            "95% of r": st.column_config.TextColumn(help="Fisher's interval, each dataset one observation."),
-            "r without one": st.column_config.TextColumn(help="From the lowest to the highest, each dataset left out."),
-            "Notes": st.column_config.TextColumn(help="Conflicts behind these numbers, explained under the table."),
+            "95% interval of r": st.column_config.TextColumn(
+                help="Fisher's interval, with each dataset as one observation."
+            ),
+            "r, one left out": st.column_config.TextColumn(help="Lowest and highest r when one dataset is left out."),
+            "Notes": st.column_config.TextColumn(help="Conflicts in these numbers, explained below the table."),
         },
     )
     _notes(table("content_words"), table("content_words").rows)
-    with st.expander("As a chart", icon=":material/show_chart:"):
+    with st.expander("Show as chart", icon=":material/show_chart:"):
         charts.show(
             correlation_chart(found),
             key="evidence_r",
@@ -163,7 +165,7 @@ def correlation_table(found: Sequence[Correlation]) -> None:
 
 def rates(data: Sequence[Difference], fit: Threshold) -> None:
     """On how many conditions each dataset gained."""
-    st.subheader("Positive rates", anchor=False)
+    st.subheader("Share of conditions with a gain", anchor=False)
     found = principle.positive_rates(data)
     tables.show(
         {
@@ -180,7 +182,8 @@ def rates(data: Sequence[Difference], fit: Threshold) -> None:
     )
     if fit.n_datasets == 4:
         st.caption(
-            "The paper prints 6 of 14 for MuSiQue: it counts rounded differences, of which one is +0.0; it is +0.04."
+            "The paper prints 6 of 14 for MuSiQue because it counts rounded differences: one is printed as +0.0 but "
+            "is +0.04."
         )
 
 
@@ -202,14 +205,14 @@ def elsewhere() -> None:
         alt="Correlations with content words for another generator, another retriever, and for CW weighting",
     )
     st.caption(
-        "With queries by Mistral-7B diverse still beats paraphrase on every dataset, but by least where CW is highest. "
-        "The gain from CW weighting does not go with CW."
+        "With queries by Mistral-7B, diverse still beats paraphrase on every dataset, but least where CW is highest. "
+        "The gain from CW weighting does not grow with CW."
     )
 
 
 def all_tables(workspace: Workspace) -> None:
     """Every table of the paper, to filter and sort, with notes where printed numbers disagree."""
-    st.subheader("Every table of the paper", anchor=False)
+    st.subheader("All tables of the paper", anchor=False)
     names = {short_name(name): info.title for name, info in TABLES.items()}
     name = state.choose("Table", names, "table", what="published table")
     if name is None:
@@ -218,7 +221,7 @@ def all_tables(workspace: Workspace) -> None:
     st.caption(found.info.about)
     shown = _filtered(found)
     if not shown:
-        st.caption("No row fits the filter.")
+        st.caption("No rows match the filter.")
         return
     rows = [found.rows[i] for i in shown]
     if found.is_scores:
@@ -291,8 +294,8 @@ def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, 
         columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
     own = published.own_scores(workspace, rows) if found.is_scores else {}
     if own:
-        columns["Yours"] = [own[i].ndcg if i in own else None for i in range(len(rows))]
-        columns["Yours on"] = [
+        columns["Your result"] = [own[i].ndcg if i in own else None for i in range(len(rows))]
+        columns["Your benchmark"] = [
             f"{own[i].benchmark} {own[i].split} ({own[i].n_queries:,} queries)" if i in own else ""
             for i in range(len(rows))
         ]
@@ -301,15 +304,15 @@ def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, 
         alt=f"{found.info.title}, one line per number",
         config={
             "Value": st.column_config.NumberColumn(format="%.2f"),
-            "Yours": st.column_config.NumberColumn(
+            "Your result": st.column_config.NumberColumn(
                 format="%.2f", help="Your newest evaluation with the same retriever, method, Q/Doc and weighting."
             ),
         },
     )
     if own:
         st.caption(
-            f"{count(len(own), 'number')} with a result of yours under the same condition. Your documents, and often "
-            "your sample of the dataset, differ: compare directions, not digits."
+            f"{count(len(own), 'number')} with your own result under the same condition. Your documents, and often "
+            "your sample of the dataset, differ: compare the direction, not the exact value."
         )
 
 
@@ -339,5 +342,5 @@ def _text(value: Any) -> str:
 def what_next() -> None:
     """From the published evidence to one's own."""
     frame.next_step(
-        "study", "Plan a study", "find out whether the same holds for your documents and your task.", "evidence_next"
+        "study", "Plan a study", "test whether this holds for your documents and your task.", "evidence_next"
     )

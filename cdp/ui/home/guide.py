@@ -40,19 +40,25 @@ class Step:
 
 
 STEPS = (
-    Step("corpus", "Bring documents", "Upload a file or name a path. They are read once, checked and kept."),
-    Step("queries", "Write queries", "See diverse and paraphrase queries side by side, then write them for all."),
-    Step("complexity", "Decide", "Content words of your target queries say: avoid, test or recommend diversity."),
+    Step("corpus", "Add documents", "Upload a file or enter a path. Documents are checked and stored once."),
+    Step(
+        "queries", "Write queries", "Compare diverse and paraphrase queries for one document, then write them for all."
+    ),
+    Step(
+        "complexity",
+        "Decide",
+        "The content words of your target queries tell whether to avoid, test or use diverse queries.",
+    ),
     Step("launch", "Train", "A background job trains a retriever and evaluates it before and after."),
-    Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and the queries behind it."),
+    Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and per-query results."),
 )
 
 ON_DEMO = {
-    "corpus": "Look at 96 short documents: lengths, language, what was rejected.",
-    "queries": "See what an LLM asked about lighthouses: diverse and paraphrase queries.",
-    "complexity": "Count the content words of the test questions: what follows from them?",
+    "corpus": "Look at 96 short documents: lengths, language, rejected rows.",
+    "queries": "See the diverse and paraphrase queries that an LLM wrote about lighthouses.",
+    "complexity": "Count the content words of the test questions and read the advice.",
     "launch": "Train the small retriever on the diverse queries: under a minute on two cores.",
-    "compare": "See what it gained over the untrained one, and on which questions.",
+    "compare": "See what it gained over the untrained retriever, and on which questions.",
 }
 """What each step shows on the demo collection."""
 
@@ -85,10 +91,8 @@ def first_run(workspace: Workspace, found: Overview) -> None:
     st.subheader("From documents to a better retriever", anchor=False)
     with st.container(border=True, gap="xsmall", key="guide"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.progress(taken / len(STEPS), text=f"{taken} of {len(STEPS)} steps taken", width="stretch")
-            if st.button(
-                "Hide", icon=":material/close:", type="tertiary", key="guide_hide", help="Put the guide away."
-            ):
+            st.progress(taken / len(STEPS), text=f"{taken} of {len(STEPS)} steps done", width="stretch")
+            if st.button("Hide", icon=":material/close:", type="tertiary", key="guide_hide", help="Hide the guide."):
                 st.session_state[HIDDEN] = True
                 st.rerun()
         if not found.n_corpora:
@@ -105,12 +109,12 @@ def first_run(workspace: Workspace, found: Overview) -> None:
 
 def _offer_demo(workspace: Workspace) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown("**New here?** Take the five steps on the demo collection first.", width="stretch")
+        st.markdown("**New here?** Try the five steps on the demo collection first.", width="stretch")
         if access.button(
             "Load the demo collection",
             icon=":material/science:",
             key="overview_demo",
-            help="96 short documents with queries of both kinds and a benchmark.",
+            help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
         ):
             with st.spinner("Loading the demo collection"):
                 imports.remember("The demo collection is loaded.", demo.load(workspace))

@@ -57,8 +57,8 @@ def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
     if view.kind != kind:
         return {}, ""
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(f":material/content_copy: Filled with the settings of **{md(view.name, 80)}**.", width="content")
-        if st.button("Start afresh", key="clone_leave", type="tertiary"):
+        st.markdown(f":material/content_copy: Filled in with the settings of **{md(view.name, 80)}**.", width="content")
+        if st.button("Clear settings", key="clone_leave", type="tertiary"):
             del st.query_params["clone"]
             st.rerun()
     return {**values, "name": ""}, f"_{view.id}"

@@ -112,7 +112,7 @@ def failure(view: JobView) -> None:
     message, hint, lines = job_words.failure(view)
     st.error(md(hint), title=md(message), icon=":material/error:")
     if lines:
-        st.caption("The last lines of the log")
+        st.caption("Last lines of the log")
         st.code("\n".join(lines[-12:]), language=None, wrap_lines=True)
 
 
@@ -140,7 +140,7 @@ def curves(workspace: Workspace, view: JobView) -> None:
     measures = [name for name in LABELS if name in written]
     if not measures:
         if view.kind == "training" and str(view.state) == "running":
-            st.caption("The loss curve begins with the first steps.")
+            st.caption("The loss curve appears after the first steps.")
         return
     chosen = measures[0]
     if len(measures) > 1:
@@ -158,7 +158,7 @@ def curves(workspace: Workspace, view: JobView) -> None:
     found = jobs.curve(workspace, view.id, chosen)
     lines = [{"step": step, chosen: value} for step, value in zip(found.steps, found.values, strict=True)]
     thinned = (
-        f"{found.n:,} points, drawn as the lowest and highest of each stretch." if found.n > len(found.steps) else ""
+        f"{found.n:,} points, reduced to the lowest and highest of each interval." if found.n > len(found.steps) else ""
     )
     drawn.show(
         curve({cut(view.name, 60): lines}, chosen),
@@ -176,8 +176,8 @@ def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
     if wanted:
         lines, n = jobs.search_log(workspace, view.id, wanted)
         text = "\n".join(f"{number:>6}  {line}" for number, line in lines)
-        more = f", the last {len(lines)} are shown" if n > len(lines) else ""
-        st.caption(f"{count(n, 'line')} with that{more}." if n else "No line holds that.")
+        more = f", showing the last {len(lines)}" if n > len(lines) else ""
+        st.caption(f"{count(n, 'matching line')}{more}." if n else "No matching lines.")
     else:
         text = jobs.log(workspace, view.id, tail_bytes=LOG_BYTES).rstrip()
         if not text:
@@ -204,4 +204,4 @@ def running_list(workspace: Workspace, known: dict[str, str]) -> None:
             if waiting:
                 names = "  \n".join(f"{i}. {md(view.name, 90)}" for i, view in enumerate(waiting[:5], 1))
                 more = f"  \nand {len(waiting) - 5} more" if len(waiting) > 5 else ""
-                st.caption(f"Waiting for their turn:  \n{names}{more}")
+                st.caption(f"Waiting in the queue:  \n{names}{more}")

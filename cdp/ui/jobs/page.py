@@ -59,7 +59,7 @@ def _actions(workspace: Workspace, view: JobView) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if view.active and str(view.state) != "stopping":
             with st.popover("Stop", icon=":material/stop_circle:", key=f"stop_open_{view.id}"):
-                st.markdown("Stop this job? It saves what it has, keeps its model, and can be resumed.")
+                st.markdown("Stop this job? Its progress and model are saved, and you can resume it later.")
                 if access.button("Stop the job", key=f"stop_{view.id}", type="primary"):
                     jobs.stop(workspace, view.id)
                     st.rerun()
@@ -76,13 +76,13 @@ def _resume(workspace: Workspace, view: JobView) -> None:
     missing = jobs.missing_secrets(workspace, view.id)
     if not missing:
         if access.button(
-            "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Go on from the last checkpoint."
+            "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Continue from the last checkpoint."
         ):
             jobs.resume(workspace, view.id)
             st.rerun()
         return
     with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
-        st.markdown("This job needs its key again. Keys are handed to the job and stored nowhere.")
+        st.markdown("This job needs its API key again, because keys are never stored.")
         typed = {
             name: st.text_input(
                 "API key" if name == "CDP_API_KEY" else name, type="password", key=f"secret_{name}_{view.id}"
@@ -102,11 +102,11 @@ def _delete(workspace: Workspace, view: JobView) -> None:
     with st.popover("Delete", icon=":material/delete:", type="tertiary", key=f"delete_open_{view.id}"):
         parts = jobs.sizes(workspace, view.id)
         total = parts.pop("total")
-        st.markdown(f"Delete this job and everything it made, {size(total)}?")
+        st.markdown(f"Delete this job and everything it created ({size(total)})?")
         if parts:
             st.caption(" · ".join(f"{name} {size(n)}" for name, n in parts.items()))
         if view.kind == "synthesis":
-            st.caption("The query set that it wrote stays.")
+            st.caption("The query set that it wrote is kept.")
         if access.button("Delete the job", key=f"delete_{view.id}"):
             jobs.delete(workspace, view.id)
             state.keep("job", None)
@@ -120,8 +120,10 @@ def _where_next(view: JobView) -> None:
         return
     key = f"next_{view.id}"
     if view.kind == "training":
-        frame.navigation.button("compare", "Compare the results", key, icon="leaderboard")
-        frame.navigation.link("launch", "Evaluate it", icon=":material/speed:", start="evaluation", judged=view.id)
+        frame.navigation.button("compare", "Compare results", key, icon="leaderboard")
+        frame.navigation.link(
+            "launch", "Evaluate this retriever", icon=":material/speed:", start="evaluation", judged=view.id
+        )
     elif view.kind == "evaluation":
         frame.navigation.button("compare", "See the result", key, icon="leaderboard")
     elif view.kind == "synthesis":
@@ -129,27 +131,27 @@ def _where_next(view: JobView) -> None:
         frame.navigation.button(
             "quality_diversity", "Measure the queries", key, icon="scatter_plot", params={"sets": [made]}
         )
-        frame.navigation.link("launch", "Train on them", query_set=made)
+        frame.navigation.link("launch", "Train on these queries", query_set=made)
     elif view.kind in ("measures", "metrics"):
         sets = [str(view.config.get("query_set", ""))]
         frame.navigation.button(
             "quality_diversity", "See the measures", key, icon="scatter_plot", params={"sets": sets}
         )
     elif view.kind == "study":
-        frame.navigation.button("study", "Read what was found", key, icon="science", params={"study": view.id})
+        frame.navigation.button("study", "Read the findings", key, icon="science", params={"study": view.id})
 
 
 def _failed(workspace: Workspace, job: JobView) -> None:
     """The documents, pairs or queries that failed while the job went on. The file is read when it is opened."""
     if not job.n_failures:
         return
-    title = f"{count(job.n_failures, 'item')} failed while it went on"
+    title = f"{count(job.n_failures, 'item')} failed"
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"failed_{job.id}")
     if folded.open:
         with folded, frame.guarded():
             found = jobs.failed(workspace, job.id)
             failed.listing(found.summary.first, found.summary.n, key=f"failures_{job.id}")
-            st.caption("The rest was done as usual. All of them, with texts and tracebacks, are listed in:")
+            st.caption("All other items were processed. The full list, with texts and tracebacks, is in:")
             st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
 
 
@@ -176,10 +178,10 @@ def _attempts(job: JobView) -> None:
         tables.show(
             {
                 "Attempt": [row.get("attempt") for row in job.history],
-                "Ended": [row.get("outcome") or "cut off" for row in job.history],
+                "Result": [row.get("outcome") or "interrupted" for row in job.history],
                 "Started": [moment(row.get("started")) for row in job.history],
-                "Took": [duration(row.get("seconds")) for row in job.history],
-                "What went wrong": [row.get("failure") or "" for row in job.history],
+                "Duration": [duration(row.get("seconds")) for row in job.history],
+                "Error": [row.get("failure") or "" for row in job.history],
             },
             alt="The earlier attempts of this job and how each ended",
         )
@@ -192,7 +194,7 @@ def _settings(job: JobView) -> None:
             {"Setting": [label_of(k) for k in rows], "Value": [str(v) for v in rows.values()]},
             alt="The settings of this job",
         )
-        st.caption("What is not listed was left to the retriever's own values or is empty.")
+        st.caption("Settings that are not listed are empty or use the retriever's own values.")
     lines = [commands.line("jobs", "show", job.id), commands.line("jobs", "logs", job.id, "-f")]
     if job.active:
         lines += [commands.line("jobs", "wait", job.id), commands.line("jobs", "stop", job.id)]
@@ -221,14 +223,14 @@ def listing(known: Sequence[JobView]) -> None:
     shown = [v for v in known if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
     columns: dict[str, Sequence[Any]] = {
         "State": [str(v.state) for v in shown],
-        "Place": [v.position for v in shown],
+        "Queue position": [v.position for v in shown],
         "Job": [v.name for v in shown],
         "Kind": [views.KINDS.get(v.kind, label_of(v.kind)) for v in shown],
         "Progress": [None if str(v.state) == "finished" else v.fraction for v in shown],
-        "Took": [duration(v.seconds) for v in shown],
+        "Duration": [duration(v.seconds) for v in shown],
         "Created": [moment(v.created) for v in shown],
-        "Failed on the way": [v.n_failures or None for v in shown],
-        "What went wrong": [(v.failure or {}).get("message", "") for v in shown],
+        "Failed items": [v.n_failures or None for v in shown],
+        "Error": [(v.failure or {}).get("message", "") for v in shown],
     }
     row = tables.pick_row(
         {
@@ -240,7 +242,9 @@ def listing(known: Sequence[JobView]) -> None:
         key="jobs_table",
         config={
             "Progress": st.column_config.ProgressColumn(min_value=0, max_value=1, format="percent"),
-            "Place": st.column_config.NumberColumn(width="small", help="Its place in the queue, while it waits."),
+            "Queue position": st.column_config.NumberColumn(
+                width="small", help="Position in the queue while the job waits."
+            ),
         },
     )
     if row is not None and shown[row].id != st.session_state.get("jobs_opened"):

@@ -30,10 +30,10 @@ def choose(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, s
         "Dev benchmark",
         [NONE, *known],
         index=[("", ""), *known.values()].index(asked),
-        format_func=lambda name: " · ".join(filter(None, known[name])) if name else "none: the last model is kept",
+        format_func=lambda name: " · ".join(filter(None, known[name])) if name else "none (keep the last model)",
         key=f"{key}_dev",
-        help="Evaluated every so many steps (500, under More settings); the model with the best NDCG@10 is kept. Keep "
-        "it apart from the benchmarks that you report.",
+        help="Evaluated during training (every 500 steps; change it under More settings). The model with the "
+        "best NDCG@10 is kept. Do not report results on this benchmark.",
         persist_state="session",
     )
     return {"benchmark": known[chosen][0], "split": known[chosen][1]} if chosen else {}

@@ -36,16 +36,16 @@ def page(workspace: Workspace) -> None:
 def _retriever(workspace: Workspace) -> str:
     choices = training.list_retrievers(workspace)
     names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
-    names |= {BM25: "BM25 (words, no model)"}
-    names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Another model: name or folder"}
+    names |= {BM25: "BM25 (keyword search, no model)"}
+    names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Other model (name or folder)"}
     picked = state.choose("Retriever", names, "judged", what="retriever", help=frame.definition("retriever"))
     if picked == BM25:
         language = st.text_input(
-            "Language of the words",
+            "Language of the benchmark",
             placeholder="en",
             key="evaluate_language",
             persist_state="session",
-            help="English words are stemmed; other languages are split as for counting content words.",
+            help="English words are stemmed; other languages are tokenized as for content words.",
         )
         return f"{BM25}:{language.strip()}" if language and language.strip() else BM25
     if picked != OTHER:
@@ -64,8 +64,10 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
     found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
     if not found:
-        frame.empty("No benchmarks yet", "A retriever is judged on queries whose answers are known. Bring some in.")
-        frame.navigation.button("benchmarks", "Benchmarks", "to_benchmarks")
+        frame.empty(
+            "No benchmarks yet", "Retrievers are evaluated on queries with known answers. Add a benchmark first."
+        )
+        frame.navigation.button("benchmarks", "Add a benchmark", "to_benchmarks")
         return {}
     options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
     labels = {key: _label(split, info) for info in found for split in info.splits for key in (f"{info.name}/{split}",)}
@@ -74,10 +76,10 @@ def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
         here = sum(member.here for member in members)
         if here:
             options[f"{GROUP}{name}"] = (name, "")
-            labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} are here"
+            labels[f"{GROUP}{name}"] = f"{title}: {here} of {len(members)} downloaded"
     first = [key for key in options if not key.startswith(GROUP)][:1]
     chosen = state.choose_many("Evaluate on", labels, "on", default=first, help=frame.definition("benchmark"))
-    frame.navigation.link("benchmarks", "More benchmarks", icon=":material/add:")
+    frame.navigation.link("benchmarks", "Add benchmarks", icon=":material/add:")
     return {key: options[key] for key in chosen}
 
 
@@ -95,19 +97,19 @@ def _summary(
         to_do = False
         for key, (name, split) in places.items():
             if key.startswith(GROUP):
-                st.markdown(f":material/stacks: Every benchmark of **{md(benchmarks.GROUPS[name])}** that is here")
+                st.markdown(f":material/stacks: Every downloaded benchmark of **{md(benchmarks.GROUPS[name])}**")
                 to_do = True
                 continue
             wanted = evaluation.checked(workspace, retriever, name, split, **settings)
             known = evaluation.existing(workspace, wanted) is not None
             to_do = to_do or not known
-            done = "has a result with these settings already" if known else "is evaluated"
+            done = "already has a result with these settings" if known else "will be evaluated"
             icon = "check_circle" if known else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
         if to_do:
             _start(workspace, retriever, places, settings)
         else:
-            frame.navigation.button("compare", "Compare them" if len(places) > 1 else "Compare it", "evaluate_compare")
+            frame.navigation.button("compare", "Compare results", "evaluate_compare")
     lines = [
         commands.evaluate(
             EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
@@ -119,9 +121,9 @@ def _summary(
 
 def _start(workspace: Workspace, retriever: str, places: dict[str, tuple[str, str]], settings: dict[str, Any]) -> None:
     st.caption(
-        "BM25 has no model: it is the row to compare retrievers with."
+        "BM25 is keyword search without a model: the baseline to compare retrievers with."
         if retriever.startswith(BM25)
-        else "Its embeddings are kept: another evaluation of the same model on the same documents reuses them."
+        else "Embeddings are cached and reused by later evaluations of the same model on the same documents."
     )
     if access.button(
         "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
@@ -131,5 +133,5 @@ def _start(workspace: Workspace, retriever: str, places: dict[str, tuple[str, st
                 started = benchmarks.evaluate_on(workspace, retriever, list(places.values()), settings)
             if started:
                 frame.navigation.go("jobs", job=started[0])
-            st.info("All of these results are there already.", icon=":material/check_circle:")
-            frame.navigation.link("compare", "Compare them")
+            st.info("All of these results already exist.", icon=":material/check_circle:")
+            frame.navigation.link("compare", "Compare results")

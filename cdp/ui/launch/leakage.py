@@ -18,8 +18,8 @@ def consent(leaks: Sequence[Leak], key: str) -> bool:
     for leak in leaks:
         st.error(f"**Test leakage.** {md(leak.sentence)}", icon=":material/gpp_maybe:")
     return st.checkbox(
-        f"Train all the same. {leakage.FOLLOWS}",
+        f"Train anyway. {leakage.FOLLOWS}",
         key="_".join([key, *(f"{leak.source}_{leak.benchmark}_{leak.split}" for leak in leaks)]),
-        help="Choose another query set or another benchmark instead: a score on queries that were trained on says "
-        "nothing about others.",
+        help="Choose another query set or benchmark instead: a score on queries seen in training says nothing "
+        "about unseen queries.",
     )

@@ -27,8 +27,8 @@ def choose(workspace: Workspace, query_set: str, first: dict[str, Any], key: str
         required=True,
         key=f"{key}_pairs_way",
         wrap=True,
-        help="A fixed number of pairs compares many documents with one query each to few documents with many, at the "
-        "same budget.",
+        help="With a fixed number of pairs you can compare many documents with one query each against few "
+        "documents with many queries.",
         persist_state="session",
     )
     return _fixed(workspace, query_set, key) if way == FIXED else _limits(first, key)
@@ -39,7 +39,7 @@ def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
         found = {
             "per_doc": forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc", value=first.get("per_doc")),
             "max_documents": forms.widget(
-                TrainingConfig, "max_documents", key=key, label="First documents", value=first.get("max_documents")
+                TrainingConfig, "max_documents", key=key, label="Maximum documents", value=first.get("max_documents")
             ),
         }
     return {name: int(value) for name, value in found.items() if value is not None}
@@ -69,17 +69,17 @@ def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:
             list(possible),
             format_func=lambda per_doc: str(possible[per_doc]),
             key=f"{key}_pairs_split",
-            placeholder="none is possible",
+            placeholder="no valid split",
             disabled=not possible,
         )
     impossible = [split for split in splits if split.problem]
     if impossible:
-        title = f"{count(len(impossible), 'split')} not possible" if possible else "Why none is possible"
+        title = f"{count(len(impossible), 'split')} not possible" if possible else "Why no split is possible"
         with st.expander(title, not possible, type="compact", key=f"{key}_impossible"):
             st.markdown("\n".join(f"- **{split}**: {md(split.problem)}." for split in impossible))
     if chosen is None:
         st.warning(
-            f"No split of the set's queries gives {pairs:,} pairs; below, all {count(total, 'query', 'queries')} count."
+            f"No split of this query set gives {pairs:,} pairs, so all {count(total, 'query', 'queries')} are used."
         )
         return {}
     return {"per_doc": chosen, "max_documents": possible[chosen].documents}

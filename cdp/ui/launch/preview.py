@@ -17,7 +17,7 @@ KEPT = "training_preview"
 def figures(plan: TrainingPlan, trainings: int = 1) -> None:
     """Pairs, documents, steps, and what to know of them."""
     with st.container(horizontal=True):
-        st.metric("Pairs", number(plan.pairs), width="content", help="One query with the document it was for.")
+        st.metric("Pairs", number(plan.pairs), width="content", help="Each pair is a query and its document.")
         st.metric("Documents", number(plan.documents), width="content")
         st.metric(
             "Steps" if trainings == 1 else "Steps each",
@@ -41,19 +41,19 @@ def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -
     """The button that measures, and what it found for just these settings."""
     settings = {name: value for name, value in config.to_dict().items() if name != "name"}
     if access.button(
-        "Measure a few steps",
+        "Measure time and memory",
         icon=":material/timer:",
         key="train_measure",
-        help="Loads the model in a process of its own and takes four steps, to tell time and memory.",
+        help="Loads the model in a separate process and runs four training steps.",
     ):
-        with st.spinner("Loading the model and taking a few steps"):
+        with st.spinner("Loading the model and running a few steps"):
             st.session_state[KEPT] = (settings, training.preview(workspace, config))
     known = st.session_state.get(KEPT)
     if known is None or known[0] != settings:
         return
     _show(known[1], trainings)
     if jobs.list_active(workspace):
-        st.caption(":material/info: Other jobs are at work: alone on the machine it is faster.")
+        st.caption(":material/info: Other jobs are running; without them, training is faster.")
 
 
 def _show(found: Preview, trainings: int) -> None:
@@ -65,23 +65,23 @@ def _show(found: Preview, trainings: int) -> None:
             f"Time{each}",
             duration(found.seconds),
             width="content",
-            help=f"{now.step_seconds:.3f} s per step, measured on {where}; evaluations come on top.",
+            help=f"{now.step_seconds:.3f} s per step, measured on {where}. Evaluations are not included.",
         )
         st.metric(
             "Memory",
             size(now.memory_peak),
             width="content",
-            help=f"At its peak. {size(now.memory_free)} of {size(now.memory_total)} were free on {where}.",
+            help=f"Peak memory. {size(now.memory_free)} of {size(now.memory_total)} was free on {where}.",
         )
-        st.metric("Trained", f"{now.trained_parameters / 1e6:,.1f} M", width="content", help="Parameters.")
+        st.metric("Trainable parameters", f"{now.trained_parameters / 1e6:,.1f} M", width="content", help="Parameters.")
     if found.fits:
-        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory were free on {where}.")
+        st.caption(f":material/check: It fits: {size(now.memory_free)} of memory was free on {where}.")
     else:
         st.warning(
-            f"It needs {size(now.memory_peak)}, and {size(now.memory_free)} were free on {where}. Use a smaller "
-            "batch size or length, or GradCache (mini batch).",
+            f"Training needs {size(now.memory_peak)} of memory, but only {size(now.memory_free)} was free on "
+            f"{where}. Use a smaller batch size or length, or GradCache (mini batch).",
             icon=":material/memory:",
         )
     left = [note for note in found.plan.notes if note.startswith("Left out")]
-    for note in left or [f"All {count(found.plan.pairs, 'pair')} can be used: nothing is left out for its content."]:
+    for note in left or [f"All {count(found.plan.pairs, 'pair')} can be used."]:
         st.caption(f":material/info: {md(note)}")

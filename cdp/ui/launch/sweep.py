@@ -40,8 +40,8 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
         "Learning rates",
         value=", ".join(map(sweeps.rate, sweeps.grid_for(workspace, retriever, lora))),
         key=f"sweep_rates_{retriever}" + ("_lora" if lora else ""),
-        help="Peak learning rates, separated by commas: one training each. First the paper's grid, or one around the "
-        "retriever's own rate where that is not in it.",
+        help="Peak learning rates, separated by commas; one training each. The default is the paper's grid, or a "
+        "grid around the retriever's own rate if the paper's does not include it.",
         persist_state="session",
     )
     rates: tuple[float, ...] = ()
@@ -53,10 +53,13 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
         {name: " · ".join(option) for name, option in options.items()},
         "dev",
         what="benchmark",
-        help="What the rates are compared on. Keep it apart from the benchmarks that you report.",
+        help="Used to compare the learning rates. Do not report results on this benchmark.",
     )
     if not chosen:
-        raise InputError("There is no benchmark to choose a learning rate by.", hint="Add one: benchmarks add FOLDER.")
+        raise InputError(
+            "A learning-rate sweep needs a dev benchmark, and the workspace has none.",
+            hint="Add one: benchmarks add FOLDER.",
+        )
     name, split = options[chosen]
     return rates, dataclasses.replace(config, benchmark=name, split=split)
 
@@ -70,7 +73,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         st.markdown("#### What will happen")
         training_preview.figures(plan, trainings=len(rates))
         every = sweeps.steps_between(plan.settings.eval_steps, plan.steps)
-        st.caption(f":material/info: Each is evaluated every {count(every, 'step')}, and at its end.")
+        st.caption(f":material/info: Each training is evaluated every {count(every, 'step')} and at the end.")
         with frame.guarded():
             training_preview.measured(workspace, config, trainings=len(rates))
         training_preview.licences(plan)
@@ -92,7 +95,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
                     )
                 state.write("sweep", begun.id)
                 st.rerun()
-        st.caption("One job per rate, one after the other, in the background.")
+        st.caption("Runs in the background: one job per learning rate, one after the other.")
     command.show(
         commands.sweep(
             config,
@@ -160,13 +163,16 @@ def _table(report: SweepReport) -> int | None:
 
 
 def _published(report: SweepReport) -> None:
-    with st.expander("The paper's sweep", icon=":material/menu_book:", key=f"sweep_paper_{report.id}"):
+    with st.expander("The sweep in the paper", icon=":material/menu_book:", key=f"sweep_paper_{report.id}"):
         columns = list(report.published[0]) if report.published else []
         tables.show(
             {name: [row[name] for row in report.published] for name in columns},
             alt="The learning rates of the paper with their scores on MS MARCO dev",
         )
-        st.caption(f"As printed, {count(len(report.published), 'row')}; another dev set, so only the shape compares.")
+        st.caption(
+            f"As printed in the paper ({count(len(report.published), 'row')}). Its dev set is another one, so "
+            "compare only the shape of the curve."
+        )
 
 
 def _export(report: SweepReport) -> None:

@@ -28,11 +28,11 @@ from cdp.ui.shell.text import count, md
 OTHER = "other"
 
 WEIGHTINGS = {
-    "none": "All alike",
+    "none": "Equal weights",
     "cw": "Content words (CW)",
-    "ri": "RI",
+    "ri": "Reasoning intensity (RI)",
     "ri-cw": "RI × CW",
-    "column": "My own",
+    "column": "From a file",
 }
 
 CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name")
@@ -74,8 +74,8 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         key=f"{key}_weighting",
         wrap=True,
         help=frame.definition("weighting")
-        + " RI: reasoning intensity, from a query set with the reasoned form of each "
-        "query.",
+        + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
+        "ratio of the two losses. Needs a query set with the reasoned form of each query.",
         persist_state="session",
     )
     if weighting != "none":
@@ -89,7 +89,9 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
         frame.show_error(error)
         return None
     with st.expander("Training settings", bool(first), icon=":material/tune:", key=f"{key}_settings"):
-        st.caption("An empty field takes the retriever's own value, shown in grey with its reason on hover.")
+        st.caption(
+            "Empty fields use the retriever's own value, shown in grey; hover over the question mark for the reason."
+        )
         judged = {} if "benchmark" in leave_out else training_dev.choose(workspace, first, key)
         more = forms.fields(
             TrainingConfig,
@@ -150,8 +152,8 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
     if not names:
         if ri:
             st.caption(
-                "There are no reasoned queries yet for this corpus. The method reasoning writes them from a query set; "
-                "existing ones can be imported."
+                "This corpus has no reasoned queries yet. Write them with the method “reasoning”, or import existing "
+                "ones."
             )
             frame.navigation.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
@@ -179,13 +181,13 @@ def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
     if len(known) < 2 and not asked:
         return {}
     chosen = st.multiselect(
-        "These GPUs and no others",
+        "GPUs to use",
         list(known),
         default=[uuid for uuid in asked if uuid in known],
         format_func=lambda uuid: known[uuid],
         key=f"{key}_gpu_ids",
-        placeholder="whichever become free",
-        help="Without a choice the queue takes as many as are set above, whichever become free first.",
+        placeholder="any free GPU",
+        help="If empty, the job takes the number of GPUs set above, whichever become free first.",
         persist_state="session",
     )
     return {"gpu_ids": ",".join(chosen)} if chosen else {}
@@ -196,7 +198,7 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     asked = str(first.get("retriever", ""))
     if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
         st.query_params["retriever"] = OTHER
-    names = {c.id: c.title for c in choices} | {OTHER: "Another model: name or folder"}
+    names = {c.id: c.title for c in choices} | {OTHER: "Other model (name or folder)"}
     about = frame.definition("retriever")
     picked = state.choose("Retriever to start from", names, "retriever", what="retriever", help=about) or choices[0].id
     if picked == OTHER:
@@ -226,7 +228,7 @@ def judges(workspace: Workspace, query_set: str = "") -> Judged:
     trained on: the others are named with what is in the way."""
     found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
     if not found:
-        st.caption("There is no benchmark in the workspace, so the retriever is trained without being judged.")
+        st.caption("The workspace has no benchmark, so the retriever is trained without an evaluation. Add one below.")
         _add_benchmark(workspace)
         return Judged([], False, False)
     options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
@@ -243,10 +245,10 @@ def judges(workspace: Workspace, query_set: str = "") -> Judged:
     )
     for key in ready:
         if leaks[key] and key not in chosen:
-            st.caption(f":material/gpp_maybe: Not chosen by itself: {md(leaks[key][0].sentence)}")
+            st.caption(f":material/gpp_maybe: Not selected by default: {md(leaks[key][0].sentence)}")
     with st.container(horizontal=True):
-        before = st.checkbox("Before training", value=True, key="train_before", persist_state="session")
-        after = st.checkbox("After training", value=True, key="train_after", persist_state="session")
+        before = st.checkbox("Evaluate before training", value=True, key="train_before", persist_state="session")
+        after = st.checkbox("Evaluate after training", value=True, key="train_after", persist_state="session")
     _add_benchmark(workspace)
     return Judged([options[key] for key in chosen], before, after)
 
@@ -260,13 +262,12 @@ def _split_label(key: str, found: Sequence[BenchmarkInfo]) -> str:
 
 def _add_benchmark(workspace: Workspace) -> None:
     with st.expander("Add a benchmark", icon=":material/add:", type="compact", key="add_benchmark"):
-        frame.navigation.link("benchmarks", "By name: BEIR, BRIGHT, MIRACL and others")
         path = st.text_input(
             "Folder or zip in BEIR layout, on this server",
             key="benchmark_path",
             help="corpus.jsonl, queries.jsonl (both may be gzipped) and qrels/<split>.tsv.",
         )
-        if access.button("Add", key="benchmark_add", disabled=not path.strip()):
+        if access.button("Add benchmark", key="benchmark_add", disabled=not path.strip()):
             with frame.guarded(), st.spinner("Checking the benchmark"):
                 added = benchmarks.add(workspace, path.strip())
                 split = "test" if "test" in added.splits else added.splits[0]
@@ -276,6 +277,7 @@ def _add_benchmark(workspace: Workspace) -> None:
                     [f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."],
                 )
                 st.rerun()
+        frame.navigation.link("benchmarks", "Download BEIR, BRIGHT, MIRACL and others")
 
 
 def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> None:
@@ -289,9 +291,9 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
         training_preview.licences(plan)
         runs = len(judged.benchmarks) * (int(judged.before) + int(judged.after))
         st.caption(
-            f"Then {count(runs, 'evaluation')}; the untrained retriever's results are reused where they exist."
+            f"Includes {count(runs, 'evaluation')}. Existing results of the untrained retriever are reused."
             if runs
-            else "Without evaluation. The retriever can be evaluated later."
+            else "No evaluation. You can evaluate the retriever later."
         )
         lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "train_incomplete")
         leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
@@ -316,7 +318,7 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
                         allow_leakage=bool(leaks) and leaking_agreed,
                     )
                 frame.navigation.go("jobs", job=started.job_id)
-        st.caption("It runs in the background: this page, the browser and the app may be closed.")
+        st.caption("Runs in the background. You can close this page, the browser and the app.")
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
     command.show(

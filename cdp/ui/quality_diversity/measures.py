@@ -49,12 +49,16 @@ def choose_human(known: Sequence[QuerySet]) -> str:
             what="query set",
             optional=True,
             placeholder="none" if human else "none in the workspace",
-            help="Human queries for the same documents. Len-Sim and Dist-Sim say how close the synthetic ones come.",
+            help="Human queries for the same documents. Len-Sim and Dist-Sim measure how close the synthetic "
+            "queries are to them.",
         )
         or ""
     )
     if any(q.id == chosen and q.kind == "unknown" for q in known):
-        st.caption("Who wrote these queries was not recorded: Len-Sim and Dist-Sim say how close to them others come.")
+        st.caption(
+            "It is not recorded who wrote these queries, so Len-Sim and Dist-Sim may not measure closeness to human "
+            "queries."
+        )
     return chosen
 
 
@@ -100,7 +104,7 @@ def answer(workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str,
     if shared is not None and shared.interval[0] <= 0 <= shared.interval[1]:
         st.markdown(
             f"#### None of these sets is clearly the most diverse\n{md(first.name)} has {figures}; over the "
-            f"{count(shared.n_documents, 'document')} that both have, chance could make that difference."
+            f"{count(shared.n_documents, 'document')} that both have, the difference is within chance."
         )
         return
     st.markdown(f"#### {md(first.name)} is the most diverse by Self-BLEU\n{figures}: its queries share fewer words.")
@@ -139,7 +143,7 @@ def differences(
                 lines.append((name, other.name, ratio))
     if not lines:
         return
-    st.markdown(f"**Difference from {md(first.name)}, document by document**")
+    st.markdown(f"**Difference from {md(first.name)} on the same documents**")
     tables.show(
         {
             "Query set": [name for _, name, _ in lines],
@@ -162,8 +166,8 @@ def signed(value: float) -> str:
 def _verdict(found: PairedDifference) -> str:
     low, high = found.interval
     if low > 0:
-        return "repeats itself more"
-    return "repeats itself less" if high < 0 else "not told apart"
+        return "less diverse"
+    return "more diverse" if high < 0 else "no clear difference"
 
 
 def with_interval(value: Value | None, digits: int = 3) -> str:
@@ -195,7 +199,7 @@ def table(
             "Query set": [incomplete.name(workspace, q) for q, _ in rows],
             "Q/Doc": [q.per_doc for q, _ in rows],
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
-            "Embedding diversity ↑": [with_interval(value) if value else "measure with models" for value in embedded],
+            "Embedding diversity ↑": [with_interval(value) if value else "not measured" for value in embedded],
             **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
             "Corpus Self-BLEU": [with_interval(value_of(m, "self_bleu", "corpus")) for _, m in rows],
             "Mean CW": [with_interval(value_of(m, "cw") or _cw(m), 2) for _, m in rows],
@@ -207,14 +211,17 @@ def table(
             "Embedding diversity ↑": st.column_config.TextColumn(help=about["embedding_diversity"].definition),
             "Len-Sim ↑": st.column_config.TextColumn(help=about["len_sim"].definition),
             "Corpus Self-BLEU": st.column_config.TextColumn(
-                help="The same between queries of different documents, in groups of ten: how alike the queries of the "
-                "whole set are. Defined for one query per document too."
+                help="Self-BLEU between queries of different documents, in groups of ten: how similar the "
+                "queries of the whole set are. Also defined for one query per document."
             ),
             "Mean CW": st.column_config.TextColumn(help=frame.definition("cw")),
             "Q/Doc": st.column_config.NumberColumn(help=frame.definition("q_doc")),
         },
     )
-    parts = ["In brackets: 95% intervals over documents. Arrows point to more diverse, of Len-Sim to closer to human."]
+    parts = [
+        "Brackets: 95% intervals over documents. Arrows show the better direction: more diverse, or for Len-Sim "
+        "closer to human queries."
+    ]
     parts += [f"{q.name}: {count(m.n_empty, 'document')} without queries left out." for q, m in rows if m.n_empty]
     parts += [
         f"{q.name}: {count(m.n_failed, 'document')} could not be measured; the first, {m.failed[0]['id']}: "
@@ -233,7 +240,7 @@ def _how_counted(measured: Sequence[QuickMetrics]) -> None:
     lines = [f"Self-BLEU: {how}{f', smoothing {smoothing}' if smoothing else ''}." for how, smoothing in sorted(bleu)]
     lines += [f"CW ({language}): {how}; stopwords {stopwords}." for language, how, stopwords in sorted(cw)]
     if lines:
-        with st.expander("How the words were counted", icon=":material/translate:", type="compact"):
+        with st.expander("How words were counted", icon=":material/translate:", type="compact"):
             st.markdown("\n".join(f"- {md(line)}" for line in lines))
 
 
@@ -257,7 +264,7 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
     shown = [("Self-BLEU", bleu)] if bleu else []
     shown += list(ratios.items())
     if shown:
-        st.subheader("Against queries per document", anchor=False, help=frame.definition("q_doc"))
+        st.subheader("By queries per document", anchor=False, help=frame.definition("q_doc"))
         for column, (title, lines) in zip(st.columns(len(shown), gap="medium"), shown, strict=True):
             with column:
                 if len(shown) > 1:
@@ -266,12 +273,13 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
                     by_queries_per_document(lines, measure=title, palette=palette),
                     key=f"by_m_{slug(title)}",
                     alt=f"{title} of each query set at each number of queries per document",
-                    caption="The first M queries of every document. Rising: further queries repeat earlier ones.",
+                    caption="Computed on the first M queries of every document. A rising line means that later "
+                    "queries repeat earlier ones.",
                 )
     else:
         st.info(
-            "Each document has one query, so there is nothing to compare within a document: Self-BLEU and CE need at "
-            "least two. The corpus scope below the table compares queries of different documents.",
+            "Each document has only one query; Self-BLEU and CE need at least two. Corpus Self-BLEU in the table "
+            "above compares queries of different documents.",
             icon=":material/info:",
         )
     st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
@@ -279,5 +287,5 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
         cw_histogram({names[q.id]: m.cw.histogram for q, m in rows}, palette=palette),
         key="cw_of_sets",
         alt="Distribution of content words of each query set",
-        caption="Dashed: the published lines at 7 and 10.",
+        caption="Dashed lines: the published thresholds 7 and 10.",
     )

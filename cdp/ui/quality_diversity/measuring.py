@@ -27,7 +27,7 @@ def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | N
     """The job at work on a set; None, and the reason on the page, where there is none."""
     name = md(query_set.name)
     if completeness.check(workspace, query_set).active:
-        st.caption(f"{name} is still being written; it is measured at its end.")
+        st.caption(f"{name} is still being written. It will be measured when it is finished.")
         return None
     view = metrics.measuring(workspace, query_set.id, human=human)
     if view is not None and view.active:
@@ -40,7 +40,7 @@ def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | N
             job_views.failure(view)
         command = commands.line("metrics", query_set.id, human=human, quick=True)
         st.markdown(f"**{name}** is not measured yet. On the command line: `{command}`")
-        if access.button("Measure", icon=":material/play_arrow:", key=f"measure_{query_set.id}"):
+        if access.button("Measure query set", icon=":material/play_arrow:", key=f"measure_{query_set.id}"):
             with frame.guarded():
                 metrics.start_quick(workspace, query_set.id, human=human)
                 st.rerun()
@@ -54,6 +54,6 @@ def _progress(workspace: Workspace, known: dict[str, str]) -> None:
         if job_views.states(views) != known:
             st.rerun()
         with st.container(border=True):
-            st.markdown(f"**{count(len(views), 'query set')} being measured.** It goes on if you leave this page.")
+            st.markdown(f"**Measuring {count(len(views), 'query set')}.** This continues if you leave the page.")
             for view in views:
                 st.progress(view.fraction, text=f"{md(view.name, 90)}  \n{md(job_views.doing(view))}")

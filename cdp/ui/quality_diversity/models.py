@@ -39,7 +39,7 @@ def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]
 
 def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
     """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
-    st.subheader("Measured by models", anchor=False, help=frame.definition("paraphrase_ratio"))
+    st.subheader("Measured with models", anchor=False, help=frame.definition("paraphrase_ratio"))
     found = [(q, results[q.id]) for q in picked if q.id in results]
     if found:
         _results_table(found)
@@ -49,8 +49,8 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
     if not found and not running:
         st.caption(
-            "The paraphrase ratio needs a model that compares pairs of queries; Dist-Sim needs an encoder and human "
-            "queries. Both run in the background."
+            "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
+            "and human queries. Both run in the background."
         )
     first, suffix = clone.first(workspace, "metrics")
     with st.expander("Settings", bool(first), icon=":material/tune:", key=f"metrics_settings{suffix}"):
@@ -80,13 +80,13 @@ def _results_table(found: Sequence[tuple[QuerySet, Value]]) -> None:
             "Q/Doc": [v.get("per_doc") for _, v in rows],
             "Documents": [_documents(v) for _, v in rows],
         },
-        alt="Model-based measures with the model that gave them",
+        alt="Measures computed with models, and the model of each",
     )
     stand_in = [v for _, v in rows if "bi_encoder" in v["name"]]
     if stand_in:
         st.caption(
-            "The cross-encoder could not be loaded here, so a bi-encoder stands in for it, under its own name: its "
-            "ratios are comparable with each other, not with published ones."
+            "The cross-encoder could not be loaded, so a bi-encoder was used instead, shown under its own name. Its "
+            "ratios are comparable with each other, but not with published ones."
         )
 
 
@@ -108,14 +108,14 @@ def trade_off_chart(
         return
     st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        x = _axis("Across", xs, "trade_x")
-        y = _axis("Up", [name for name in ys if name != x], "trade_y")
+        x = _axis("Horizontal axis", xs, "trade_x")
+        y = _axis("Vertical axis", [name for name in ys if name != x], "trade_y")
         published = st.toggle(
-            "Published methods",
+            "Show published methods",
             value=True,
             key="trade_published",
             persist_state="session",
-            help="The values that the paper prints for its methods, at each Q/Doc, in grey.",
+            help="The values printed in the paper for its methods at each Q/Doc, in grey.",
         )
     if y is None or x is None:
         return
@@ -153,7 +153,7 @@ def _axis(label: str, names: Sequence[str], key: str) -> str | None:
 
 
 def _title(name: str, stand_in: bool) -> str:
-    measure = "CE, bi-encoder stand-in" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
+    measure = "CE by bi-encoder" if name == "ce" and stand_in else {**DIVERSITY, **QUALITY}[name]
     return f"{measure} ({ENDS[name]})"
 
 
@@ -163,9 +163,9 @@ def _interval(value: Value) -> tuple[float, float] | None:
 
 def _caption(y: str, *, published: bool, stand_in: bool) -> str:
     parts = [
-        "Most diverse is the lower left corner. Dotted at 0.5: the targets of prompt tuning."
+        "The lower left corner is the most diverse. Dotted lines at 0.5: the targets of prompt tuning."
         if y == "self_bleu"
-        else "Best is the upper left corner: close to human queries and diverse."
+        else "The upper left corner is best: close to human queries and diverse."
     ]
     if published:
         parts.append(
@@ -173,5 +173,5 @@ def _caption(y: str, *, published: bool, stand_in: bool) -> str:
             "Self-BLEU compare queries of different documents."
         )
     if stand_in:
-        parts.append("CE is stood in for by a bi-encoder here, so its axis is not the paper's.")
+        parts.append("CE was computed with a bi-encoder, so its axis is not comparable with the paper's.")
     return " ".join(parts)

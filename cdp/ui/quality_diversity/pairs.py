@@ -27,7 +27,7 @@ def explore(
     rows = {q.id: q.name for q in picked if q.id in measured}
     if not rows:
         return
-    st.subheader("Behind the numbers", anchor=False)
+    st.subheader("Documents behind the numbers", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if st.session_state.get("pairs_set") not in rows:
             st.session_state["pairs_set"] = next(iter(rows))
@@ -43,7 +43,7 @@ def explore(
         by = "self_bleu"
         if result is not None:
             by = st.segmented_control(
-                "Order by", ["ce", "self_bleu"], format_func=lambda name: {"ce": "CE", "self_bleu": "Self-BLEU"}[name],
+                "Sort by", ["ce", "self_bleu"], format_func=lambda name: {"ce": "CE", "self_bleu": "Self-BLEU"}[name],
                 default="ce", key="pairs_by", required=True,
             ) or "ce"  # fmt: skip
     with frame.guarded():
@@ -89,7 +89,7 @@ def _one(document_id: str, found: DocumentQueries) -> None:
                 "Query": [a for _, a, _ in found.pairs],
                 "Other query": [b for _, _, b in found.pairs],
             },
-            alt=f"Scored pairs of queries of {document_id}, the most alike first",
+            alt=f"Scored pairs of queries of {document_id}, the most similar first",
             config={
                 "Score": st.column_config.NumberColumn(format="%.3f", width=60),
                 "Paraphrase": st.column_config.CheckboxColumn(width=80),
@@ -113,4 +113,4 @@ def _one(document_id: str, found: DocumentQueries) -> None:
         height=160 if found.pairs else 360 if len(found.queries) > 9 else None,
     )
     if len(found.queries) < 2:
-        st.caption("One query only: there is no pair to compare.")
+        st.caption("This document has one query only, so there is no pair to compare.")

@@ -17,7 +17,6 @@ from cdp.ui.queries import generators
 from cdp.ui.shell import access, command, forms, frame, state, tables
 from cdp.ui.shell.text import count, md, moment
 
-TARGETS = {"ood": "Unlike the training queries (OOD)", "in-domain": "Like the training queries (in-domain)"}
 OWN_NAME = "my-prompt"
 
 
@@ -29,8 +28,8 @@ def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
     st.subheader(
         "Choose a prompt",
         anchor=False,
-        help="Every candidate writes queries for the same sample of documents; the one whose CE and Self-BLEU come "
-        "nearest to the target is chosen (the paper's Algorithm 1).",
+        help="Each candidate prompt writes queries for the same sample of documents. The one whose CE and "
+        "Self-BLEU are closest to the target is chosen (the paper's Algorithm 1).",
     )
     with st.container(width=360):
         corpus = state.choose("Corpus", names, "corpus", what="corpus")
@@ -55,7 +54,7 @@ def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
 def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool) -> None:
     titles = tuning.candidate_methods()
     methods = st.multiselect(
-        "Candidates",
+        "Candidate methods",
         list(titles),
         default=[name for name in ("diverse", "paraphrase") if name in titles],
         format_func=lambda name: titles[name],
@@ -66,12 +65,12 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
     prompts: dict[str, str] = {}
     if chosen.costs:
         own = st.text_area(
-            "A prompt of your own (optional)",
+            "Your own prompt (optional)",
             key="tuning_own",
             height=120,
             persist_state="session",
             placeholder="Write {M} questions about …\n<document>\n{document}\n</document>",
-            help="With {document} where the document goes and {M} for the number of queries.",
+            help="Use {document} where the document goes and {M} for the number of queries.",
         )
         if own.strip():
             prompts[OWN_NAME] = own
@@ -87,7 +86,7 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
         index=None,
         placeholder="none" if human else "none for this corpus",
         key="tuning_human",
-        help="For Dist-Sim and Len-Sim, which decide between candidates that both meet the target.",
+        help="Used for Dist-Sim and Len-Sim, which decide between candidates that both meet the target.",
     )
     config = PromptTuningConfig.from_dict(
         {
@@ -101,8 +100,8 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
             "human": reference or "",
         }
     )
-    st.caption(f"Wanted are {tuning.TARGET_WORDS[config.target]}.")
-    if access.button("Try them", icon=":material/play_arrow:", key="tuning_start", disabled=busy):
+    st.caption(f"Target: {tuning.TARGET_WORDS[config.target]}.")
+    if access.button("Try candidates", icon=":material/play_arrow:", key="tuning_start", disabled=busy):
         with frame.guarded():
             tuning.start(workspace, config, prompts=prompts, api_key=chosen.api_key)
             st.rerun()
@@ -116,7 +115,7 @@ def _found(workspace: Workspace, found: Tuning) -> None:
         st.markdown(f"#### :material/check: {md(record['title'])}" + (" (your choice)" if found.overridden else ""))
         st.markdown(f"The algorithm chose {md(found.choice)}. {md(found.why)}" if found.overridden else md(found.why))
         st.caption(
-            f"{count(found.n_documents, 'document')} of {found.n_corpus:,}, {moment(found.created)}. Wanted: "
+            f"{count(found.n_documents, 'document')} of {found.n_corpus:,}, {moment(found.created)}. Target: "
             f"{tuning.TARGET_WORDS[found.target]}."
         )
         _table(found)
@@ -131,9 +130,7 @@ def _found(workspace: Workspace, found: Tuning) -> None:
                 key=f"tuning_choice_{found.job_id}",
                 width=260,
             )
-            if access.button(
-                "Use this one instead", key=f"tuning_override_{found.job_id}", disabled=picked == found.chosen
-            ):
+            if access.button("Use this prompt", key=f"tuning_override_{found.job_id}", disabled=picked == found.chosen):
                 tuning.override(workspace, found.job_id, str(picked))
                 st.rerun()
             if access.button(
@@ -148,7 +145,7 @@ def _found(workspace: Workspace, found: Tuning) -> None:
 
 
 def _table(found: Tuning) -> None:
-    ce = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    ce = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE by bi-encoder"
     values = [{v["name"]: v for v in c.get("measures", [])} for c in found.candidates]
 
     def column(name: str) -> list[float | None]:
@@ -181,17 +178,15 @@ def _table(found: Tuning) -> None:
         columns,
         alt="Candidate prompts with their distance to the target, measures and cost; the nearest first",
         config={
-            "Distance": number(format="%.3f", help="From the target, in the plane of CE and Self-BLEU; 0 meets it."),
+            "Distance": number(format="%.3f", help="Distance to the target in CE and Self-BLEU; 0 meets it."),
             **{name: number(format="%.3f") for name in (ce, "Self-BLEU", "Dist-Sim", "Len-Sim")},
             "Mean CW": number(format="%.2f"),
-            "Tokens per document": number(
-                help="Of the prompt and the answer, estimated from the texts: what an LLM would be paid for."
-            ),
+            "Tokens per document": number(help="Tokens of prompt and answer, estimated from the texts."),
             "Whole corpus (US$)": number(format="%.2f"),
         },
     )
     if found.scorer["note"]:
-        st.caption("CE is stood in for by a bi-encoder here: its 0.5 is not the paper's 0.5.")
+        st.caption("CE was computed with a bi-encoder, so its 0.5 is not the paper's 0.5.")
 
 
 def _examples(found: Tuning) -> None:
@@ -199,7 +194,7 @@ def _examples(found: Tuning) -> None:
     shown = [c for c in found.candidates if c.get("examples")]
     if not shown:
         return
-    with st.expander("Queries of the same documents", icon=":material/format_list_numbered:"):
+    with st.expander("Example queries for the same documents", icon=":material/format_list_numbered:"):
         for i, example in enumerate(shown[0]["examples"]):
             st.markdown(f"**{md(example['document_id'], 80)}**")
             for column, record in zip(st.columns(len(shown), gap="medium"), shown, strict=True):

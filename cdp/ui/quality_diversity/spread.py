@@ -12,7 +12,7 @@ from cdp.services.queries import QuerySet
 from cdp.ui.shell import tables
 from cdp.ui.shell.text import md
 
-TITLES = {"marks": "Hyphenated words cut (default)", "hyphens": "Hyphenated words whole", "words": "Words alone"}
+TITLES = {"marks": "Hyphenated words split (default)", "hyphens": "Hyphenated words kept whole", "words": "Words only"}
 
 
 def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
@@ -24,18 +24,18 @@ def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
         return
     if self_bleu_spread.order_turns([spreads for _, spreads in found]):
         st.info(
-            "By Self-BLEU the order of these sets turns with the tokenisation, so it decides nothing here: go by "
-            "embedding diversity or the paraphrase ratio (Measure with models).",
+            "The order of these sets by Self-BLEU depends on the tokenisation, so it decides nothing here. Use "
+            "embedding diversity or the paraphrase ratio instead (Measure with models).",
             icon=":material/swap_vert:",
         )
-    with st.expander("Self-BLEU by tokenisation, and its spread over documents", icon=":material/scatter_plot:"):
+    with st.expander("Self-BLEU by tokenisation and its spread over documents", icon=":material/scatter_plot:"):
         tables.show(
             {
                 "Query set": [q.name for q, _ in rows],
-                "Tokens": [TITLES[s.tokenisation] for _, s in rows],
+                "Tokenisation": [TITLES[s.tokenisation] for _, s in rows],
                 "Self-BLEU": [f"{s.mean:.3f}  [{s.interval[0]:.3f}, {s.interval[1]:.3f}]" for _, s in rows],
                 "SD over documents": [f"{s.sd:.3f}" for _, s in rows],
-                "Middle half": [f"{s.quartiles[0]:.3f} to {s.quartiles[1]:.3f}" for _, s in rows],
+                "Middle 50%": [f"{s.quartiles[0]:.3f} to {s.quartiles[1]:.3f}" for _, s in rows],
                 "Documents": [s.n_documents for _, s in rows],
             },
             alt="Self-BLEU of each query set under each tokenisation, with its spread over documents",
@@ -46,5 +46,5 @@ def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
         st.markdown(lines)
         st.caption(
             f"At {depth} queries per document, over a sample of at most {self_bleu_spread.DOCUMENTS} documents. The "
-            "paper does not say how it cut queries."
+            "paper does not say how it tokenized queries."
         )

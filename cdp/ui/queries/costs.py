@@ -52,25 +52,27 @@ def before(workspace: Workspace, config: SynthesisConfig) -> None:
     """Tokens, price and time of a job that is about to start."""
     found = estimated(workspace, config)
     if not found.requests:
-        st.caption(f"{count(found.n_documents, 'document')}. No LLM is asked, so it costs nothing.")
+        st.caption(f"{count(found.n_documents, 'document')}. No LLM is used, so this is free.")
         return
     with st.container(horizontal=True):
         st.metric("Requests", number(found.requests), width="content")
-        margin = f"± {found.input_margin:,} (95%), measured on {count(found.sampled, 'document')}"
+        margin = f"± {found.input_margin:,} (95%), estimated from {count(found.sampled, 'document')}"
         st.metric("Input tokens", number(found.input_tokens), width="content", help=margin)
         basis = (
-            "measured in the preview" if measured(config)[0] else "assumed for a typical query; a preview measures it"
+            "measured in the preview"
+            if measured(config)[0]
+            else "assumed for a typical query; run a preview to measure them"
         )
         st.metric("Output tokens", f"≈ {number(found.output_tokens)}", width="content", help=basis)
         st.metric("Cost", dollars(found.cost), width="content")
         if found.batch_cost is not None and found.batch_cost != found.cost:
-            st.metric("As a batch", dollars(found.batch_cost), width="content")
+            st.metric("Cost as a batch", dollars(found.batch_cost), width="content")
         if found.seconds is not None:
             st.metric("Time", job_words.duration(found.seconds), width="content")
     if found.cost is None:
         st.caption(f"{md(config.model_name)} is not in the price table: add it below to see what this costs.")
     elif found.price is not None:
-        st.caption(f"By prices as of {md(found.price.as_of)}; output tokens are {basis}.")
+        st.caption(f"Prices as of {md(found.price.as_of)}. Output tokens are {basis}.")
 
 
 def after(workspace: Workspace, query_set: QuerySet) -> None:
@@ -92,9 +94,9 @@ def _told(bill: synthesis.Bill | None) -> None:
 
 def table(workspace: Workspace) -> None:
     """The price table, to be edited."""
-    with st.expander("Prices", icon=":material/sell:", key="prices"):
+    with st.expander("Price table", icon=":material/sell:", key="prices"):
         known = synthesis.read_prices(workspace)
-        st.caption("US dollars per million tokens. Correct what has changed, and add your own models.")
+        st.caption("US dollars per million tokens. Update prices that have changed, and add your own models.")
         edited = st.data_editor(
             [
                 {"model": r.model, "input": r.input, "output": r.output, "batch_discount": r.batch_discount}
@@ -114,7 +116,7 @@ def table(workspace: Workspace) -> None:
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
             day = st.date_input("As of", value=_date(known.as_of), key="prices_as_of", width=160)
-            if access.button("Keep these prices", key="prices_save"):
+            if access.button("Save prices", key="prices_save"):
                 try:
                     synthesis.save_prices(workspace, [dict(row) for row in edited], day.isoformat())
                     st.rerun()

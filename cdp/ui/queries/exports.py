@@ -34,7 +34,7 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
             value=str(workspace.root / "exports" / f"{query_set.id}{SUFFIXES[form]}"),
             key=f"export_target_{query_set.id}_{form}",
         )
-        pressed = access.button("Write it", icon=":material/save:", key="export_write")
+        pressed = access.button("Export query set", icon=":material/save:", key="export_write")
         command.show(commands.line("queries", "export", query_set.id, format=form, out=target))
         if pressed:
             with frame.guarded(), st.spinner("Writing"):
@@ -56,23 +56,23 @@ def _download(written: tuple[Path, ...]) -> None:
 
 def batch(workspace: Workspace, config: SynthesisConfig) -> None:
     """The job's requests as a batch file, and the answers back."""
-    with st.expander("As a batch", icon=":material/inventory_2:", key="batch"):
+    with st.expander("Use a batch file", icon=":material/inventory_2:", key="batch"):
         st.caption(
-            "Write the requests as OpenAI Batch JSONL, have the Batch API or vllm run-batch answer them, and read the "
-            "answers back. Then start writing as usual: only what the batch left open is asked for."
+            "Write the requests as an OpenAI Batch file (JSONL), process it with the Batch API or vllm run-batch, "
+            "and import the answers. Then start the job as usual: it only requests what the batch did not answer."
         )
         folder = st.text_input(
             "Folder on this server", value=str(workspace.root / "exports" / "batch"), key="batch_folder"
         )
-        if access.button("Write the requests", key="batch_write"):
+        if access.button("Write batch file", key="batch_write"):
             with frame.guarded():
                 done = synthesis.batch_write(workspace, config, folder)
                 st.success(f"{count(done.n, 'request')} in {count(len(done.paths), 'file')}, in {md(folder)}.")
-        uploaded, path = imports.source("The batch's output", "batch_back", ["jsonl"])
-        if access.button("Read the answers", key="batch_read"):
+        uploaded, path = imports.source("Batch output", "batch_back", ["jsonl"])
+        if access.button("Import answers", key="batch_read"):
             with frame.guarded(), imports.opened(workspace, uploaded, path) as file:
                 read = synthesis.batch_read(workspace, file)
-                st.success(f"{count(read.answers, 'answer')} kept.")
+                st.success(f"{count(read.answers, 'answer')} imported.")
                 for problem in read.problems:
                     st.caption(f":material/warning: {md(problem)}")
         command.show(

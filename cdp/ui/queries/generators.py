@@ -80,9 +80,9 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
             "API key",
             type="password",
             key=f"{key}_api_key",
-            help="Used for this session's requests and handed to the job it starts; never written to disk. "
-            "Empty: the server's own key where the address is the one that it is for, else no key.",
-            placeholder="the server's own" if _own_key(str(base_url)) else "none",
+            help="Used for this session's requests and passed to the jobs you start; never written to disk. If "
+            "empty, the server's own key is used when it belongs to this URL, otherwise none.",
+            placeholder="server's own key" if _own_key(str(base_url)) else "none",
         )
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
 
@@ -110,5 +110,5 @@ def _own_key(base_url: str) -> bool:
 
 def _model(generator: str, key: str, first: Mapping[str, Any]) -> str:
     """The model's name; the label says which one an empty field means."""
-    label = f"Model (empty: {DEFAULT_MODELS[generator]})"
+    label = f"Model (default: {DEFAULT_MODELS[generator]})"
     return str(forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model")))

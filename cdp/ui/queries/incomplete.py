@@ -31,7 +31,7 @@ def notes(workspace: Workspace, query_sets: Iterable[str]) -> list[Completeness]
         with st.container(horizontal=True, vertical_alignment="center"):
             st.warning(md(item.beside_link), icon=":material/warning:")
             if item.job_state:
-                navigation.link("jobs", "Open its job", icon=":material/progress_activity:", job=item.job_id)
+                navigation.link("jobs", "Open job", icon=":material/progress_activity:", job=item.job_id)
     return found
 
 
@@ -40,9 +40,9 @@ def consent(workspace: Workspace, query_sets: Iterable[str], key: str) -> tuple[
     found = notes(workspace, query_sets)
     if not found:
         return [], False
-    what = "this set" if len(found) == 1 else "these sets"
+    what = "this incomplete set" if len(found) == 1 else "these incomplete sets"
     return found, st.checkbox(
-        f"Train on what {what} hold{'s' if len(found) == 1 else ''} now",
+        f"Train on {what}",
         key=f"{key}_{'_'.join(item.query_set.id for item in found)}",
-        help="Without a yes nothing is trained on an incomplete query set.",
+        help="Incomplete query sets are used for training only if you tick this box.",
     )

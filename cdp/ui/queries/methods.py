@@ -46,15 +46,15 @@ def extras(
             value=first.get("prompt") or EXAMPLE_PROMPT,
             height=200,
             key=f"{key}_prompt",
-            help="With {document} where the document goes and {M} for the number of queries. It is stored with the "
-            "query set, under its hash.",
+            help="Use {document} where the document goes and {M} for the number of queries. The prompt is stored "
+            "with the query set, under its hash.",
             persist_state="session",
         )
     if any(method.from_queries for method in chosen):
         complete = {q.id: q.name for q in sets if q.complete and q.method != "reasoning"}
         values["source"] = (
             st.selectbox(
-                "Queries to think through",
+                "Query set to reason over",
                 list(complete),
                 format_func=complete.__getitem__,
                 key=f"{key}_source",
@@ -70,7 +70,7 @@ def extras(
                 value=first.get("examples") or "",
                 key=f"{key}_examples",
                 placeholder='{"document": "…", "question": "…", …}',
-                help=f"In place of the project's examples. The chosen methods show: {md(', '.join(shown))}.",
+                help=f"Replaces the built-in examples. Fields shown by the selected methods: {md(', '.join(shown))}.",
                 persist_state="session",
             )
     for method in chosen:
@@ -82,7 +82,9 @@ def extras(
 
 def overview() -> None:
     """Every row of the paper's tables, and how to run it here."""
-    with st.expander("All methods, and the rows of the paper that write no queries", icon=":material/menu_book:"):
+    with st.expander(
+        "All methods, including the paper's baselines without synthetic queries", icon=":material/menu_book:"
+    ):
         rows = synthesis.list_conditions()
         tables.show(
             {

@@ -49,7 +49,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
     known = [method for method in METHODS.values() if method.generator != "ranking"]
     titles = methods.titles(known)
     chosen_methods = st.multiselect(
-        "Methods, side by side",
+        "Methods to compare",
         list(titles),
         default=list(DEFAULT),
         format_func=titles.__getitem__,
@@ -70,7 +70,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
         with st.container():
             chosen = generators.choose(sets, "preview")
     if not chosen_methods:
-        st.caption("Choose a method.")
+        st.caption("Select at least one method.")
         return
     extras = methods.extras(chosen_methods, known, sets, "preview", {})
     settings = {name: value for name, value in {**chosen.settings, **extras}.items() if value}
@@ -88,7 +88,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
         if chosen.slow:
             with frame.guarded():
                 preview_parts.cost(workspace, {titles[name]: (asked.config(name), found[name]) for name in found})
-    with st.expander("The document", icon=":material/article:", expanded=found is None):
+    with st.expander("Document text", icon=":material/article:", expanded=found is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
     pairs = [word for name, value in asked.settings for word in ("--set", f"{name}={value}")]
@@ -101,7 +101,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
     frame.next_step(
         "quality_diversity",
         "Measure whole query sets",
-        "one document is an anecdote; measure the difference over the corpus.",
+        "one document proves little; measure the difference over the whole corpus.",
         "preview_next",
     )
 
@@ -110,7 +110,7 @@ def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | 
     """Search and select: the matches are fetched, never the whole corpus."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         wanted = st.text_input(
-            "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or id", width=240
+            "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or ID", width=240
         )
         found = corpora.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
         asked = st.query_params.get("document") or state.kept("document")
@@ -120,7 +120,7 @@ def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | 
             except NotFoundError:
                 pass
         if not found:
-            st.caption("No document holds that.")
+            st.caption("No matching documents.")
             return None
         with st.container():
             picked = state.choose(
@@ -141,13 +141,13 @@ def _previews(
             return _ask(workspace, asked, chosen)
         return None
     last = st.session_state.get("preview_answer")
-    if access.button("Ask the model", type="primary", icon=":material/send:", key="preview_ask"):
-        with frame.guarded(), st.spinner("Waiting for the answers"):
+    if access.button("Generate queries", type="primary", icon=":material/send:", key="preview_ask"):
+        with frame.guarded(), st.spinner("Waiting for the model"):
             last = (asked, _ask(workspace, asked, chosen))
             st.session_state["preview_answer"] = last
     if last is None or last[0] != asked:
         where = md(chosen.settings.get("base_url") or "OpenAI") if chosen.costs else "a model on this server"
-        st.caption(f"When you ask, {where} answers for {count(len(asked.methods), 'method')}.")
+        st.caption(f"The button sends requests for {count(len(asked.methods), 'method')} to {where}.")
         return None
     found: Mapping[str, Preview] = last[1]
     return found

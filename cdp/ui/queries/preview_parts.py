@@ -19,8 +19,8 @@ SAME = 0.0005
 """Self-BLEU that differs by less shows as the same number."""
 
 OVERLAP_HELP = (
-    "Marked pairs share at least 35% of their content words. That is a hint from the surface, not the paraphrase "
-    "ratio (CE), which a cross-encoder measures over whole query sets."
+    "Pairs of queries that share at least 35% of their content words. This is only a hint from the wording; the "
+    "paraphrase ratio (CE) is measured by a cross-encoder over whole query sets."
 )
 
 
@@ -36,13 +36,13 @@ def comparison(found: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
     values = ", ".join(f"{told[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
     if told[rest[-1]] - told[first] < SAME:
         st.markdown(
-            f"#### For this document the methods repeat themselves alike\nSelf-BLEU {told[first]:.3f} for each of them."
+            f"#### For this document, the methods are equally diverse\nSelf-BLEU {told[first]:.3f} for each of them."
         )
         return
     degree = "less" if len(rest) == 1 else "least"
     st.markdown(
-        f"#### For this document the {md(titles.get(first, first))} queries repeat each other {degree}\n"
-        f"Self-BLEU {told[first]:.3f} against {values}; lower is more diverse."
+        f"#### For this document, the {md(titles.get(first, first))} queries repeat each other {degree}\nSelf-BLEU "
+        f"{told[first]:.3f} against {values}; lower is more diverse."
     )
 
 
@@ -54,25 +54,30 @@ def draw(preview: Preview, title: str) -> None:
         st.metric("Self-BLEU", bleu, help=frame.definition("self_bleu"), width="content")
         mean = sum(preview.cw) / len(preview.cw) if preview.cw else None
         st.metric("Mean CW", "–" if mean is None else f"{mean:.1f}", help=frame.definition("cw"), width="content")
-        st.metric("Formats", len(preview.mix), help="How many different formats the queries have.", width="content")
+        st.metric(
+            "Formats",
+            len(preview.mix),
+            help="The number of different query formats, such as questions and keywords.",
+            width="content",
+        )
         if len(preview.queries) > 1:
-            st.metric("Alike", len(preview.overlaps), help=OVERLAP_HELP, width="content")
+            st.metric("Overlapping pairs", len(preview.overlaps), help=OVERLAP_HELP, width="content")
     if preview.queries:
         st.markdown("\n".join(_line(preview, place) for place in range(len(preview.queries))))
         st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
     elif not preview.error:
-        st.caption("No query could be read from the answer.")
+        st.caption("The model's answer contained no usable query.")
     if preview.error:
         st.error(f"This method failed on this document: {md(preview.error)}", icon=":material/error:")
         if preview.traceback:
-            with st.expander("The traceback", type="compact"):
+            with st.expander("Traceback", type="compact"):
                 st.code(preview.traceback, language=None)
     for problem in preview.problems:
         st.caption(f":material/warning: {md(problem)}")
     for note in dict.fromkeys(note for note in preview.notes if note):
-        st.caption(f"Written on the way: {md(note, 300)}")
+        st.caption(f"Intermediate output: {md(note, 300)}")
     if preview.prompt:
-        with st.expander("The prompt", type="compact"):
+        with st.expander("Prompt", type="compact"):
             st.code(preview.prompt, language=None, wrap_lines=True)
 
 
@@ -89,7 +94,7 @@ def _line(preview: Preview, place: int) -> str:
 def cost(workspace: Workspace, found: Mapping[str, tuple[SynthesisConfig, Preview]]) -> None:
     """What this preview cost, and what the same costs for the whole corpus."""
     estimates = {name: costs.estimated(workspace, config) for name, (config, _) in found.items()}
-    st.markdown("#### Cost of this preview, and of the whole corpus")
+    st.markdown("#### Cost of this preview and of the whole corpus")
     tables.show(
         {
             "Method": list(found),
@@ -98,7 +103,7 @@ def cost(workspace: Workspace, found: Mapping[str, tuple[SynthesisConfig, Previe
             "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in found.values()],
             "This preview": [dollars(preview.cost) for _, preview in found.values()],
             "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
-            "As a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
+            "Cost as a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
             "Time": [
                 "–" if estimate.seconds is None else job_words.duration(estimate.seconds)
                 for estimate in estimates.values()

@@ -19,15 +19,15 @@ TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "zip", "gz"]
 
 def add(workspace: Workspace, manifest: CorpusManifest) -> None:
     """Import queries that exist already, human ones for instance."""
-    with st.expander("Import queries that exist already", icon=":material/upload_file:", key="import_queries"):
+    with st.expander("Import existing queries", icon=":material/upload_file:", key="import_queries"):
         st.caption(
-            "One line per query with the id of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
-            "qrels lead to these documents."
+            "One row per query with the ID of its document (JSONL, JSON, CSV or TSV), or a zipped BEIR folder whose "
+            "qrels refer to these documents."
         )
         uploaded, path = imports.source("Queries", "queries", TYPES)
-        name = st.text_input("Name", key="queries_name", placeholder="made from the file's name", max_chars=80)
+        name = st.text_input("Name", key="queries_name", placeholder="taken from the file name", max_chars=80)
         chosen = forms.fields(ImportOptions, key="queries_read")
-        pressed = access.button("Import the queries", icon=":material/upload_file:", key="queries_add")
+        pressed = access.button("Import queries", icon=":material/upload_file:", key="queries_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
         command.show(commands.line("queries", "import", shown, *commands.given(chosen), corpus=manifest.id, name=name))
         if not pressed:
@@ -38,7 +38,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
                 done = queries.import_file(workspace, file, manifest.id, name=name, options=options)
             notes = [*done.notes, *done.rejected]
             if done.n_rejected > len(done.rejected):
-                notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be taken")
+                notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
             made = done.query_set
             if done.reasoned is not None:
                 notes.insert(0, f"{count(done.reasoned.n_queries, 'reasoned form')} as {done.reasoned.name}.")
@@ -53,7 +53,9 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
 def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -> None:
     """The corpus's query sets in a table, and the chosen one."""
     if not sets:
-        frame.empty("No query sets for this corpus", "Write queries under **Whole corpus**, or import some that exist.")
+        frame.empty(
+            "No query sets for this corpus", "Write queries under **Whole corpus**, or import existing ones there."
+        )
         return
     states = [completeness.check(workspace, q) for q in sets]
     names = {item.query_set.id: item.name for item in states}
@@ -68,16 +70,16 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
             "Documents": [q.n_documents for q in sets],
             "Queries": [q.n_queries for q in sets],
             "Without queries": [q.n_failures for q in sets],
-            "Made": [moment(q.created) for q in sets],
+            "Created": [moment(q.created) for q in sets],
         },
         alt="Query sets of this corpus",
     )
-    chosen = state.choose("Open a query set", names, "query_set", what="query set")
+    chosen = state.choose("Query set to show", names, "query_set", what="query set")
     query_set = next(q for q in sets if q.id == chosen)
     incomplete.notes(workspace, [query_set.id])
     with st.container(horizontal=True):
-        frame.navigation.link("quality_diversity", "Measure it", sets=[query_set.id])
-        frame.navigation.link("launch", "Train on it", query_set=query_set.id)
+        frame.navigation.link("quality_diversity", "Measure this set", sets=[query_set.id])
+        frame.navigation.link("launch", "Train on this set", query_set=query_set.id)
     _origin(workspace, query_set)
     costs.after(workspace, query_set)
     _best(workspace, query_set)
@@ -100,7 +102,7 @@ def _origin(workspace: Workspace, query_set: QuerySet) -> None:
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
     if not query_set.imported:
         return
-    with st.popover("Say who wrote these queries", icon=":material/person_edit:", type="tertiary"):
+    with st.popover("Edit author and licence", icon=":material/person_edit:", type="tertiary"):
         values = {
             "origin": queries.origin_of(query_set),
             "model": query_set.model,
@@ -119,13 +121,13 @@ def _best(workspace: Workspace, query_set: QuerySet) -> None:
     """InPars' filter, for a set that was written with log-probabilities."""
     if not query_set.parameters.get("logprobs") or query_set.parameters.get("best_of") or not query_set.n_queries:
         return
-    with st.popover("Keep the best by log-probability", icon=":material/filter_alt:", type="tertiary"):
+    with st.popover("Filter by log-probability", icon=":material/filter_alt:", type="tertiary"):
         half = max(1, query_set.n_queries // 2)
         keep = st.number_input("Queries to keep", 1, query_set.n_queries, half, key=f"best_{query_set.id}")
-        if access.button("Keep them", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
+        if access.button("Create filtered set", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
             with frame.guarded():
                 made, without = queries.best(workspace, query_set.id, int(keep))
-                notes = [f"{without:,} queries have no log-probability and took no part."] if without else []
+                notes = [f"{without:,} queries have no log-probability and were left out."] if without else []
                 imports.remember(f"{made.name}: {count(made.n_queries, 'query', 'queries')}.", notes)
                 state.keep("query_set", made.id)
                 st.rerun()
@@ -149,7 +151,7 @@ def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) ->
     offset = tables.pager(query_set.n_documents, PER_PAGE, f"queries_{query_set.id}")
     found = queries.page(workspace, query_set.id, offset, PER_PAGE)
     if not found:
-        st.caption("No queries are written yet.")
+        st.caption("No queries have been written yet.")
         return
     with st.grid(2, min_column_width=340):
         for document_id, texts in found:
@@ -169,10 +171,10 @@ def document_title(workspace: Workspace, manifest: CorpusManifest, document_id: 
 def _remove(workspace: Workspace, query_set: QuerySet) -> None:
     with st.popover("Delete this query set", icon=":material/delete:", type="tertiary"):
         st.markdown(f"Delete **{md(query_set.name)}** with {count(query_set.n_queries, 'query', 'queries')}?")
-        st.caption("What was trained on it stays.")
+        st.caption("Retrievers trained on it are kept.")
         if access.button("Delete", key=f"delete_{query_set.id}", icon=":material/delete:"):
             with frame.guarded():
                 queries.delete(workspace, query_set.id)
                 state.keep("query_set", None)
-                imports.remember(f"{query_set.name} is deleted.", ["What was trained on it is still there."])
+                imports.remember(f"{query_set.name} is deleted.", ["Retrievers trained on it are kept."])
                 st.rerun()

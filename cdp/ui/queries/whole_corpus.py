@@ -52,8 +52,8 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
             {**chosen.settings, **settings, **extras, "corpus": manifest.id, "method": method, "generator": chosen.name}
         )
         costs.before(workspace, config)
-        st.caption("It runs in the background; what is written so far survives a stop.")
-        if access.button("Start writing", type="primary", icon=":material/play_arrow:", key="generate_start"):
+        st.caption("Runs in the background. If you stop it, the finished queries are kept.")
+        if access.button("Start writing queries", type="primary", icon=":material/play_arrow:", key="generate_start"):
             tokens, latency = costs.measured(config)
             job = queries.generate(
                 workspace, config, api_key=chosen.api_key, tokens_per_query=tokens, latency_s=latency

@@ -83,8 +83,8 @@ def sign_in() -> None:
     email = str(st.user.get("email") or "")
     if not allowed(email, bool(st.user.get("email_verified")), [people] if isinstance(people, str) else list(people)):
         st.error(
-            "Ask whoever runs this server to add you, or sign in with another account.",
-            title=f"{md(email or 'This account', 80)} may not see this workspace",
+            "Ask the administrator of this server for access, or sign in with another account.",
+            title=f"{md(email or 'This account', 80)} has no access to this workspace",
             icon=":material/lock:",
         )
         st.button("Sign out", icon=":material/logout:", key="sign_out", on_click=st.logout)

@@ -65,7 +65,7 @@ def notice() -> None:
     name = st.query_params.get(PARAM)
     if name:
         st.info(
-            "This is the Overview. Every page is in the menu.",
+            "You are on the Overview instead. The menu lists every page.",
             title=f"There is no page {md(name, 80)}",
             icon=":material/explore_off:",
         )

@@ -55,7 +55,7 @@ def _export(figure: Any, key: str, alt: str) -> None:
     """The figure as it would stand in a paper, to save as SVG or PNG, and the numbers in it."""
     folded = st.popover(
         "Export", icon=":material/download:", type="tertiary", key=f"export_{key}", on_change="rerun",
-        help="For a paper: SVG or PNG on white, and the numbers behind it.",
+        help="Save the figure for a paper (SVG or PNG on white), or download its data.",
     )  # fmt: skip
     if not folded.open:
         return
@@ -69,7 +69,7 @@ def _export(figure: Any, key: str, alt: str) -> None:
                 "Width", list(export.WIDTHS), default="one column", required=True, key=f"export_width_{key}"
             )
             st.download_button(
-                "Data (CSV)",
+                "Download data (CSV)",
                 export.to_csv(figure),
                 file_name=f"{name}.csv",
                 mime="text/csv",
@@ -77,7 +77,7 @@ def _export(figure: Any, key: str, alt: str) -> None:
                 on_click="ignore",
                 key=f"export_data_{key}",
             )
-        st.caption("This is the figure that is saved: press the camera in its upper right corner.")
+        st.caption("Preview of the saved figure. Click the camera in its upper right corner to save it.")
         drawn = export.paper(figure, str(width))
         st.plotly_chart(
             drawn,

@@ -27,7 +27,7 @@ def key_of(lines: list[str]) -> str:
 @st.fragment
 def _folded(lines: list[str]) -> None:
     folded = st.expander(
-        "The same on the command line", icon=":material/terminal:", type="compact", key=key_of(lines),
+        "Show the command", icon=":material/terminal:", type="compact", key=key_of(lines),
         on_change="rerun",
     )  # fmt: skip
     if folded.open:

@@ -15,24 +15,24 @@ def listing(lines: Sequence[dict[str, Any]], n: int, *, key: str) -> None:
     """A table of the first lines of a ``failures.jsonl``, ``n`` in all; choosing one shows its text and traceback."""
     row = tables.pick_row(
         {
-            "What": [str(line.get("unit") or "document") for line in lines],
-            "Id": [name_of(line) for line in lines],
+            "Item type": [str(line.get("unit") or "document") for line in lines],
+            "ID": [name_of(line) for line in lines],
             "Reason": [str(line.get("reason") or "") for line in lines],
-            "While": [str(line.get("stage") or "") for line in lines],
+            "Stage": [str(line.get("stage") or "") for line in lines],
         },
-        alt="What failed, and why; choose a row to see its text and traceback",
+        alt="What failed and why; choose a row to see its text and traceback",
         key=key,
     )
     if n > len(lines):
-        st.caption(f"The first {len(lines)} of {n:,}. All are in failures.jsonl.")
+        st.caption(f"Showing the first {len(lines)} of {n:,}. All are listed in failures.jsonl.")
     if row is None:
         return
     line = lines[row]
     raw = [str(text) for text in line.get("raw") or ()]
     for title, text in (
-        ("The text that caused it", str(line.get("text") or "")),
-        ("The answer", "\n\n".join(raw)),
-        ("The traceback", str(line.get("traceback") or "")),
+        ("Input text", str(line.get("text") or "")),
+        ("Model answer", "\n\n".join(raw)),
+        ("Traceback", str(line.get("traceback") or "")),
     ):
         if text:
             st.caption(title)

@@ -95,8 +95,8 @@ def help_text(text: str, preset: Preset | None) -> str:
     if preset is None:
         return md(text)
     reason = f" ({md(preset.reason.rstrip('.'))})" if preset.reason else ""
-    value = "nothing is set" if preset.value is None else f"**{md(preset.value)}**"
-    return f"{md(text)} Empty: {value}{reason}."
+    value = "not set" if preset.value is None else f"**{md(preset.value)}**"
+    return f"{md(text)} If empty: {value}{reason}."
 
 
 def _choice(title: str, choices: tuple[str, ...], first: Any, key: str, about: str) -> str:
@@ -109,7 +109,7 @@ def _yes_or_no(title: str, first: bool | None, key: str, about: str) -> bool | N
     answers = {True: "yes", False: "no"}
     index = None if first is None else list(answers).index(first)
     return st.selectbox(
-        title, list(answers), index=index, format_func=lambda value: answers[value], placeholder="as the preset says",
+        title, list(answers), index=index, format_func=lambda value: answers[value], placeholder="retriever's default",
         key=key, help=about, persist_state="session",
     )  # fmt: skip
 

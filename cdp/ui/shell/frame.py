@@ -46,11 +46,11 @@ def unexpected() -> Iterator[None]:
     except Exception as error:
         log.exception("A page failed")
         st.error(
-            "Nothing was changed by showing it. Reload it; if this comes again, report it with the details below.",
-            title="This page has a fault",
+            "Your data has not been changed. Reload the page; if the error returns, report it with the details below.",
+            title="Something went wrong on this page",
             icon=":material/error:",
         )
-        with st.expander("Details for a report", icon=":material/bug_report:"):
+        with st.expander("Error details", icon=":material/bug_report:"):
             st.exception(error)
 
 
@@ -73,29 +73,30 @@ def definition(term: str) -> str:
 
 
 DEFINITIONS = {
-    "cw": "Content words (CW): the different words of a query that are not stopwords. The measure of a query's "
-    "complexity: the more there are, the more the task tends to gain from different training queries.",
-    "q_doc": "Q/Doc, or M: how many queries are written for each document.",
-    "self_bleu": "Self-BLEU: how much a document's queries repeat each other's words, from 0 to 1. Each query is "
-    "compared with the others of its document. Lower means more diverse.",
-    "paraphrase_ratio": "Paraphrase ratio: the share of a document's query pairs that a model takes for "
-    "paraphrases of each other, from 0 to 1. Lower means more diverse.",
-    "ndcg": "NDCG@10 in percent: how well the first ten documents of each query are chosen and ordered; 100 is "
-    "perfect. Averaged over all judged queries.",
-    "interval": "95% bootstrap interval over the queries: were other queries of the same kind drawn, the value would "
-    "lie in this range 95 times out of 100.",
-    "p": "p: how often a difference this large would come about by chance if the two retrievers were equally good "
-    "(paired, over the queries). Below 0.05 is called significant.",
-    "holm": "p corrected for looking at several differences at once (Holm 1979): with twenty of them, one would fall "
-    "below 0.05 by chance alone.",
-    "q_d": "Quality and diversity: how close the synthetic queries are to human ones (Len-Sim, Dist-Sim), and how "
-    "different a document's queries are from each other (Self-BLEU, paraphrase ratio).",
-    "weighting": "CW weighting: in the loss, a query counts by its content words, capped at κ = 100 and scaled so that "
-    "the mean weight of a batch is 1 (Eq. 2).",
-    "corpus": "Corpus: the documents that are searched. Each has an id, a title, which may be empty, and a text.",
-    "query_set": "Query set: queries for the documents of one corpus, up to M per document, by one method.",
-    "retriever": "Dense retriever: a model that turns queries and documents into vectors; the nearest documents are "
-    "the answer.",
-    "benchmark": "Benchmark: documents, queries, and judgments (qrels) that say which documents answer which query.",
+    "cw": "Content words (CW): the number of different words in a query that are not stopwords. It measures how "
+    "complex a query is: the higher it is, the more a task tends to gain from diverse training queries.",
+    "q_doc": "Q/Doc (also M): the number of queries written for each document.",
+    "self_bleu": "Self-BLEU: how much the queries of a document repeat each other's words, from 0 to 1. Each query is "
+    "compared with the document's other queries. Lower is more diverse.",
+    "paraphrase_ratio": "Paraphrase ratio (CE): the share of a document's query pairs that a cross-encoder model "
+    "judges to be paraphrases, from 0 to 1. Lower is more diverse.",
+    "ndcg": "NDCG@10 in percent: how well the top ten documents of each query are chosen and ranked; 100 is perfect. "
+    "Averaged over all judged queries.",
+    "interval": "95% bootstrap interval over the queries: how far the value could move with another sample of similar "
+    "queries.",
+    "p": "p: how often chance alone would give a difference this large if the two retrievers were equally good "
+    "(paired test over the queries). Below 0.05 is called significant.",
+    "holm": "p corrected for testing several differences at once (Holm 1979): of twenty tests, one would fall below "
+    "0.05 by chance alone.",
+    "q_d": "Quality and diversity: how close the synthetic queries are to human ones (Len-Sim, Dist-Sim), and how much "
+    "a document's queries differ from each other (Self-BLEU, paraphrase ratio).",
+    "weighting": "CW weighting: the loss weights each query by its content words, capped at κ = 100 and scaled so "
+    "that the mean weight of a batch is 1 (Eq. 2).",
+    "corpus": "Corpus: the documents to search. Each has an ID, a text and an optional title.",
+    "query_set": "Query set: queries for the documents of one corpus, written by one method, up to M per document.",
+    "retriever": "Dense retriever: a model that turns queries and documents into vectors; the documents nearest to "
+    "the query are retrieved.",
+    "benchmark": "Benchmark: documents, queries and relevance judgments (qrels), which say which documents answer "
+    "which query.",
 }
 """The paper's terms, in one sentence or two."""

@@ -30,14 +30,14 @@ def flash() -> None:
     """What the last action came to, once."""
     message, notes = st.session_state.pop("flash", ("", []))
     if message:
-        body = "\n".join(f"- {md(note)}" for note in notes) or "It is chosen below."
+        body = "\n".join(f"- {md(note)}" for note in notes) or "It is selected below."
         st.success(body, title=md(message), icon=":material/check_circle:")
 
 
 def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, str]:
     """Ask for a file: an upload (or None) and a path on the server (or "")."""
     way = st.segmented_control(
-        "Where the file is",
+        "File location",
         ["Upload", "Path on this server"],
         default="Upload",
         required=True,
@@ -51,7 +51,7 @@ def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, 
         "File or folder on this server",
         key=f"{key}_path",
         placeholder="data/demo/corpus.jsonl",
-        help="For large collections: the server reads it where it lies; nothing is sent through the browser.",
+        help="For large collections: the server reads the file directly; nothing is sent through the browser.",
     )
     return None, path.strip()
 
@@ -65,22 +65,22 @@ def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> It
     elif path:
         yield Path(path)
     else:
-        raise InputError("No file is chosen.", hint="Choose a file to upload, or give a path on this server.")
+        raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 
 
 def add_corpus(workspace: Workspace) -> None:
     """The form that adds a corpus."""
     uploaded, path = source("Documents", "corpus", DOCUMENT_TYPES)
-    name = st.text_input("Name", key="corpus_name", placeholder="made from the file's name", max_chars=80)
-    with st.expander("Fields, encoding, format", icon=":material/tune:"):
+    name = st.text_input("Name", key="corpus_name", placeholder="taken from the file name", max_chars=80)
+    with st.expander("File format options", icon=":material/tune:"):
         options = forms.fields(ReadOptions, key="read")
     with st.container(horizontal=True):
-        pressed = access.button("Read the documents", type="primary", icon=":material/upload_file:", key="corpus_add")
+        pressed = access.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
         if access.button(
             "Load the demo collection",
             icon=":material/science:",
             key="corpus_demo",
-            help="96 short documents, recorded queries of both kinds, and a benchmark.",
+            help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
         ):
             with frame.guarded(), st.spinner("Loading the demo collection"):
                 remember("The demo collection is loaded.", demo.load(workspace))
@@ -91,14 +91,14 @@ def add_corpus(workspace: Workspace) -> None:
         with frame.guarded():
             with st.spinner("Reading and checking the documents"), opened(workspace, uploaded, path) as file:
                 added = corpora.add(workspace, file, name=name, options=ReadOptions.from_dict(options))
-            done = "was here already" if added.existed else "is stored"
+            done = "was already in the workspace" if added.existed else "was added"
             notes = list(added.notes)
             if added.corpus.n_rejected:
                 kinds = ", ".join(f"{n:,} {kind}" for kind, n in added.corpus.rejected_counts.items())
-                where = kinds if added.existed else "they are listed below"
-                notes.append(f"{count(added.corpus.n_rejected, 'row')} could not be taken: {where}.")
+                where = kinds if added.existed else "see the list below"
+                notes.append(f"{count(added.corpus.n_rejected, 'row')} could not be imported: {where}.")
             if added.query_set:
-                notes.append("The queries that came with the rows are stored as a query set.")
+                notes.append("The queries in the same file were saved as a query set.")
                 state.keep("query_set", added.query_set)
             remember(f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}.", notes)
             state.keep("corpus", added.corpus.id)

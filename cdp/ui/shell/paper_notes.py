@@ -11,7 +11,7 @@ from cdp.ui.shell.text import count, md
 def beside(feature: str) -> None:
     """A quiet line with the notes on a feature (``published.NOTES_ON``)."""
     notes = published.notes_on(feature)
-    with st.popover(f"{count(len(notes), 'note')} on the paper here", type="tertiary", icon=":material/sticky_note_2:"):
+    with st.popover(f"{count(len(notes), 'note')} on the paper", type="tertiary", icon=":material/sticky_note_2:"):
         for note in notes:
             facts = "; ".join(
                 f"{word}: {text}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text

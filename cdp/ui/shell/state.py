@@ -117,7 +117,7 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     """What the address, or an earlier choice, names of what is there; the widget's state is set to it."""
     asked = st.query_params.get(param)
     if asked and asked not in names:
-        st.warning(f"The link asks for {what} {md(asked, 80)}, which is not in this workspace.")
+        st.warning(f"The link names the {what} {md(asked, 80)}, which is not in this workspace.")
     current = next((v for v in (asked, kept(param)) if v in names), None)
     if current is None and names and not optional:
         current = next(iter(names))

@@ -23,7 +23,7 @@ from cdp.ui.shell.text import md
 LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
 """Fields that are chosen from what is there instead of typed."""
 
-OWN = "Your own"
+OWN = "Empty plan"
 
 
 def asked() -> str:
@@ -43,13 +43,13 @@ def choose(workspace: Workspace) -> StudyConfig | None:
     ready = {plan.name: plan for plan in studies.ready_made()}
     wanted = asked()
     start = st.selectbox(
-        "Start from",
+        "Template",
         [OWN, *ready],
         index=[OWN, *ready].index(wanted) if wanted else 0,
         format_func=lambda name: ready[name].title if name in ready else OWN,
         key="study_start",
         persist_state="session",
-        help="A ready-made plan fills the form; everything can be changed.",
+        help="A template fills in the form; you can change everything.",
     )
     first: dict[str, Any] = {}
     if start in ready:
@@ -65,7 +65,7 @@ def choose(workspace: Workspace) -> StudyConfig | None:
     found = _from_lists(workspace, first, key)
     found |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
     if not found.get("benchmarks") or not (found.get("query_sets") or found.get("methods")):
-        st.caption("Choose benchmarks, and query sets or methods to train on.")
+        st.caption("Select benchmarks, and query sets or methods to train on.")
         return None
     return StudyConfig.from_dict({name: value for name, value in found.items() if value is not None})
 
@@ -110,7 +110,7 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
                 format_func=lambda c: corpus_names[c],
                 key=f"{key}_c",
                 persist_state="session",
-                help=md("The documents that the methods write queries for; what is written already is taken."),
+                help=md("The documents that the methods write queries for. Existing query sets are reused."),
             )
     return {name: value if isinstance(value, str) else ", ".join(value) for name, value in chosen.items()}
 
@@ -142,18 +142,18 @@ def _say_missing(what: str, wanted: Sequence[str], there: Sequence[str]) -> None
 def summary(workspace: Workspace, config: StudyConfig) -> None:
     """What it comes to, what to know before, and the button."""
     plan = studies.plan(workspace, config)
-    st.subheader("What it comes to", anchor=False)
+    st.subheader("Summary", anchor=False)
     with st.container(horizontal=True):
         st.metric("Trainings", len(plan.conditions), width="content")
         st.metric("Evaluations", plan.to_dict()["evaluations"], width="content")
         time = "unknown" if plan.seconds is None else studies.minutes(plan.seconds)
-        st.metric("Time", time, width="content", help="From earlier runs on this machine where there are any.")
+        st.metric("Time", time, width="content", help="Estimated from earlier runs on this machine, if any.")
         if plan.generations:
             requests = sum(g.requests for g in plan.generations)
-            st.metric("LLM requests first", f"{requests:,}", width="content")
+            st.metric("LLM requests", f"{requests:,}", width="content")
             costs = [g.cost for g in plan.generations if g.cost is not None]
             if requests and len(costs) == len(plan.generations):
-                st.metric("They cost", dollars(sum(costs)), width="content")
+                st.metric("LLM cost", dollars(sum(costs)), width="content")
     _pairs(plan)
     lacking, agreed = incomplete.consent(workspace, config.items("query_sets"), "study_incomplete")
     leaks = studies.leaks_of(workspace, config)

@@ -29,11 +29,11 @@ def shown(workspace: Workspace, study: str) -> None:
         report = studies.report(workspace, study)
     except InputError as error:
         st.caption(md(str(error)))
-        navigation.link("jobs", "See its job", job=study)
+        navigation.link("jobs", "Open its job", job=study)
         return
     if report.finished < report.planned:
         st.progress(report.finished / max(1, report.planned), text=md(studies.progress_text(report)))
-        navigation.link("jobs", "Follow it on the page Jobs", job=study)
+        navigation.link("jobs", "Follow it on the Jobs page", job=study)
     findings(report)
     scores(report)
     comparisons(report)
@@ -46,13 +46,13 @@ def findings(report: StudyReport) -> None:
     """What was found and what cannot be told, before any table."""
     left, right = st.columns([3, 2], gap="large")
     with left:
-        st.subheader("What was found", anchor=False)
+        st.subheader("Findings", anchor=False)
         for text in report.findings:
             st.markdown(f"- {md(text)}")
         if not report.findings:
-            st.caption("Nothing yet: a comparison needs both of its sides.")
+            st.caption("No findings yet: a comparison needs results for both sides.")
     with right:
-        st.subheader("What it cannot tell", anchor=False)
+        st.subheader("Limits", anchor=False)
         for text in report.limits:
             st.markdown(f"- {md(text)}")
 
@@ -130,11 +130,11 @@ def comparisons(report: StudyReport) -> None:
         },
     )
     st.caption(
-        "\\* p below 0.05 (variance over queries and seeds together, Holm-corrected over the benchmarks of a "
-        "condition), and all seeds of one sign. (\\*) the same with one seed, or seeds without any spread: a "
-        "test over the queries alone, which knows nothing of training noise."
+        "\\* p below 0.05 (variance over queries and seeds, Holm-corrected over the benchmarks of a condition), with "
+        "the same sign for all seeds. (\\*) The same with one seed, or seeds that do not differ: a test over the "
+        "queries only, which ignores training noise."
     )
-    with st.expander("As a chart", icon=":material/show_chart:"):
+    with st.expander("Show as chart", icon=":material/show_chart:"):
         charts.show(figures.gains(found), key="study_gains", alt=_listed(found))
 
 
@@ -155,7 +155,7 @@ def relation(report: StudyReport) -> None:
             difference_against_cw(report.differences, report.threshold, band=True),
             key="study_relation",
             alt=f"{len(report.differences)} differences of this study against the content words of its benchmarks",
-            caption="Each difference of this study at its benchmark's CW; shaded: the published advice.",
+            caption="Each difference of this study at its benchmark's CW. Shaded: the published advice.",
         )
     if report.threshold is None:
         st.caption(md(report.no_threshold))
