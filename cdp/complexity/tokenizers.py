@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any
 
 from cdp.base.errors import ConfigError
+from cdp.complexity.stopwords import normalise
 
 _LATIN = re.compile(r"\b[a-z]+\b")
 _UNICODE = re.compile(r"\w+")
@@ -40,28 +41,28 @@ def unicode_words(texts: Iterable[str]) -> Iterator[list[str]]:
     """
     find = _UNICODE.findall
     for text in texts:
-        yield find(_normalise(text))
+        yield find(normalise(text))
 
 
 def marked_words(texts: Iterable[str]) -> Iterator[list[str]]:
     """Runs of letters, digits and combining marks: for every other language, so that Devanagari words stay whole."""
     find = _marked_word().findall
     for text in texts:
-        yield find(_normalise(text))
+        yield find(normalise(text))
 
 
 def chinese_words(texts: Iterable[str]) -> Iterator[list[str]]:
     """jieba's accurate mode; punctuation is left out."""
     cut = _jieba().lcut
     for text in texts:
-        yield [word for piece in _pieces(_normalise(text)) for word in cut(piece) if _ALPHANUMERIC(word)]
+        yield [word for piece in _pieces(normalise(text)) for word in cut(piece) if _ALPHANUMERIC(word)]
 
 
 def japanese_words(texts: Iterable[str]) -> Iterator[list[str]]:
     """MeCab's surface forms (fugashi with unidic-lite); punctuation is left out."""
     tagger = _fugashi()
     for text in texts:
-        surfaces = (word.surface for piece in _pieces(_encodable(_normalise(text))) for word in tagger(piece))
+        surfaces = (word.surface for piece in _pieces(_encodable(normalise(text))) for word in tagger(piece))
         yield [surface for surface in surfaces if _ALPHANUMERIC(surface)]
 
 
@@ -71,7 +72,7 @@ def korean_words(texts: Iterable[str]) -> Iterator[list[str]]:
 
     def pieces() -> Iterator[str]:
         for text in texts:
-            parts = list(_pieces(_encodable(_normalise(text))))
+            parts = list(_pieces(_encodable(normalise(text))))
             sizes.append(len(parts))
             yield from parts
 
@@ -84,10 +85,6 @@ def korean_words(texts: Iterable[str]) -> Iterator[list[str]]:
             sizes.popleft()
             yield words
             words, read = [], 0
-
-
-def _normalise(text: str) -> str:
-    return unicodedata.normalize("NFC", text).lower()
 
 
 def _encodable(text: str) -> str:

@@ -57,16 +57,16 @@ def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
     from nltk.stem.snowball import SnowballStemmer
 
     stem = SnowballStemmer("english").stem
-    known: dict[str, str] = {}
+    stems: dict[str, str] = {}
     for text in texts:
         terms = []
         for word in _WORD.findall(unicodedata.normalize("NFKC", text).lower()):
             if word in STOPWORDS:
                 continue
-            found = known.get(word)
-            if found is None:
-                found = known[word] = stem(word)
-            terms.append(found)
+            stemmed = stems.get(word)
+            if stemmed is None:
+                stemmed = stems[word] = stem(word)
+            terms.append(stemmed)
         yield terms
 
 
@@ -81,10 +81,10 @@ def terms_of(texts: Iterable[str], language: str = "en") -> Iterable[list[str]]:
     return english_terms(texts) if language == "en" else language_of(language).words(texts)
 
 
-def _watched(items: Sequence[str], phase: str, every: int, watch: Watch | None) -> Iterator[str]:
+def _watched(items: Sequence[str], phase: str, interval: int, watch: Watch | None) -> Iterator[str]:
     """The items, with a call of ``watch`` before every so many."""
     for number, item in enumerate(items):
-        if watch is not None and number % every == 0:
+        if watch is not None and number % interval == 0:
             watch(phase, number, len(items))
         yield item
 
@@ -96,13 +96,13 @@ def index(documents: Sequence[str], language: str = "en", *, watch: Watch | None
     terms = list(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
     if not any(terms):
         raise InputError("No document has a word that BM25 counts.", hint="Is the language that of the documents?")
-    made = BM25(k1=K1, b=B, method="lucene")
-    made.index(terms, show_progress=False)
-    return made
+    bm25 = BM25(k1=K1, b=B, method="lucene")
+    bm25.index(terms, show_progress=False)
+    return bm25
 
 
 def rank(
-    made: Any,
+    bm25: Any,
     queries: Sequence[str],
     top_k: int,
     *,
@@ -115,12 +115,12 @@ def rank(
     A document that shares no term with the query is not retrieved: such places hold -inf and -1.
     """
     scores = np.full((len(queries), top_k), -np.inf, np.float32)
-    found = np.full((len(queries), top_k), -1, np.int64)
+    documents = np.full((len(queries), top_k), -1, np.int64)
     for row, terms in enumerate(terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)):
-        known = [term for term in terms if term in made.vocab_dict]
-        if not known:
+        known_terms = [term for term in terms if term in bm25.vocab_dict]
+        if not known_terms:
             continue
-        values = made.get_scores(known)
+        values = bm25.get_scores(known_terms)
         if exclude is not None:
             values[list(exclude[row])] = 0.0
         matched = np.flatnonzero(values > 0)
@@ -128,8 +128,8 @@ def rank(
             bar = np.partition(values[matched], len(matched) - top_k)[len(matched) - top_k]
             matched = matched[values[matched] >= bar]
         best = matched[np.argsort(-values[matched], kind="stable")][:top_k]
-        scores[row, : len(best)], found[row, : len(best)] = values[best], best
-    return scores, found
+        scores[row, : len(best)], documents[row, : len(best)] = values[best], best
+    return scores, documents
 
 
 def evaluate_bm25(
@@ -146,11 +146,11 @@ def evaluate_bm25(
     language = language or benchmark.counted_language
     check_language(language)
     began = time.perf_counter()
-    made = index(benchmark.documents, language, watch=watch)
+    bm25 = index(benchmark.documents, language, watch=watch)
     indexed = time.perf_counter()
     exclude = benchmark.excluded_numbers()
-    scores, found = rank(made, benchmark.queries, top_k, language=language, exclude=exclude, watch=watch)
-    ranking = in_trec_order(benchmark, found, scores)
+    scores, documents = rank(bm25, benchmark.queries, top_k, language=language, exclude=exclude, watch=watch)
+    ranking = in_trec_order(benchmark, documents, scores)
     searched = time.perf_counter()
     means, per_query, absent = judge(benchmark, ranking)
     return Evaluation(

@@ -42,7 +42,7 @@ def judge_on(
 
     def evaluate(model: SentenceTransformer) -> float | None:
         try:
-            found = evaluate_model(
+            evaluation = evaluate_model(
                 model,
                 benchmark,
                 protocol="paper",
@@ -51,6 +51,6 @@ def judge_on(
             )
         except Stopped:
             return None
-        return found.measures["ndcg@10"]
+        return evaluation.measures["ndcg@10"]
 
     return evaluate

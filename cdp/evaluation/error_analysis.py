@@ -125,10 +125,10 @@ def gains_by_complexity(
         raise InputError("The edges of the ranges must ascend.")
     if len(words) and words.min() < edges[0]:
         raise InputError(f"A query has fewer content words than the first range begins with ({edges[0]}).")
-    found = []
+    buckets = []
     for low, high in zip(edges, [*edges[1:], None], strict=True):
         inside = deltas[(words >= low) & (words < high if high is not None else True)]
-        there = len(inside) > 0
-        mean = float(inside.mean()) if there else None
-        found.append(Bucket(low, high, len(inside), mean, bootstrap_interval(inside) if there else None))
-    return found
+        any_inside = len(inside) > 0
+        mean = float(inside.mean()) if any_inside else None
+        buckets.append(Bucket(low, high, len(inside), mean, bootstrap_interval(inside) if any_inside else None))
+    return buckets

@@ -75,11 +75,11 @@ def evaluate_model(
             "should_stop": should_stop,
         }
         if store is not None and model_hash:
-            found = store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
+            embeddings = store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
         else:
-            found = Embedded([encode(model, texts, encoding, **options)])
+            embeddings = Embedded([encode(model, texts, encoding, **options)])
         seconds[name] = time.perf_counter() - began
-        return found
+        return embeddings
 
     try:
         queries = embedded("query", benchmark.queries, chosen.query_prompt)
@@ -149,5 +149,5 @@ def retrieve(
 ) -> Ranking:
     """The ``top_k`` documents of each query by dot product, without those it must not retrieve."""
     exclude = benchmark.excluded_numbers()
-    scores, found = search(queries, documents, top_k, exclude=exclude, device=device, progress=progress)
-    return in_trec_order(benchmark, found, scores)
+    scores, numbers = search(queries, documents, top_k, exclude=exclude, device=device, progress=progress)
+    return in_trec_order(benchmark, numbers, scores)

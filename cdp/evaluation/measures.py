@@ -43,8 +43,8 @@ def ndcg(ranks: RelevantRanks, k: int) -> np.ndarray:
 
     Järvelin & Kekäläinen 2002, with the linear gain of trec_eval's ``ndcg_cut``. The paper's only measure.
     """
-    found = _found(ranks, k)
-    gained = _sum_by_query(ranks, np.where(found, ranks.grade / np.log2(np.maximum(ranks.rank, 1) + 1), 0.0))
+    hit = _found(ranks, k)
+    gained = _sum_by_query(ranks, np.where(hit, ranks.grade / np.log2(np.maximum(ranks.rank, 1) + 1), 0.0))
     order = np.lexsort((-ranks.grade, ranks.query))
     position = _position_within_query(ranks, order)
     ideal = np.where(position <= k, ranks.grade[order] / np.log2(position + 1), 0.0)
@@ -59,15 +59,15 @@ def recall(ranks: RelevantRanks, k: int) -> np.ndarray:
 def mrr(ranks: RelevantRanks, k: int) -> np.ndarray:
     """1 / rank of the first relevant document, 0 if it stands below k."""
     values = np.zeros(ranks.n_queries)
-    found = _found(ranks, k)
-    np.maximum.at(values, ranks.query[found], 1.0 / ranks.rank[found])
+    hit = _found(ranks, k)
+    np.maximum.at(values, ranks.query[hit], 1.0 / ranks.rank[hit])
     return values
 
 
 def average_precision(ranks: RelevantRanks, k: int) -> np.ndarray:
     """Mean over the relevant documents of the precision at their rank, 0 for those below k."""
-    found = np.flatnonzero(_found(ranks, k))
-    order = found[np.lexsort((ranks.rank[found], ranks.query[found]))]
+    hits = np.flatnonzero(_found(ranks, k))
+    order = hits[np.lexsort((ranks.rank[hits], ranks.query[hits]))]
     precision = _position_within_query(ranks, order) / ranks.rank[order]
     total = np.bincount(ranks.query[order], weights=precision, minlength=ranks.n_queries)
     return _divided(total, _sum_by_query(ranks, np.ones(len(ranks.query))))

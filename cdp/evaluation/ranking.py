@@ -20,19 +20,19 @@ class Ranking:
     scores: np.ndarray
 
 
-def in_trec_order(benchmark: Benchmark, found: np.ndarray, scores: np.ndarray) -> Ranking:
+def in_trec_order(benchmark: Benchmark, documents: np.ndarray, scores: np.ndarray) -> Ranking:
     """Documents of equal score by descending id, as trec_eval reads a run, so that ranks mean what it computes."""
-    found, scores = found.copy(), scores.copy()
-    tied = (scores[:, 1:] == scores[:, :-1]) & (found[:, 1:] >= 0)
+    documents, scores = documents.copy(), scores.copy()
+    tied = (scores[:, 1:] == scores[:, :-1]) & (documents[:, 1:] >= 0)
     for row in np.flatnonzero(tied.any(axis=1)):
         ids = benchmark.document_ids
         order = sorted(
-            range(found.shape[1]),
-            key=lambda j: (scores[row, j], ids[found[row, j]] if found[row, j] >= 0 else ""),
+            range(documents.shape[1]),
+            key=lambda j: (scores[row, j], ids[documents[row, j]] if documents[row, j] >= 0 else ""),
             reverse=True,
         )
-        found[row], scores[row] = found[row, order], scores[row, order]
-    return Ranking(found, scores)
+        documents[row], scores[row] = documents[row, order], scores[row, order]
+    return Ranking(documents, scores)
 
 
 def judge(benchmark: Benchmark, ranking: Ranking) -> tuple[dict[str, float], dict[str, np.ndarray], int]:

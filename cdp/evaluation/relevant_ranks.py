@@ -55,7 +55,7 @@ def from_run(run: Run, qrels: Qrels) -> RelevantRanks:
     """
     query_ids = judged(qrels)
     present: list[tuple[str, Mapping[str, float]]] = []
-    found: list[tuple[int, float, int, float, str]] = []
+    retrieved: list[tuple[int, float, int, float, str]] = []
     missing: list[tuple[int, float]] = []
     for i, query in enumerate(query_ids):
         scores = run.get(query) or {}
@@ -65,10 +65,10 @@ def from_run(run: Run, qrels: Qrels) -> RelevantRanks:
                 if score is None:
                     missing.append((i, grade))
                 else:
-                    found.append((i, grade, len(present), score, document))
+                    retrieved.append((i, grade, len(present), score, document))
         if scores:
             present.append((query, scores))
-    columns, grades, rows, own, documents = zip(*found, strict=True) if found else ((), (), (), (), ())
+    columns, grades, rows, own, documents = zip(*retrieved, strict=True) if retrieved else ((), (), (), (), ())
     ranks = _ranks(present, np.asarray(rows, np.int64), np.asarray(own, np.float64), documents)
     return RelevantRanks(
         tuple(query_ids),
@@ -123,8 +123,8 @@ def from_ranking(
     step = max(1, _BLOCK // max(1, k))
     for start in range(0, len(query) if k else 0, step):
         stop = start + step
-        found = retrieved[query[start:stop]] == document[start:stop, None]
-        place = found.argmax(axis=1)
-        rank[start:stop] = np.where(found[np.arange(len(place)), place], place + 1, 0)
+        hit = retrieved[query[start:stop]] == document[start:stop, None]
+        column = hit.argmax(axis=1)
+        rank[start:stop] = np.where(hit[np.arange(len(column)), column], column + 1, 0)
     absent = int((retrieved[:, 0] < 0).sum()) if k else len(query_ids)
     return RelevantRanks(tuple(query_ids), query, np.asarray(grade, np.float64), rank, absent)

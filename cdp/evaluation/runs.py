@@ -18,13 +18,13 @@ from cdp.evaluation.ranking import Ranking
 def write_run(path: Path, benchmark: Benchmark, ranking: Ranking) -> None:
     """Write ``query_id, document_id, rank, score``, queries in order, ranks from 1; the file appears whole."""
     filled = ranking.documents >= 0
-    rows, places = np.nonzero(filled)
+    rows, columns = np.nonzero(filled)
     numbers = ranking.documents[filled]
     table = pa.table(
         {
             "query_id": pa.DictionaryArray.from_arrays(pa.array(rows, pa.int32()), pa.array(benchmark.query_ids)),
             "document_id": pa.array([benchmark.document_ids[i] for i in numbers], pa.string()),
-            "rank": pa.array(places + 1, pa.int32()),
+            "rank": pa.array(columns + 1, pa.int32()),
             "score": pa.array(ranking.scores[filled], pa.float32()),
         }
     )

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from cdp.principle.advice import BudgetSplit, Expected, Experiment, Suggestion
 from cdp.principle.correlation import (
     Correlation,
     Line,
     PositiveRate,
     Threshold,
-    by_condition,
     correlation_table,
     dataset_means,
     line,
@@ -32,9 +30,7 @@ from cdp.principle.differences import (
 )
 from cdp.principle.kinds import KINDS, kinds_of_datasets
 from cdp.principle.recommend import AVOID_BELOW, RECOMMEND_ABOVE, Recommendation, level_of, recommend
-from cdp.principle.scope import Scope
-from cdp.principle.similar import Outlook, Similar, most_similar, outlook
-from cdp.principle.weighting import WeightingAdvice
+from cdp.principle.similar import most_similar, outlook
 
 __all__ = [
     "ALL",
@@ -47,21 +43,12 @@ __all__ = [
     "RECOMMEND_ABOVE",
     "SCALING",
     "WEIGHTING",
-    "BudgetSplit",
     "Correlation",
     "Difference",
-    "Expected",
-    "Experiment",
     "Line",
-    "Outlook",
     "PositiveRate",
     "Recommendation",
-    "Scope",
-    "Similar",
-    "Suggestion",
     "Threshold",
-    "WeightingAdvice",
-    "by_condition",
     "correlation_table",
     "dataset_means",
     "differences",

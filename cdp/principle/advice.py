@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from cdp.base.numbers import signed
 from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import SCALING, SPLIT, Difference, differences, split_costs, split_differences
 from cdp.principle.kinds import PRINTED_GROUP
@@ -106,12 +107,12 @@ def expected_differences(mean_cw: float) -> tuple[Expected, ...]:
     Whether the line may be asked at all is ``scope_of``'s to say.
     """
     conditions = sorted({(d.comparison, d.per_doc) for d in differences()}, key=lambda c: (c[0] != SCALING, c[1]))
-    found = []
+    expected = []
     for comparison, per_doc in conditions:
         fit = fit_of_means([d for d in differences() if (d.comparison, d.per_doc) == (comparison, per_doc)])
         low, high = fit.prediction_interval(mean_cw)
         mean_low, mean_high = fit.mean_interval(mean_cw)
-        found.append(
+        expected.append(
             Expected(
                 comparison,
                 per_doc,
@@ -124,7 +125,7 @@ def expected_differences(mean_cw: float) -> tuple[Expected, ...]:
                 n_datasets=fit.n,
             )
         )
-    return tuple(found)
+    return tuple(expected)
 
 
 def printed_group(task: str, similar: Sequence[Similar], domain: str) -> str:
@@ -142,7 +143,7 @@ def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | N
     ``budget`` in queries gives the number of documents. One query per document is the reference, with no difference.
     """
     printed = printed_splits(group)
-    found = []
+    splits = []
     for per_doc, cost in sorted(split_costs().items()):
         by_retriever = printed[per_doc]
         points, low, high = float(np.mean(list(by_retriever.values()))), None, None
@@ -151,7 +152,7 @@ def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | N
         if inside and own:
             fit = fit_of_means(own)
             points, (low, high), n = float(fit.at(mean_cw)), map(float, fit.prediction_interval(mean_cw)), fit.n
-        found.append(
+        splits.append(
             BudgetSplit(
                 per_doc,
                 None if budget is None else max(1, budget // per_doc),
@@ -165,7 +166,7 @@ def expected_splits(mean_cw: float, group: str, *, inside: bool, budget: int | N
                 n_datasets=n,
             )
         )
-    return tuple(found)
+    return tuple(splits)
 
 
 def printed_splits(group: str) -> dict[int, dict[str, float]]:
@@ -175,10 +176,10 @@ def printed_splits(group: str) -> dict[int, dict[str, float]]:
         for row in results()
         if row["table"] == "tab:cost_efficiency_full" and row["group"] == group
     }
-    found: dict[int, dict[str, float]] = {}
+    gains: dict[int, dict[str, float]] = {}
     for (per_doc, retriever), value in scores.items():
-        found.setdefault(per_doc, {})[retriever] = value - scores[1, retriever]
-    return found
+        gains.setdefault(per_doc, {})[retriever] = value - scores[1, retriever]
+    return gains
 
 
 def _datasets_of(group: str) -> int:
@@ -223,7 +224,7 @@ def suggest(
     else:
         text = (
             f"Write {per_doc} diverse queries per document: {basis} put that within a point of the best "
-            f"({_signed(gains[per_doc])} points over one each)."
+            f"({signed(gains[per_doc])} points over one each)."
         )
     return _spent(per_doc, budget, n_documents, text, chance, _sure(chance, per_doc, other, scope, similar, scarce))
 
@@ -242,10 +243,10 @@ def _basis(mean_cw: float, scope: Scope, similar: Sequence[Similar]) -> tuple[di
             {e.per_doc: e.probability for e in line},
             f"the published line at CW {mean_cw:.2f}",
         )
-    seen = outlook(similar)
+    outlooks = outlook(similar)
     return (
-        {1: 0.0, **{o.per_doc: o.points for o in seen}},
-        {o.per_doc: o.probability for o in seen},
+        {1: 0.0, **{o.per_doc: o.points for o in outlooks}},
+        {o.per_doc: o.probability for o in outlooks},
         f"the {len(similar)} published datasets most like yours",
     )
 
@@ -274,7 +275,7 @@ def _sure(
     if chance is None:
         own = next((s for s in similar if s.same_dataset), None)
         if own is not None and not scarce:
-            each = ", ".join(f"{name} {_signed(gains[other])}" for name, gains in own.gains.items())
+            each = ", ".join(f"{name} {signed(gains[other])}" for name, gains in own.gains.items())
             return f"Printed for this very dataset at Q/Doc {other}: {each}; yours may be a sample of it."
         return "Only averages are printed for this, so nothing allows a probability."
     what = f"{per_doc} per document beat one" if per_doc > 1 else f"one per document is at least as good as {other}"
@@ -293,11 +294,6 @@ def experiment(per_doc: int, budget: int | None) -> Experiment:
             f"Train on {budget:,} queries twice, with 1 and with {most} per document, three seeds each.",
         )
     return Experiment("qdoc-scaling", changes, f"Train with 1 and with {most} per document, three seeds each.")
-
-
-def _signed(points: float) -> str:
-    """A difference as pages show it: ``+3.28``, ``−0.61``."""
-    return f"{points:+.2f}".replace("-", "−")
 
 
 def _spent(

@@ -66,17 +66,17 @@ def checks(per_doc: int) -> tuple[DatasetCheck, ...]:
             cw[d.dataset] = d.cw
     of_line = [d for d in differences() if (d.comparison, d.per_doc) == (SCALING, per_doc)]
     fit = fit_of_means(of_line)
-    seen = {d.dataset for d in of_line}
+    fitted = {d.dataset for d in of_line}
     kinds = kinds_of_datasets()
     low, high = evidence_range()
-    found = []
+    checked = []
     for name in sorted(cw, key=lambda name: cw[name]):
-        if name in seen:
+        if name in fitted:
             continue
         gain = float(np.mean(measured[name]))
         line_low, line_high = map(float, fit.prediction_interval(cw[name]))
         like = next(o for o in outlook(most_similar(cw[name], kinds[name], leave_out=[name])) if o.per_doc == per_doc)
-        found.append(
+        checked.append(
             DatasetCheck(
                 dataset=name,
                 kind=kinds[name],
@@ -88,14 +88,14 @@ def checks(per_doc: int) -> tuple[DatasetCheck, ...]:
                 in_range=low <= cw[name] <= high,
             )
         )
-    return tuple(found)
+    return tuple(checked)
 
 
-def held(found: Sequence[DatasetCheck]) -> dict[str, HeldCount]:
+def held(checked: Sequence[DatasetCheck]) -> dict[str, HeldCount]:
     """How often each prediction held: the line's within its CW range and beyond, and that of similar datasets."""
-    inside = [c.line.holds for c in found if c.in_range]
-    beyond = [c.line.holds for c in found if not c.in_range]
-    similar = [c.similar.holds for c in found]
+    inside = [c.line.holds for c in checked if c.in_range]
+    beyond = [c.line.holds for c in checked if not c.in_range]
+    similar = [c.similar.holds for c in checked]
     return {
         "line, within its CW": HeldCount(sum(inside), len(inside)),
         "line, beyond its CW": HeldCount(sum(beyond), len(beyond)),

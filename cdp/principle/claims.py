@@ -11,6 +11,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from cdp.base.numbers import signed
 from cdp.base.statistics import pearson
 from cdp.principle.advice import printed_splits
 from cdp.principle.correlation import correlation_table, dataset_means, positive_rates, threshold
@@ -56,18 +57,18 @@ def _correlation() -> str:
     implied = sum(c.p < 0.05 for c in correlation_table(differences(implied=True)))
     return (
         f"r from {min(c.r for c in table):.3f} to {max(c.r for c in table):.3f}, p below 0.05 in {strong} of "
-        f"{len(table)} conditions, but each over 4 datasets: the lowest 95% limit of an r is {_signed(min(lows))}. "
+        f"{len(table)} conditions, but each over 4 datasets: the lowest 95% limit of an r is {signed(min(lows))}. "
         f"With the HotpotQA scores that the averages imply, {implied} of {len(table)} stay below 0.05."
     )
 
 
 def _threshold() -> str:
-    found = threshold()
-    assert found.by_dataset is not None
-    low, high = found.by_dataset
+    published = threshold()
+    assert published.by_dataset is not None
+    low, high = published.by_dataset
     return (
-        f"The gain crosses zero at CW {found.crossing:.2f}; Fieller's 95% interval over the four datasets is {low:.2f} "
-        f"to {high:.2f}. Above 10 the rule rests on NovelHopQA alone, below 7 on 2WikiMultihopQA alone."
+        f"The gain crosses zero at CW {published.crossing:.2f}; Fieller's 95% interval over the four datasets is "
+        f"{low:.2f} to {high:.2f}. Above 10 the rule rests on NovelHopQA alone, below 7 on 2WikiMultihopQA alone."
     )
 
 
@@ -77,9 +78,9 @@ def _rates() -> str:
 
 
 def _all_datasets() -> str:
-    found = pearson(*dataset_means(differences(ALL)))
-    assert found is not None
-    return f"Over all 31 datasets with a CW, r of the mean gain is {_signed(found.r)} (p {found.p:.2f})."
+    correlation = pearson(*dataset_means(differences(ALL)))
+    assert correlation is not None
+    return f"Over all 31 datasets with a CW, r of the mean gain is {signed(correlation.r)} (p {correlation.p:.2f})."
 
 
 def _diverse_beats_paraphrase() -> str:
@@ -88,7 +89,7 @@ def _diverse_beats_paraphrase() -> str:
     for d in differences():
         if d.comparison == PARAPHRASE:
             by_dataset.setdefault(d.dataset, []).append(d.points)
-    listed = ", ".join(f"{name} {_signed(float(np.mean(v)))}" for name, v in sorted(by_dataset.items()))
+    listed = ", ".join(f"{name} {signed(float(np.mean(v)))}" for name, v in sorted(by_dataset.items()))
     return (
         f"Diverse is ahead in {sum(g > 0 for g in gains)} of {len(gains)} pairs on the four sets; mean per dataset: "
         f"{listed}."
@@ -102,7 +103,7 @@ def _single_query() -> str:
         if row["table"] == "tab:single_query_ablation" and row["is_average"]
     }
     gap = {m: rows["Ours-diverse", m] - rows["Ours-paraphrase", m] for m in (1, 5)}
-    return f"Diverse minus paraphrase, multi-hop average: {_signed(gap[1])} at one query, {_signed(gap[5])} at five."
+    return f"Diverse minus paraphrase, multi-hop average: {signed(gap[1])} at one query, {signed(gap[5])} at five."
 
 
 def _in_domain() -> str:
@@ -110,7 +111,7 @@ def _in_domain() -> str:
     gains = {m: [d.points for d in differences(ALL) if d.dataset in names and d.per_doc == m] for m in (2, 5, 10, 20)}
     return (
         "Mean gain over one query per document on TREC-DL: "
-        + ", ".join(f"{_signed(float(np.mean(values)))} at Q/Doc {m}" for m, values in gains.items())
+        + ", ".join(f"{signed(float(np.mean(values)))} at Q/Doc {m}" for m, values in gains.items())
         + "."
     )
 
@@ -126,14 +127,14 @@ def _best_per_doc() -> str:
 
 
 def _generators() -> str:
-    parts = [f"{c.retriever}: r {_signed(c.r)} (p {c.p:.2f})" for c in correlation_table(other_differences())]
+    parts = [f"{c.retriever}: r {signed(c.r)} (p {c.p:.2f})" for c in correlation_table(other_differences())]
     return "; ".join(parts) + ". With Mistral-7B's queries the relation is reversed."
 
 
 def _budget() -> str:
     parts = []
     for group in ("Multi-hop", "BRIGHT", "BEIR", "TREC-DL"):
-        each = ", ".join(_signed(points) for points in printed_splits(group)[10].values())
+        each = ", ".join(signed(points) for points in printed_splits(group)[10].values())
         parts.append(f"{group} {each}")
     return "8,000 documents with 10 queries minus 80,000 with one, Contriever and RetroMAE: " + "; ".join(parts) + "."
 
@@ -141,11 +142,11 @@ def _budget() -> str:
 def _weighting() -> str:
     parts = []
     for group, gains in weighting_gains().items():
-        parts.append(f"{group} {', '.join(_signed(v) for v in gains.values())}")
-    found = correlation_table(weighting_differences())[0]
+        parts.append(f"{group} {', '.join(signed(v) for v in gains.values())}")
+    correlation = correlation_table(weighting_differences())[0]
     return (
         f"CW-weighted minus equal weights, three retrievers: {'; '.join(parts)}. The gain does not go with the "
-        f"dataset's CW (r {_signed(found.r)}, p {found.p:.2f}, {found.n_datasets} datasets)."
+        f"dataset's CW (r {signed(correlation.r)}, p {correlation.p:.2f}, {correlation.n_datasets} datasets)."
     )
 
 
@@ -156,7 +157,7 @@ def _reasoning() -> str:
         if row["table"] == "tab:reasonembed" and row["group"] == "Multi-hop"
     }
     parts = [
-        f"{source} {_signed(scores[source, after] - scores[source, before])} ({before} to {after})"
+        f"{source} {signed(scores[source, after] - scores[source, before])} ({before} to {after})"
         for source in ("query-only", "reasoning-only", "multi-query")
         for before, after in (("none", "CW"), ("RI", "RIxCW"))
     ]
@@ -164,7 +165,7 @@ def _reasoning() -> str:
 
 
 def _languages() -> str:
-    listed = ", ".join(f"{t.language} {t.width}: {_signed(t.change, 1)}%" for t in trained_languages())
+    listed = ", ".join(f"{t.language} {t.width}: {signed(t.change, 1)}%" for t in trained_languages())
     widths, changes = [t.width for t in trained_languages()], [t.change for t in trained_languages()]
     rho = pearson(np.argsort(np.argsort(widths)), np.argsort(np.argsort(changes)))
     assert rho is not None
@@ -179,10 +180,6 @@ def _diversity() -> str:
         f"Paraphrase ratio above Q/Doc 1: diverse {min(ours):.2f} to {max(ours):.2f}, few-shot methods "
         f"{min(few_shot):.2f} to {max(few_shot):.2f}."
     )
-
-
-def _signed(value: float, digits: int = 2) -> str:
-    return f"{value:+.{digits}f}".replace("-", "−")
 
 
 _Entry = tuple[str, str, str, Callable[[], str], str, tuple[int, ...], str, str]
@@ -246,7 +243,7 @@ def limits() -> tuple[Limit, ...]:
         Limit(
             "Among sets whose CW is uniformly high the relation is weak.",
             f"Over BRIGHT's {within.n} datasets (CW {cw.min():.0f} to {cw.max():.0f}) r of the gain with CW is "
-            f"{_signed(within.r)} (95% {_signed(within.interval[0])} to {_signed(within.interval[1])}).",
+            f"{signed(within.r)} (95% {signed(within.interval[0])} to {signed(within.interval[1])}).",
         ),
         Limit(
             "The rule of 7 and 10 is for multi-hop question answering.",

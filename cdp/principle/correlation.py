@@ -120,8 +120,8 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
     for (retriever, comparison, per_doc), points in by_condition(data).items():
         cw = np.array([d.cw for d in points])
         gain = np.array([d.points for d in points])
-        found = pearson(cw, gain)
-        if found is None:
+        correlation = pearson(cw, gain)
+        if correlation is None:
             continue
         rho, rho_p = spearmanr(cw, gain)
         if len(points) <= EXACT_UP_TO:
@@ -131,12 +131,12 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
                 retriever,
                 comparison,
                 per_doc,
-                n_datasets=found.n,
-                r=found.r,
-                p=found.p,
+                n_datasets=correlation.n,
+                r=correlation.r,
+                p=correlation.p,
                 rho=float(rho),
                 rho_p=float(rho_p),
-                interval=found.interval,
+                interval=correlation.interval,
                 without_one=leave_one_out(cw, gain),
             )
         )
@@ -271,16 +271,6 @@ def _exact_p(x: Floats, y: Floats) -> float:
     """Spearman's two-sided p by permutation: the share of all orders of y whose |ρ| is at least as large."""
     from scipy.stats import rankdata
 
-    ranks, others = rankdata(x), rankdata(y)
-    orders = np.array(list(permutations(others)))
-    found = np.abs(_pearson(np.broadcast_to(ranks, orders.shape), orders))
-    return float((found >= abs(found[0]) - 1e-9).mean())
-
-
-def _pearson(x: Floats, y: Floats) -> Floats:
-    """r of each row of two arrays (samples, n); nan where a row has no variance."""
-    x = x - x.mean(axis=1, keepdims=True)
-    y = y - y.mean(axis=1, keepdims=True)
-    scale = np.sqrt((x**2).sum(axis=1) * (y**2).sum(axis=1))
-    found = np.divide((x * y).sum(axis=1), scale, out=np.full(len(x), np.nan), where=scale > 1e-12)
-    return np.clip(found, -1.0, 1.0)
+    ranks = rankdata(x) - (len(x) + 1) / 2  # centred, so ρ is the product of both ranks up to a constant
+    products = np.abs(np.array(list(permutations(rankdata(y)))) @ ranks)
+    return float((products >= products[0] - 1e-9).mean())

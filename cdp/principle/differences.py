@@ -69,7 +69,7 @@ def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Diff
             key = (row["retriever"], row["method"], row["queries_per_doc"], row["dataset"])
             value: float = lower.get(key[2], row["value"]) if _is_retromae_hotpotqa(row) else row["value"]
             scores[(row["table"], *key)] = value
-    found = []
+    published = []
     for (table, retriever, method, per_doc, dataset), value in scores.items():
         if method != "Ours-diverse":
             continue
@@ -79,8 +79,8 @@ def differences(choice: str = MULTI_HOP, *, implied: bool = False) -> tuple[Diff
             comparison, control = SCALING, (table, retriever, method, 1, dataset)
         else:
             continue
-        found.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
-    return tuple(sorted(found, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))
+        published.append(Difference(retriever, comparison, per_doc, dataset, cw[dataset], value - scores[control]))
+    return tuple(sorted(published, key=lambda d: (d.retriever, d.comparison, d.per_doc, d.cw)))
 
 
 def _is_retromae_hotpotqa(row: Mapping[str, Any]) -> bool:
@@ -115,8 +115,8 @@ def other_differences() -> tuple[Difference, ...]:
 @lru_cache(maxsize=1)
 def weighting_differences() -> tuple[Difference, ...]:
     """CW-weighted minus equal weights, Contriever on human queries, Q/Doc 1: 31 datasets of tab:cw_weighting_full."""
-    found = _pairs({"tab:cw_weighting_full": "Contriever"}, WEIGHTING, lambda row: row["weighting"] == "CW")
-    unique = {d.dataset: d for d in found}
+    pairs = _pairs({"tab:cw_weighting_full": "Contriever"}, WEIGHTING, lambda row: row["weighting"] == "CW")
+    unique = {d.dataset: d for d in pairs}
     return tuple(unique.values())
 
 
@@ -155,7 +155,7 @@ def split_differences() -> tuple[Difference, ...]:
     """
     cw = {row["dataset"]: row["cw"] for row in datasets()}
     rows = [row for row in results() if row["table"] == "fig:cost_efficiency_multihop"]
-    one = {(row["retriever"], row["dataset"]): row["value"] for row in rows if row["queries_per_doc"] == 1}
+    single = {(row["retriever"], row["dataset"]): row["value"] for row in rows if row["queries_per_doc"] == 1}
     return tuple(
         Difference(
             row["retriever"],
@@ -163,7 +163,7 @@ def split_differences() -> tuple[Difference, ...]:
             row["queries_per_doc"],
             row["dataset"],
             cw[row["dataset"]],
-            row["value"] - one[row["retriever"], row["dataset"]],
+            row["value"] - single[row["retriever"], row["dataset"]],
         )
         for row in rows
         if row["queries_per_doc"] > 1

@@ -28,15 +28,15 @@ def read(name: str) -> tuple[PublishedRow, ...]:
 
 
 def _typed(row: Mapping[str, str]) -> PublishedRow:
-    found: PublishedRow = dict(row)
+    typed: PublishedRow = dict(row)
     for column, text in row.items():
         if column in WHOLE:
-            found[column] = int(text) if text else None
+            typed[column] = int(text) if text else None
         elif column in REAL:
-            found[column] = float(text) if text else None
+            typed[column] = float(text) if text else None
         elif column in FLAGS:
-            found[column] = text == "true"
-    return found
+            typed[column] = text == "true"
+    return typed
 
 
 def results() -> tuple[PublishedRow, ...]:

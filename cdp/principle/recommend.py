@@ -207,38 +207,38 @@ def _counts(cw_values: ArrayLike) -> NDArray[np.float64]:
 
 
 def _caveats(cw: NDArray[np.float64], mean: float, possible: tuple[str, ...], language: str, scope: Scope) -> list[str]:
-    found = []
+    caveats = []
     if not cw.any():
-        found.append("No query has a content word: probably they are in another language or script than was said.")
-    found += scope.unknown
+        caveats.append("No query has a content word: probably they are in another language or script than was said.")
+    caveats += scope.unknown
     if len(possible) > 1 and cw.size > 1:
-        found.append(
+        caveats.append(
             f"The interval of the mean reaches into {' and '.join(possible)}: more target queries would narrow it."
         )
     if cw.size < FEW_QUERIES:
-        found.append(
+        caveats.append(
             f"Only {cw.size} target {'query, which cannot stand for others' if cw.size == 1 else 'queries'}; "
             f"{FEW_QUERIES} or more are wanted."
         )
     if RESTS_ON[level_of(mean)]:
-        found.append(RESTS_ON[level_of(mean)])
+        caveats.append(RESTS_ON[level_of(mean)])
     low, high = evidence_range()
     if not low <= mean <= high:
-        found.append(
+        caveats.append(
             f"The published evidence covers mean CW from {low:.2f} to {high:.2f}; {mean:.2f} lies outside it, so no "
             "difference is estimated."
         )
     if language != "en":
-        found.append(
+        caveats.append(
             "The lines at 7 and 10 were drawn from English queries; counts in other languages are not comparable with "
             "them, so treat this as a hint and test."
         )
-    found.append(
+    caveats.append(
         "The evidence is 14 conditions on only four multi-hop datasets, with two retrievers and queries written by "
         "GPT-4o-mini; on queries of a weaker generator (Mistral-7B) the relation was reversed."
     )
-    found.append(
+    caveats.append(
         "Over all 31 published datasets, most of them not multi-hop, CW explains far less of the gain: see the "
         "evidence page."
     )
-    return found
+    return caveats

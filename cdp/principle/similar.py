@@ -55,10 +55,10 @@ class Outlook:
 @lru_cache(maxsize=1)
 def _gains() -> dict[str, tuple[float, dict[str, dict[int, float]]]]:
     """{dataset: (CW, {retriever: {Q/Doc: points}})} of Q/Doc scaling on the 31 published datasets."""
-    found: dict[str, tuple[float, dict[str, dict[int, float]]]] = {}
+    gains: dict[str, tuple[float, dict[str, dict[int, float]]]] = {}
     for d in differences(ALL):
-        found.setdefault(d.dataset, (d.cw, {}))[1].setdefault(d.retriever, {})[d.per_doc] = d.points
-    return found
+        gains.setdefault(d.dataset, (d.cw, {}))[1].setdefault(d.retriever, {})[d.per_doc] = d.points
+    return gains
 
 
 def most_similar(
@@ -83,7 +83,7 @@ def outlook(similar: Sequence[Similar]) -> tuple[Outlook, ...]:
     """For each Q/Doc above 1, what the gains of these datasets say of a further one. Empty for fewer than two."""
     if len(similar) < 2:
         return ()
-    found = []
+    outlooks = []
     for per_doc in sorted(next(iter(similar[0].gains.values()))):
         values = np.array([s.mean(per_doc) for s in similar])
         interval = prediction_interval(values)
@@ -91,5 +91,5 @@ def outlook(similar: Sequence[Similar]) -> tuple[Outlook, ...]:
         error = float(values.std(ddof=1) * np.sqrt(1 + 1 / len(values)))
         mean = float(values.mean())
         probability = float(stdtr(len(values) - 1, mean / error)) if error else float(mean > 0)
-        found.append(Outlook(per_doc, mean, *interval, probability, len(values)))
-    return tuple(found)
+        outlooks.append(Outlook(per_doc, mean, *interval, probability, len(values)))
+    return tuple(outlooks)

@@ -139,15 +139,15 @@ def table(name: str) -> PublishedTable:
     concerned = {note.id: [note.concerns({**row, "table": info.name}) for row in rows] for note in notes()}
     related = {note.id: note for note in notes() if any(concerned[note.id])}
     on_all = tuple(number for number in related if all(concerned[number]))
-    found = []
+    marked = []
     for i, row in enumerate(rows):
         about = [number for number in related if concerned[number][i] and number not in on_all]
         mark = "".join(sign for column, sign in MARKS.items() if row.get(column) is True)
-        found.append({**row, "mark": mark, "notes": about})
-    order = [name for name in COLUMNS if name in found[0]]
-    order += [name for name in found[0] if name not in (*order, *_HIDDEN)]
-    columns = tuple(name for name in order if any(row[name] not in ("", None) for row in found))
-    return PublishedTable(info, columns, tuple(found), related, on_all)
+        marked.append({**row, "mark": mark, "notes": about})
+    order = [name for name in COLUMNS if name in marked[0]]
+    order += [name for name in marked[0] if name not in (*order, *_HIDDEN)]
+    columns = tuple(name for name in order if any(row[name] not in ("", None) for row in marked))
+    return PublishedTable(info, columns, tuple(marked), related, on_all)
 
 
 PLOTTED_OVER_CE = "fig:diversity_multihop"
@@ -166,29 +166,29 @@ def _with_ratio(rows: Sequence[PublishedRow]) -> list[PublishedRow]:
 _HIDDEN = ("table", "panel", "is_average", "mark", "notes", *MARKS)
 
 
-def wide(found: PublishedTable, rows: Sequence[PublishedRow] | None = None) -> tuple[list[str], list[PublishedRow]]:
+def wide(published: PublishedTable, rows: Sequence[PublishedRow] | None = None) -> tuple[list[str], list[PublishedRow]]:
     """A table of scores as the paper lays it out: one line per condition, one column per dataset or average.
 
     Returns the titles of the columns and the lines; a cell is the number as printed with its marks, ``[n]`` for each
     note on it. Of two numbers for one place (a conflict within the table) both are kept.
     """
-    shown = found.rows if rows is None else rows
-    keys = [c for c in found.columns if c in COLUMNS and c not in ("dataset", "group", "eval_domain")]
-    keys = [c for c in keys if len({row[c] for row in found.rows}) > 1] or keys[:1]
+    shown = published.rows if rows is None else rows
+    keys = [c for c in published.columns if c in COLUMNS and c not in ("dataset", "group", "eval_domain")]
+    keys = [c for c in keys if len({row[c] for row in published.rows}) > 1] or keys[:1]
     for implied in ("train_data", "generator"):
         others = [c for c in keys if c != implied]
-        if others and _lines(found.rows, others) == _lines(found.rows, keys):
+        if others and _lines(published.rows, others) == _lines(published.rows, keys):
             keys = others
-    places = list(dict.fromkeys(_place(row) for row in shown))
+    titles = list(dict.fromkeys(_place(row) for row in shown))
     lines: dict[tuple[Any, ...], PublishedRow] = {}
     for row in shown:
         line = lines.setdefault(
-            tuple(row[c] for c in keys), {**{COLUMNS[c]: row[c] for c in keys}, **dict.fromkeys(places, "")}
+            tuple(row[c] for c in keys), {**{COLUMNS[c]: row[c] for c in keys}, **dict.fromkeys(titles, "")}
         )
         cell = printed(row)
-        place = _place(row)
-        line[place] = f"{line[place]} / {cell}" if line[place] else cell
-    return [*(COLUMNS[c] for c in keys), *places], list(lines.values())
+        title = _place(row)
+        line[title] = f"{line[title]} / {cell}" if line[title] else cell
+    return [*(COLUMNS[c] for c in keys), *titles], list(lines.values())
 
 
 def _lines(rows: Sequence[PublishedRow], keys: Sequence[str]) -> int:

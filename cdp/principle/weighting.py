@@ -8,6 +8,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.numbers import signed
 from cdp.principle.published import read, results
 
 
@@ -40,11 +41,11 @@ def trained_languages() -> tuple[TrainedLanguage, ...]:
         for row in results()
         if row["table"] == "tab:miracl_results" and row["metric"] == "relative_change"
     }
-    found = [
+    languages = [
         TrainedLanguage(row["language"], row["code"], row["cw_max"] - row["cw_min"], row["cw_max"], change[row["code"]])
         for row in read("multilingual")
     ]
-    return tuple(sorted(found, key=lambda t: t.width))
+    return tuple(sorted(languages, key=lambda t: t.width))
 
 
 def narrow_width() -> int:
@@ -88,7 +89,7 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
     # The narrowest language that did not lose marks where "no" ends: between the two there is no evidence.
     if width <= narrow_width():
         losses = ", ".join(
-            f"{t.language} {_percent(t.change)}" for t in trained_languages() if t.width <= narrow_width()
+            f"{t.language} {signed(t.change, 1)}%" for t in trained_languages() if t.width <= narrow_width()
         )
         return WeightingAdvice(
             "no",
@@ -99,8 +100,8 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
     wide = [t for t in trained_languages() if t.width > narrow_width()]
     own = next((t for t in wide if t.code == language), None)
     if language != "en":
-        own_text = f"trained on {own.language} it changed the OOD average by {_percent(own.change)}; " if own else ""
-        listed = ", ".join(f"{t.language} {_percent(t.change)}" for t in wide if t is not own)
+        own_text = f"trained on {own.language} it changed the OOD average by {signed(own.change, 1)}%; " if own else ""
+        listed = ", ".join(f"{t.language} {signed(t.change, 1)}%" for t in wide if t is not own)
         return WeightingAdvice(
             "compare",
             False,
@@ -113,14 +114,6 @@ def weighting_advice(cw: NDArray[np.float64], domain: str, language: str = "en")
         "compare",
         False,
         f"CW weighting may be worth a second training: with three retrievers it gained {min(up):.2f} to {max(up):.2f} "
-        f"points on BEIR and BRIGHT averages, and from {_signed(hop[0])} to {_signed(hop[-1])} on multi-hop (one "
+        f"points on BEIR and BRIGHT averages, and from {signed(hop[0])} to {signed(hop[-1])} on multi-hop (one "
         "training each). Compare with and without.",
     )
-
-
-def _percent(value: float) -> str:
-    return f"{value:+.1f}%".replace("-", "−")
-
-
-def _signed(points: float) -> str:
-    return f"{points:+.2f}".replace("-", "−")

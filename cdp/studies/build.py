@@ -48,20 +48,20 @@ def build(
         for b in about["benchmarks"]
     )
     names = _names(benchmarks)
-    places = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
+    name_of = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
     benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
     planned = conditions(config, sources)
     records = latest(records)
-    scores, behind = read_scores(records, places)
+    scores, behind = read_scores(records, name_of)
     ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
-    found = gains(ordered, {b.name: b.cw for b in benchmarks})
-    all_own = own_differences(found)
+    all_gains = gains(ordered, {b.name: b.cw for b in benchmarks})
+    all_own = own_differences(all_gains)
     kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
-    out = left_out(kin, across_languages=config.across_languages)
+    excluded = left_out(kin, across_languages=config.across_languages)
     own = as_independent(all_own, kin, across_languages=config.across_languages)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
     line = None if reason else threshold(own)
-    compared = _as_differences(found, (SCALING, PARAPHRASE, WEIGHTING))
+    compared = _as_differences(all_gains, (SCALING, PARAPHRASE, WEIGHTING))
     failures = tuple(
         (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
     )
@@ -74,13 +74,13 @@ def build(
         sources=tuple(sources),
         benchmarks=benchmarks,
         rows=tuple(_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()),
-        gains=tuple(found),
+        gains=tuple(all_gains),
         correlations=tuple(correlation_table(as_independent(compared, kin, across_languages=config.across_languages))),
         rates=tuple(positive_rates(all_own)) if all_own else (),
         differences=own,
         verdict=verdict(own),
-        over_queries=within_slope(_by_query(ordered, found, about["benchmarks"], names, out)),
-        left_out=out,
+        over_queries=within_slope(_by_query(ordered, all_gains, about["benchmarks"], names, excluded)),
+        left_out=excluded,
         threshold=line,
         no_threshold=reason,
         planned=len(planned),
@@ -93,30 +93,30 @@ def build(
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Of several finished records of one condition the newest: a resumed study may hold an earlier way of scoring."""
-    kept: dict[str, Mapping[str, Any]] = {}
+    newest: dict[str, Mapping[str, Any]] = {}
     for number, record in enumerate(sorted(records, key=lambda record: str(record.get("created", "")))):
         finished = not record.get("failure")
-        kept[f"{record['retriever']} {record['condition']}" if finished else f"failure {number}"] = record
-    return list(kept.values())
+        newest[f"{record['retriever']} {record['condition']}" if finished else f"failure {number}"] = record
+    return list(newest.values())
 
 
-def own_differences(found: Sequence[Gain]) -> tuple[Difference, ...]:
+def own_differences(all_gains: Sequence[Gain]) -> tuple[Difference, ...]:
     """The gains that the principle is about, in its form."""
-    return _as_differences(of_principle(found), (SCALING, PARAPHRASE))
+    return _as_differences(of_principle(all_gains), (SCALING, PARAPHRASE))
 
 
 def _by_query(
     scores: Mapping[Cell, Mapping[str, Scores]],
-    found: Sequence[Gain],
+    all_gains: Sequence[Gain],
     about: Sequence[Mapping[str, Any]],
     names: Sequence[str],
-    out: Container[str],
+    excluded: Container[str],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """(CW, gain) of the queries of each benchmark in the line: gains in points, the mean over conditions and seeds."""
-    own = {(g.retriever, g.source, g.weighting, g.per_doc, g.comparison) for g in of_principle(found)}
+    own = {(g.retriever, g.source, g.weighting, g.per_doc, g.comparison) for g in of_principle(all_gains)}
     clusters = []
     for b, name in zip(about, names, strict=True):
-        if name in out or "cw_of" not in b:
+        if name in excluded or "cw_of" not in b:
             continue
         gain = query_gains(scores, name, own)
         ids = np.sort(np.asarray(list(b["cw_of"])))  # as ``read_scores`` orders the scores
@@ -125,17 +125,17 @@ def _by_query(
     return clusters
 
 
-def of_principle(found: Sequence[Gain]) -> list[Gain]:
+def of_principle(all_gains: Sequence[Gain]) -> list[Gain]:
     """The gains that the published threshold is drawn from: more different queries per document, equal weights where
     there are such trainings. Paraphrases are the control and do not count as more different queries."""
-    about = [g for g in found if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase"]
+    about = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase"]
     return [g for g in about if g.weighting == "none"] or about
 
 
-def _as_differences(found: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
+def _as_differences(all_gains: Sequence[Gain], comparisons: Sequence[str]) -> tuple[Difference, ...]:
     return tuple(
         Difference(g.condition, g.comparison, g.per_doc, g.benchmark, g.cw, g.points)
-        for g in found
+        for g in all_gains
         if g.comparison in comparisons
     )
 

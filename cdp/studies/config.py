@@ -138,15 +138,15 @@ class StudyConfig(Config):
 
     def numbers(self, field_name: str, *, minimum: int) -> list[int]:
         """The entries of a list of whole numbers; ConfigError where one is no number or below ``minimum``."""
-        found = []
+        numbers = []
         for part in self.items(field_name):
             if not part.isdecimal() or len(part) > LONGEST_NUMBER or int(part) < minimum:
                 raise ConfigError(
                     f"{field_name!r} must hold whole numbers of at least {minimum}, not {shown(part)}.",
                     hint=f"A number has at most {LONGEST_NUMBER} digits." if len(part) > LONGEST_NUMBER else "",
                 )
-            found.append(int(part))
-        return list(dict.fromkeys(found))
+            numbers.append(int(part))
+        return list(dict.fromkeys(numbers))
 
     @property
     def held_equal(self) -> str:
@@ -193,11 +193,11 @@ class ReadyMade:
 
 def ready_made() -> list[ReadyMade]:
     """The plans in ``data/plans``, by name."""
-    found = []
+    plans = []
     for file in sorted(PLANS.glob("*.yaml")):
         values = _read(file)
-        found.append(ReadyMade(file.stem, " ".join(str(values.get("about", "")).split()), file))
-    return found
+        plans.append(ReadyMade(file.stem, " ".join(str(values.get("about", "")).split()), file))
+    return plans
 
 
 def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> StudyConfig:

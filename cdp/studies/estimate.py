@@ -112,18 +112,18 @@ def estimate(
     pairs = {str(c): c.budget or by_label[c.source].pairs(c.per_doc, c.max_documents) for c in planned}
     steps = _steps(config, planned, pairs, epochs, batch_sizes or {})
     texts = sum(int(b["n_queries"]) + int(b["n_documents"]) for b in benchmarks)
-    known = {**DEFAULT_SPEEDS, **speeds}
+    speed_of = {**DEFAULT_SPEEDS, **speeds}
     names = config.items("retrievers")
     seconds: float | None = None
-    if all(name in known for name in names):
-        seconds = 10.0 + sum(texts / known[name].texts_per_second for name in names if name not in reused)
+    if all(name in speed_of for name in names):
+        seconds = 10.0 + sum(texts / speed_of[name].texts_per_second for name in names if name not in reused)
         for condition in planned:
             if str(condition) in reused:
                 continue
-            speed, seen = known[condition.retriever], pairs[str(condition)] * epochs[condition.retriever]
+            speed, pairs_seen = speed_of[condition.retriever], pairs[str(condition)] * epochs[condition.retriever]
             if config.held_equal == "equal steps" and steps:
-                seen = steps[str(condition)] * (batch_sizes or {})[condition.retriever]
-            work = seen / speed.pairs_per_second
+                pairs_seen = steps[str(condition)] * (batch_sizes or {})[condition.retriever]
+            work = pairs_seen / speed.pairs_per_second
             seconds += work + texts / speed.texts_per_second + MODEL_LOAD_S
     return StudyPlan(
         config=config,
@@ -137,7 +137,7 @@ def estimate(
         seconds=seconds,
         measured=all(name in speeds for name in names),
         notes=tuple(
-            _notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in known], generations)
+            _notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in speed_of], generations)
         ),
     )
 
@@ -150,18 +150,18 @@ def _steps(
     batch_sizes: Mapping[str, int],
 ) -> dict[str, int]:
     """How many steps each condition trains for."""
-    found = {}
+    steps = {}
     for c in planned:
         size = min(batch_sizes.get(c.retriever, 0), pairs[str(c)])
         if size < 1:
             return {}
-        found[str(c)] = pairs[str(c)] // size * epochs[c.retriever]
+        steps[str(c)] = pairs[str(c)] // size * epochs[c.retriever]
     if config.held_equal == "equal steps":
         most: dict[tuple[str, str], int] = {}
         for c in planned:
-            most[c.retriever, c.source] = max(found[str(c)], most.get((c.retriever, c.source), 0))
-        found = {str(c): most[c.retriever, c.source] for c in planned}
-    return found
+            most[c.retriever, c.source] = max(steps[str(c)], most.get((c.retriever, c.source), 0))
+        steps = {str(c): most[c.retriever, c.source] for c in planned}
+    return steps
 
 
 def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
@@ -172,11 +172,11 @@ def measured_speeds(records: Iterable[Mapping[str, Any]]) -> dict[str, Speed]:
         if record.get("failure") or not record.get("training"):
             continue
         name, training = str(record["retriever"]), record["training"]
-        seen = training.get("pairs_seen") or training["pairs"] * (record["settings"]["epochs"] or 1)
+        pairs_seen = training.get("pairs_seen") or training["pairs"] * (record["settings"]["epochs"] or 1)
         took = [sum(e["seconds"].values()) for e in record["evaluations"].values()]
         n = sum(e["n_texts"] for e in record["evaluations"].values())
         if training["seconds"] > 0 and sum(took) > 0:
-            pairs.setdefault(name, []).append(seen / training["seconds"])
+            pairs.setdefault(name, []).append(pairs_seen / training["seconds"])
             texts.setdefault(name, []).append(n / sum(took))
     return {name: Speed(median(pairs[name]), median(texts[name])) for name in pairs}
 

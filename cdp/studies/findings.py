@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
+from cdp.base.numbers import signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain
@@ -18,19 +19,19 @@ FEW_DATASETS = 6
 
 def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
-    found = [*_best(report)]
+    sentences = [*_best(report)]
     for comparison in (SCALING, PARAPHRASE, WEIGHTING):
         by_condition: dict[tuple[str, str, str], list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
             by_condition[gain.retriever, gain.source, gain.weighting].append(gain)
-        found += [_compared(comparison, group) for group in by_condition.values()]
-    found += _relation(report)
-    return found
+        sentences += [_compared(comparison, group) for group in by_condition.values()]
+    sentences += _relation(report)
+    return sentences
 
 
 def _best(report: StudyReport) -> list[str]:
     complete = [row for row in report.rows if row.average is not None and row.source != UNTRAINED]
-    found = []
+    sentences = []
     for retriever in dict.fromkeys(row.retriever for row in complete):
         rows = [row for row in complete if row.retriever == retriever]
         best = max(rows, key=lambda row: row.average or 0.0)
@@ -38,11 +39,11 @@ def _best(report: StudyReport) -> list[str]:
             (row.average for row in report.rows if row.retriever == retriever and row.source == UNTRAINED), None
         )
         against = "" if before is None else f", {signed((best.average or 0.0) - before)} against the untrained one"
-        found.append(
+        sentences.append(
             f"Best on average over {_count(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
             f"{best.average:.2f}{against}."
         )
-    return found
+    return sentences
 
 
 def _compared(comparison: str, group: Sequence[Gain]) -> str:
@@ -66,43 +67,43 @@ def _relation(report: StudyReport) -> list[str]:
     """The verdict on the principle, and what single queries say beside it."""
     if not report.of(SCALING) and not report.of(PARAPHRASE):
         return []
-    found = [sentence(report.verdict)]
+    sentences = [sentence(report.verdict)]
     queries = report.over_queries
     if queries is not None:
-        found.append(
+        sentences.append(
             f"Within datasets, over {queries.n:,} queries: {signed(queries.slope)} points per content word (95% "
             f"{signed(queries.low)} to {signed(queries.high)}, p {queries.p:.3f}, t over the slopes of "
             f"{queries.n_clusters} datasets). This compares queries of one dataset, the verdict compares datasets."
         )
-    return found
+    return sentences
 
 
 def limits(report: StudyReport) -> list[str]:
     """What cannot be concluded, and why."""
-    found: list[str] = []
+    sentences: list[str] = []
     missing = report.planned - report.finished
     if missing:
         failed = [f for f in report.failures if not f[0].startswith(UNTRAINED)]
         why = f", {len(failed)} of them because they failed" if failed else ""
-        found.append(
+        sentences.append(
             f"{missing} of {_count(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
             "and means are over the seeds that are there."
         )
     for condition, reason in report.failures:
-        found.append(f"Failed: {condition}. {reason}")
+        sentences.append(f"Failed: {condition}. {reason}")
     n = report.verdict.n
-    found += [f"{name} is in no line through CW: {why}." for name, why in report.left_out.items()]
+    sentences += [f"{name} is in no line through CW: {why}." for name, why in report.left_out.items()]
     for family, group in _families(report).items():
-        found.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
+        sentences.append(f"{', '.join(group)} are of one source ({family}) and count as one dataset.")
     if report.no_threshold:
-        found.append(f"No threshold and no correlation of its own: {report.no_threshold}")
+        sentences.append(f"No threshold and no correlation of its own: {report.no_threshold}")
     elif n < FEW_DATASETS:
-        found.append(
+        sentences.append(
             f"A correlation over {n} datasets rests on {n} independent observations, however many conditions there "
             f"are: it can suggest a relation, not establish one. {power_text(report.verdict.power)}"
         )
     if len(report.config.numbers("seeds", minimum=0)) == 1:
-        found.append(
+        sentences.append(
             "With one seed the spread between trainings is unknown: a significant difference over the queries may "
             "still be luck of one training."
         )
@@ -114,28 +115,28 @@ def limits(report: StudyReport) -> list[str]:
             if one_batch
             else "nothing that the seed decides changed the result"
         )
-        found.append(
+        sentences.append(
             f"No spread over the seeds of {_listed(row.name for row in still)}: {why}. These are repetitions of one "
             "training, not a spread of 0; a smaller batch gives one."
         )
     if report.of(SCALING):
-        found += _confounds(report)
+        sentences += _confounds(report)
     for source in report.sources:
         most = max(report.config.numbers("per_doc", minimum=1))
         reached = source.counts[most - 1] if most <= len(source.counts) else 0
         if reached < source.n_documents:
-            found.append(
+            sentences.append(
                 f"{source.label}: only {reached:,} of {source.n_documents:,} documents have {most} queries, so Q/Doc "
                 f"{most} stands for {source.pairs(most) / max(1, source.n_documents):.1f} per document on average."
             )
         if source.kind == "human":
-            found.append(
+            sentences.append(
                 f"{source.label}: human queries were not written to differ by format; the published rule is about "
                 "queries that were."
             )
     if not report.of(TRAINING) and report.rows:
-        found.append("The untrained retriever was not evaluated, so gains from training are unknown.")
-    return found
+        sentences.append("The untrained retriever was not evaluated, so gains from training are unknown.")
+    return sentences
 
 
 def _families(report: StudyReport) -> dict[str, list[str]]:
@@ -153,7 +154,7 @@ def _confounds(report: StudyReport) -> list[str]:
     for row in report.rows:
         if row.pairs:
             by_source[row.retriever, row.source, row.weighting].append(row)
-    found = []
+    differing_figures = []
     for rows in by_source.values():
         low, high = (chosen(rows, key=lambda row: row.per_doc) for chosen in (min, max))
         figures = [
@@ -166,19 +167,14 @@ def _confounds(report: StudyReport) -> list[str]:
             if a != b and a and b
         ]
         if figures:
-            found.append(f"{low.source} at Q/Doc {low.per_doc} and {high.per_doc}: {', '.join(figures)}")
-    differing = f" Different here: {'; '.join(dict.fromkeys(found))}." if found else ""
+            differing_figures.append(f"{low.source} at Q/Doc {low.per_doc} and {high.per_doc}: {', '.join(figures)}")
+    differing = f" Different here: {'; '.join(dict.fromkeys(differing_figures))}." if differing_figures else ""
     return [CONFOUNDS[report.config.held_equal] + differing]
 
 
 def _listed(names: Iterable[str]) -> str:
     known = list(names)
     return f"{', '.join(known[:3])}{f' and {len(known) - 3} more' if len(known) > 3 else ''}"
-
-
-def signed(value: float) -> str:
-    """A number with its sign, two digits."""
-    return f"{value:+.2f}".replace("-", "−")
 
 
 def _count(n: int, noun: str) -> str:

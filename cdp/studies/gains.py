@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.statistics import bootstrap_interval, has_spread, two_level_test
+from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.plan import UNTRAINED
 
@@ -76,7 +76,7 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
     A condition and its control are compared on the seeds that both have; the untrained retriever has none of its own
     and is compared with every seed.
     """
-    found: list[Gain] = []
+    compared: list[Gain] = []
     for cell in scores:
         for comparison, control in _controls(cell, scores):
             family = [
@@ -84,13 +84,13 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
                 for benchmark in scores[cell]
                 if benchmark in scores[control]
             ]
-            found += _holm([gain for gain in family if gain is not None])
+            compared += _holm([gain for gain in family if gain is not None])
     order = [TRAINING, SCALING, PARAPHRASE, WEIGHTING]
 
-    def place(g: Gain) -> tuple[int, str, str, bool, str, int, float]:
+    def shown_order(g: Gain) -> tuple[int, str, str, bool, str, int, float]:
         return order.index(g.comparison), g.retriever, g.source, g.weighting != "none", g.weighting, g.per_doc, g.cw
 
-    return sorted(found, key=place)
+    return sorted(compared, key=shown_order)
 
 
 def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
@@ -105,8 +105,8 @@ def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
         wanted.append((PARAPHRASE, (retriever, "paraphrase", per_doc, weighting)))
     if weighting != "none":
         wanted.append((WEIGHTING, (retriever, source, per_doc, "none")))
-    there = set(cells)
-    return [(comparison, control) for comparison, control in wanted if control in there]
+    present = set(cells)
+    return [(comparison, control) for comparison, control in wanted if control in present]
 
 
 def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores, control: Scores) -> Gain | None:
@@ -126,7 +126,8 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
         tested = two_level_test(differences)
         low, high, p = tested.low, tested.high, tested.p
     else:
-        (low, high), p = bootstrap_interval(per_query), paired_p(per_query)
+        low, high = bootstrap_interval(per_query)
+        p = 1.0 if len(per_query) < 2 else t_test(per_query) or 0.0
     return Gain(
         comparison=comparison,
         retriever=retriever,
@@ -152,7 +153,7 @@ def query_gains(
 ) -> NDArray[np.float64] | None:
     """The gain of each query of a benchmark, ids in order: mean over seeds and over the conditions ``chosen`` as
     (retriever, source, weighting, Q/Doc, comparison). None where there is none."""
-    found = []
+    gains_of_conditions = []
     for cell in scores:
         retriever, source, per_doc, weighting = cell
         for comparison, control in _controls(cell, scores):
@@ -161,30 +162,8 @@ def query_gains(
             mine, others = scores[cell].get(benchmark, {}), scores[control].get(benchmark, {})
             differences = [mine[seed] - others[seed] for seed in mine if seed in others]
             if differences:
-                found.append(np.mean(differences, axis=0))
-    return np.mean(found, axis=0) if found else None
-
-
-def paired_p(differences: NDArray[np.float64]) -> float:
-    """The paired t-test's two-sided p of differences per query; 1 where no query differs."""
-    from scipy.stats import ttest_1samp
-
-    if len(differences) < 2 or not differences.any():
-        return 1.0
-    if np.ptp(differences) < 1e-9:
-        return 0.0
-    return float(ttest_1samp(differences, 0.0).pvalue)
-
-
-def holm(p: Sequence[float]) -> list[float]:
-    """Holm's step-down correction, in the order given: how likely so small a p is among so many tests."""
-    order = sorted(range(len(p)), key=lambda i: p[i])
-    corrected = [0.0] * len(p)
-    largest = 0.0
-    for rank, i in enumerate(order):
-        largest = max(largest, min(1.0, (len(p) - rank) * p[i]))
-        corrected[i] = largest
-    return corrected
+                gains_of_conditions.append(np.mean(differences, axis=0))
+    return np.mean(gains_of_conditions, axis=0) if gains_of_conditions else None
 
 
 def _holm(family: Sequence[Gain]) -> list[Gain]:
@@ -192,9 +171,9 @@ def _holm(family: Sequence[Gain]) -> list[Gain]:
 
 
 def read_scores(
-    records: Iterable[Mapping[str, Any]], places: Mapping[str, str]
+    records: Iterable[Mapping[str, Any]], name_of: Mapping[str, str]
 ) -> tuple[dict[Cell, dict[str, dict[int, NDArray[np.float64]]]], dict[Cell, list[Mapping[str, Any]]]]:
-    """Finished records as (scores by cell, benchmark and seed; the records of each cell). ``places`` maps the place
+    """Finished records as (scores by cell, benchmark and seed; the records of each cell). ``name_of`` maps the key
     of a record's evaluation to the benchmark's name. Queries are put into one order by their ids."""
     scores: dict[Cell, dict[str, dict[int, NDArray[np.float64]]]] = {}
     behind: dict[Cell, list[Mapping[str, Any]]] = {}
@@ -207,8 +186,8 @@ def read_scores(
         else:
             cell = (about["retriever"], about["source"], about["per_doc"], about["weighting"])
             seed = int(about["seed"])
-        for place, name in places.items():
-            evaluation = record["evaluations"].get(place)
+        for key, name in name_of.items():
+            evaluation = record["evaluations"].get(key)
             if evaluation is not None:
                 order = np.argsort(np.asarray(evaluation["query_ids"]), kind="stable")
                 values = 100 * np.asarray(evaluation["ndcg@10"], dtype=np.float64)[order]

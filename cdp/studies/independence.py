@@ -34,18 +34,18 @@ def overlap(first: Set[int], second: Set[int]) -> float:
 
 def families(sources: Mapping[str, str], documents: Mapping[str, Set[int]]) -> dict[str, str]:
     """{benchmark: its family}: those of one ``source`` and those whose ``documents`` overlap, named by the first."""
-    found: dict[str, str] = {}
+    family_of: dict[str, str] = {}
     for name, source in sources.items():
         kin = next(
             (
                 other
-                for other in found
+                for other in family_of
                 if sources[other] == source or overlap(documents[name], documents[other]) >= OVERLAP
             ),
             None,
         )
-        found[name] = found[kin] if kin else source
-    return found
+        family_of[name] = family_of[kin] if kin else source
+    return family_of
 
 
 def left_out(kin: Sequence[Kin], *, across_languages: bool = False) -> dict[str, str]:
@@ -65,23 +65,23 @@ def as_independent(
     data: Sequence[Difference], kin: Sequence[Kin], *, across_languages: bool = False
 ) -> tuple[Difference, ...]:
     """The differences with one observation per family: the mean of its members, at their mean CW."""
-    out = left_out(kin, across_languages=across_languages)
+    excluded = left_out(kin, across_languages=across_languages)
     members: dict[str, list[Kin]] = defaultdict(list)
     for k in kin:
-        if k.name not in out:
+        if k.name not in excluded:
             members[k.family or k.name].append(k)
     family_of = {k.name: family for family, group in members.items() for k in group}
     groups: dict[tuple[str, str, int, str], list[Difference]] = defaultdict(list)
     for d in data:
         if d.dataset in family_of:
             groups[d.retriever, d.comparison, d.per_doc, family_of[d.dataset]].append(d)
-    found = []
+    independent = []
     for (*_, family), points in groups.items():
         group = members[family]
         if len(group) == 1:
-            found += points
+            independent += points
             continue
-        found.append(
+        independent.append(
             replace(
                 points[0],
                 dataset=f"{family} ({len(group)} benchmarks)",
@@ -89,4 +89,4 @@ def as_independent(
                 points=sum(p.points for p in points) / len(points),
             )
         )
-    return tuple(found)
+    return tuple(independent)

@@ -87,13 +87,13 @@ def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
         return ""
     for per_doc in config.numbers("per_doc", minimum=1):
         needed = documents_at(config, per_doc) or 0
-        there = source.counts[per_doc - 1] if per_doc <= len(source.counts) else 0
+        available = source.counts[per_doc - 1] if per_doc <= len(source.counts) else 0
         if config.max_documents is not None:
-            there = min(there, config.max_documents)
-        if there < needed:
+            available = min(available, config.max_documents)
+        if available < needed:
             return (
                 f"{source.label}: {config.budget:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} "
-                f"queries each, and there are {there:,}."
+                f"queries each, and there are {available:,}."
             )
     return ""
 

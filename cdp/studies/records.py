@@ -53,8 +53,8 @@ def condition_key(
     dev: str = "",
     steps: int | None = None,
 ) -> str:
-    """The key of a training. ``similarity`` is by what the untrained model is scored, ``dev`` the place of the dev
-    benchmark, ``steps`` their number where the design fixes it.
+    """The key of a training. ``similarity`` is by what the untrained model is scored, ``dev`` the evaluation key of the
+    dev benchmark, ``steps`` their number where the design fixes it.
 
     The scores of early studies were those of the untrained model's similarity. They are taken where that is the trained
     model's as well, and told apart elsewhere.
@@ -96,9 +96,9 @@ def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | N
     if own is not None and not own.get("failure"):
         return own
     for folder in sorted(workspace.jobs.glob("study-*")):
-        found = load(folder, key) if folder != job_folder else None
-        if found is not None and not found.get("failure"):
-            return {**found, "reused_from": found.get("reused_from") or folder.name}
+        record = load(folder, key) if folder != job_folder else None
+        if record is not None and not record.get("failure"):
+            return {**record, "reused_from": record.get("reused_from") or folder.name}
     return None
 
 

@@ -74,7 +74,7 @@ class Study:
         self.job, self.config = job, config
         self.sources = {source.label: source for source in sources}
         self.conditions, self.benchmarks, self.dev = list(conditions), list(benchmarks), dev
-        self.places = [records.evaluation_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
+        self.keys = [records.evaluation_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
         self.done = 0
         self.failed = 0
@@ -128,20 +128,22 @@ class Study:
         """A retriever and the hash of its untrained weights."""
         if name not in self._base:
             self._report(f"loading {name}", next_within_s=LOADING_S)
-            found = resolve(name, self.job.workspace)
-            self._base[name] = (found, model_hash(load(found, "cpu")))
+            retriever = resolve(name, self.job.workspace)
+            self._base[name] = (retriever, model_hash(load(retriever, "cpu")))
         return self._base[name]
 
     def _untrained(self, name: str) -> None:
         retriever, base_hash = self.base(name)
         key = records.untrained_key(base_hash, self.config.max_length)
         known = records.find(self.job.workspace, self.job.folder, key)
-        if known is not None and all(place in known["evaluations"] for place in self.places):
+        if known is not None and all(key in known["evaluations"] for key in self.keys):
             records.save(self.job.folder, key, None, known)
             return
         model = load(retriever, _device(self.config.gpus), self.config.max_length)
-        found = self._evaluate(model, f"{name} untrained", known, base_hash)
-        records.save(self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **found, "created": now()})
+        scores = self._evaluate(model, f"{name} untrained", known, base_hash)
+        records.save(
+            self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **scores, "created": now()}
+        )
 
     def _trained(self, condition: Condition) -> None:
         retriever, base_hash = self.base(condition.retriever)
@@ -160,7 +162,7 @@ class Study:
             steps=steps,
         )
         known = records.find(self.job.workspace, self.job.folder, key)
-        if known is None or not all(place in known["evaluations"] for place in self.places):
+        if known is None or not all(key in known["evaluations"] for key in self.keys):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training = self._train(condition, retriever, settings, data, checkpoints, steps)
@@ -180,7 +182,7 @@ class Study:
         else:
             self.reused += 1
         records.save(self.job.folder, key, condition, known)
-        values = [known["evaluations"][place]["measures"]["ndcg@10"] for place in self.places]
+        values = [known["evaluations"][key]["measures"]["ndcg@10"] for key in self.keys]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
 
     def _pairs(self, condition: Condition) -> _Data:
@@ -239,11 +241,11 @@ class Study:
         precision = precision_for(model)
         model = cast(model, precision)
         evaluations: dict[str, Any] = dict(known["evaluations"]) if known is not None else {}
-        for place, benchmark in zip(self.places, self.benchmarks, strict=True):
-            if place in evaluations:
+        for key, benchmark in zip(self.keys, self.benchmarks, strict=True):
+            if key in evaluations:
                 continue
             self._report(f"{what}: {benchmark.name}")
-            found = evaluate_model(
+            evaluation = evaluate_model(
                 model,
                 benchmark,
                 protocol=self.config.protocol,
@@ -253,7 +255,7 @@ class Study:
                 progress=partial(self._encoding, f"{what}: {benchmark.name}"),
                 should_stop=self.job.stop_requested,
             )
-            evaluations[place] = _scores(benchmark, found)
+            evaluations[key] = _scores(benchmark, evaluation)
         return {"evaluations": evaluations}
 
 
@@ -301,15 +303,15 @@ def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any
     }
 
 
-def _scores(benchmark: Benchmark, found: Evaluation) -> dict[str, Any]:
+def _scores(benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
     """What the report needs of an evaluation; scores in [0, 1]."""
     return {
         "benchmark": benchmark.name,
         "split": benchmark.split,
         "n_texts": benchmark.n_queries + benchmark.n_documents,
-        "measures": found.measures,
+        "measures": evaluation.measures,
         "query_ids": benchmark.query_ids,
-        "ndcg@10": np.round(found.per_query["ndcg@10"], 6).tolist(),
-        "counts": found.counts,
-        "seconds": found.seconds,
+        "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
+        "counts": evaluation.counts,
+        "seconds": evaluation.seconds,
     }

@@ -81,8 +81,8 @@ class SweepReport:
         """``lowest`` or ``highest`` where the chosen rate is at that end of the grid, else empty."""
         if self.chosen is None or len(self.runs) < 2:
             return ""
-        place = self.runs.index(self.chosen)
-        return "lowest" if place == 0 else "highest" if place == len(self.runs) - 1 else ""
+        index = self.runs.index(self.chosen)
+        return "lowest" if index == 0 else "highest" if index == len(self.runs) - 1 else ""
 
     @property
     def checkpoints(self) -> list[int]:
@@ -91,7 +91,7 @@ class SweepReport:
         if len(steps) <= CHECKPOINTS:
             return steps
         stride = len(steps) / CHECKPOINTS
-        return [steps[round((place + 1) * stride) - 1] for place in range(CHECKPOINTS)]
+        return [steps[round((column + 1) * stride) - 1] for column in range(CHECKPOINTS)]
 
     @property
     def findings(self) -> list[str]:
@@ -99,26 +99,26 @@ class SweepReport:
         chosen = self.chosen
         if chosen is None or chosen.best is None:
             return ["No run has been evaluated yet." if not self.done else "No run came to an evaluation."]
-        found = [
+        sentences = [
             f"Best so far: {rate(chosen.learning_rate)}, dev NDCG@10 {chosen.best:.2f} at step {chosen.best_step:,}."
             if not self.done
             else f"Chosen: {rate(chosen.learning_rate)}, dev NDCG@10 {chosen.best:.2f} at step {chosen.best_step:,}."
         ]
         others = sorted((r.best for r in self.runs if r is not chosen and r.best is not None), reverse=True)
         if others:
-            found.append(
+            sentences.append(
                 f"It is {chosen.best - others[0]:.2f} points ahead of the next rate; each rate ran with one seed, so a "
                 "small lead may be luck."
             )
         if self.edge and self.done:
             beyond = chosen.learning_rate * (0.4 if self.edge == "lowest" else 2.5)
-            found.append(
+            sentences.append(
                 f"It is the {self.edge} rate of the grid: a {'lower' if self.edge == 'lowest' else 'higher'} one, such "
                 f"as {rate(beyond)}, may be better."
             )
         lost = [run for run in self.runs if run.problem]
-        found += [f"{rate(run.learning_rate)} {run.state}: {run.problem}" for run in lost]
-        return found
+        sentences += [f"{rate(run.learning_rate)} {run.state}: {run.problem}" for run in lost]
+        return sentences
 
     def to_dict(self) -> dict[str, Any]:
         """For JSON: the runs with what is computed of them, the choice and the findings."""
@@ -145,7 +145,7 @@ def grid(default: float) -> tuple[float, ...]:
 
 def read_rates(text: str) -> tuple[float, ...]:
     """``2e-7, 1e-6`` as ascending rates. ConfigError for anything else, for one out of range, or one named twice."""
-    found = []
+    rates = []
     for word in text.replace(";", ",").split(","):
         if not word.strip():
             continue
@@ -155,12 +155,12 @@ def read_rates(text: str) -> tuple[float, ...]:
             raise ConfigError(f"{word.strip()!r} is no learning rate.", hint="Write numbers: 2e-7,5e-7,1e-6.") from None
         if not 0 < value <= 1:
             raise ConfigError(f"A learning rate lies above 0 and up to 1, not at {word.strip()}.")
-        found.append(value)
-    if len(set(found)) < len(found):
+        rates.append(value)
+    if len(set(rates)) < len(rates):
         raise ConfigError("A learning rate is named twice.")
-    if len(found) < 2:
+    if len(rates) < 2:
         raise ConfigError("A sweep needs at least two learning rates.", hint="Write them as 2e-7,5e-7,1e-6.")
-    return tuple(sorted(found))
+    return tuple(sorted(rates))
 
 
 def to_markdown(report: SweepReport) -> str:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdp.base.markup import shown
+from cdp.base.numbers import signed
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
-from cdp.studies.findings import signed
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.synthesis.pricing import dollars
@@ -53,14 +53,15 @@ def plan_text(plan: StudyPlan) -> str:
         ),
         "",
     ]
-    for made in plan.generations:
+    for generation in plan.generations:
         cost = (
-            f"{made.requests:,} requests, about {made.input_tokens:,} tokens in and {made.output_tokens:,} out, "
-            + ("the model has no price" if made.cost is None else dollars(made.cost))
-            if made.requests
+            f"{generation.requests:,} requests, about {generation.input_tokens:,} tokens in and "
+            f"{generation.output_tokens:,} out, "
+            + ("the model has no price" if generation.cost is None else dollars(generation.cost))
+            if generation.requests
             else "no LLM, no cost"
         )
-        lines.append(f"To be written first: {made.method} queries by {made.generator} ({cost})")
+        lines.append(f"To be written first: {generation.method} queries by {generation.generator} ({cost})")
     if plan.seconds is None:
         lines.append("Time: unknown.")
     else:
@@ -81,8 +82,8 @@ def _steps(plan: StudyPlan, label: str, per_doc: int) -> str:
 
 
 def _documents(plan: StudyPlan, label: str, limit: int | None) -> str:
-    there = next(source.n_documents for source in plan.sources if source.label == label)
-    return f"{there if limit is None else min(limit, there):,}"
+    available = next(source.n_documents for source in plan.sources if source.label == label)
+    return f"{available if limit is None else min(limit, available):,}"
 
 
 def minutes(seconds: float) -> str:
@@ -165,7 +166,7 @@ def score(row: StudyRow, name: str, best: float) -> str:
 
 def comparison_tables(report: StudyReport) -> dict[str, str]:
     """{title: table} of each comparison: conditions against benchmarks."""
-    found = {}
+    tables = {}
     names = [b.name for b in report.benchmarks]
     for comparison, title in TITLES.items():
         lines: dict[tuple[str, int], dict[str, Gain]] = {}
@@ -176,8 +177,8 @@ def comparison_tables(report: StudyReport) -> dict[str, str]:
                 [shown(name), str(per_doc), *(gain_text(by.get(b)) for b in names)]
                 for (name, per_doc), by in lines.items()
             ]
-            found[title] = table(["Condition", "Q/Doc", *map(shown, names)], rows)
-    return found
+            tables[title] = table(["Condition", "Q/Doc", *map(shown, names)], rows)
+    return tables
 
 
 def gain_text(gain: Gain | None) -> str:

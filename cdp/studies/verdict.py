@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from cdp.base.numbers import signed
 from cdp.base.statistics import LineFit, fit_line, power_of_slope
 from cdp.principle import AVOID_BELOW, RECOMMEND_ABOVE, Difference
 from cdp.principle.correlation import dataset_means
@@ -81,8 +82,8 @@ def sentence(found: Verdict) -> str:
             f"{'dataset is' if found.n == 1 else 'datasets are'} too few (three of different CW at least)."
         )
     figures = (
-        f"{_signed(found.slope)} points per content word, 95% {_signed(found.interval[0])} to "
-        f"{_signed(found.interval[1])}, p {found.p:.3f}, over {found.n} independent datasets"
+        f"{signed(found.slope)} points per content word, 95% {signed(found.interval[0])} to "
+        f"{signed(found.interval[1])}, p {found.p:.3f}, over {found.n} independent datasets"
     )
     if found.outcome == UNCLEAR:
         return f"This study cannot tell whether the gain grows with CW ({figures}). {power_text(found.power)}"
@@ -120,7 +121,3 @@ def _where(found: Verdict) -> str:
     if low > RECOMMEND_ABOVE:
         return f"{text}, which lies above the published line at {RECOMMEND_ABOVE:.0f}."
     return f"{text}, which does not exclude the published lines, so the recommendation stays as it is."
-
-
-def _signed(value: float) -> str:
-    return f"{value:+.2f}".replace("-", "−")

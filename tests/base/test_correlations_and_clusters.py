@@ -1,4 +1,4 @@
-"""Fisher's interval, cluster means and prediction of a further value: against SciPy and by simulation."""
+"""Fisher's interval, the crossing over conditions, prediction of a further value: against SciPy and by simulation."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from cdp.base.errors import InputError
 from cdp.base.statistics import (
-    cluster_means,
-    coverage,
     crossing_of_lines,
     fisher_interval,
     leave_one_out,
@@ -17,6 +14,7 @@ from cdp.base.statistics import (
     pearson,
     prediction_interval,
 )
+from tests.base.simulation import coverage
 
 
 def test_pearson_and_fisher_are_scipys() -> None:
@@ -69,12 +67,6 @@ def test_a_further_dataset_lies_inside_95_times_of_100() -> None:
         return prediction_interval(values[:5]), float(values[5])
 
     assert 0.935 <= coverage(draw, runs=6000).share <= 0.965
-
-
-def test_a_cluster_counts_once() -> None:
-    assert cluster_means([1, 2, 6, 8, 5], ["a", "b", "a", "b", "b"]).tolist() == [3.5, 5.0]
-    with pytest.raises(InputError, match="cluster"):
-        cluster_means([1, 2], ["a"])
 
 
 @pytest.mark.slow

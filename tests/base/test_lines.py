@@ -7,8 +7,9 @@ import pytest
 import scipy.stats
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import Coverage, coverage, fit_line, power_of_slope
+from cdp.base.statistics import fit_line, power_of_slope
 from cdp.principle import dataset_means, differences
+from tests.base.simulation import Coverage, coverage
 
 CW = np.array([6.34, 8.6, 8.64, 11.64])
 """The design of the published evidence: four datasets at these CW."""

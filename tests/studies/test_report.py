@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from cdp.base.statistics import holm, t_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.gains import TRAINING, holm, paired_p
+from cdp.studies.gains import TRAINING
 from cdp.studies.text import to_markdown
 from cdp.studies.verdict import CONTRADICTS, UNCLEAR
 from tests.studies.support import BENCHMARKS, N_QUERIES, study
@@ -180,13 +181,13 @@ def test_a_budget_removes_the_warning_about_more_pairs() -> None:
 def test_holm_and_the_paired_test() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
-    assert paired_p(np.zeros(10)) == 1.0
-    assert paired_p(np.ones(10)) == 0.0
+    assert t_test(np.zeros(10)) == 1.0
+    assert t_test(np.ones(10)) == 0.0
     from scipy.stats import ttest_rel
 
     rng = np.random.default_rng(3)
     a, b = rng.normal(size=50), rng.normal(0.2, size=50)
-    assert paired_p(b - a) == pytest.approx(ttest_rel(b, a).pvalue)
+    assert t_test(b - a) == pytest.approx(ttest_rel(b, a).pvalue)
 
 
 def test_queries_are_matched_by_id_whatever_their_order() -> None:

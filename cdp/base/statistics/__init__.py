@@ -1,4 +1,4 @@
-"""Statistics that several rooms share: intervals, lines through few datasets, correlations, paired tests, simulations.
+"""Statistics that several rooms share: intervals, lines through few datasets, correlations, paired tests.
 
 Numbers in, numbers out: this room knows nothing of queries, trainings or files. ``docs/METHODS.md`` says which
 statistic is used where, from which source, and how well its interval covers. NumPy and ``scipy.special`` only, so
@@ -7,37 +7,19 @@ importing it is cheap.
 
 from __future__ import annotations
 
-from cdp.base.statistics.clusters import cluster_means, crossing_of_lines, mean_interval, prediction_interval
-from cdp.base.statistics.correlation import Pearson, fisher_interval, leave_one_out, pearson
+from cdp.base.statistics.clusters import crossing_of_lines, mean_interval, prediction_interval
+from cdp.base.statistics.correlation import fisher_interval, leave_one_out, pearson
 from cdp.base.statistics.lines import LineFit, fit_line, power_of_slope
-from cdp.base.statistics.paired import (
-    DRAWS,
-    PairedTest,
-    effect_size,
-    holm,
-    paired_test,
-    randomisation_test,
-    seed_spread,
-    t_test,
-)
+from cdp.base.statistics.paired import holm, paired_test, seed_spread, t_test
 from cdp.base.statistics.resampling import bootstrap_interval
-from cdp.base.statistics.seeds import SeedTest, has_spread, two_level_test
-from cdp.base.statistics.simulation import Coverage, coverage
+from cdp.base.statistics.seeds import has_spread, two_level_test
 from cdp.base.statistics.within import WithinSlope, within_slope
 
 __all__ = [
-    "DRAWS",
-    "Coverage",
     "LineFit",
-    "PairedTest",
-    "Pearson",
-    "SeedTest",
     "WithinSlope",
     "bootstrap_interval",
-    "cluster_means",
-    "coverage",
     "crossing_of_lines",
-    "effect_size",
     "fisher_interval",
     "fit_line",
     "has_spread",
@@ -48,7 +30,6 @@ __all__ = [
     "pearson",
     "power_of_slope",
     "prediction_interval",
-    "randomisation_test",
     "seed_spread",
     "t_test",
     "two_level_test",

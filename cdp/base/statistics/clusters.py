@@ -1,33 +1,18 @@
-"""Intervals that respect clusters: repeated measurements on one dataset count as one observation of that dataset."""
+"""Intervals of few independent values, such as one mean per dataset, and of where several lines cross zero.
+
+With as many measurements in each cluster (each condition on each dataset) Student's t over the cluster means is the
+exact cluster-aware interval; cluster-robust "sandwich" errors are too small with so few clusters (Cameron & Miller
+2015, J. Human Resources 50, 317–372).
+"""
 
 from __future__ import annotations
-
-from collections.abc import Hashable, Sequence
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtrit
 
-from cdp.base.errors import InputError
-
 Floats = NDArray[np.float64]
 Range = tuple[float, float]
-
-
-def cluster_means(values: ArrayLike, clusters: Sequence[Hashable]) -> Floats:
-    """The mean of each cluster, in order of first appearance; shape (n_clusters,). InputError for unequal lengths.
-
-    With as many measurements in each cluster (each condition on each dataset) a t interval over these means is the
-    exact cluster-aware interval; cluster-robust "sandwich" errors are too small with so few clusters (Cameron & Miller
-    2015, J. Human Resources 50, 317–372).
-    """
-    data = np.asarray(values, np.float64)
-    if data.shape != (len(clusters),):
-        raise InputError("Each value needs the name of its cluster.")
-    groups: dict[Hashable, list[float]] = {}
-    for value, name in zip(data.tolist(), clusters, strict=True):
-        groups.setdefault(name, []).append(value)
-    return np.array([np.mean(group) for group in groups.values()])
 
 
 def mean_interval(values: ArrayLike, *, level: float = 0.95) -> Range | None:

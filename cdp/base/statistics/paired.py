@@ -125,8 +125,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """
     corrected = [0.0] * len(p_values)
     running = 0.0
-    for place, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
-        running = max(running, min(1.0, (len(p_values) - place) * p_values[index]))
+    for rank, index in enumerate(sorted(range(len(p_values)), key=lambda i: p_values[i])):
+        running = max(running, min(1.0, (len(p_values) - rank) * p_values[index]))
         corrected[index] = running
     return corrected
 

@@ -31,10 +31,10 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> lis
     documents alone, a prompt of one's own where nothing reads it, fewer than two candidates, or one named twice.
     """
     names = [name.strip() for name in config.methods.split(",") if name.strip()]
-    found = [PromptCandidate(name, get_method(name)) for name in names if name != OWN]
+    candidates = [PromptCandidate(name, get_method(name)) for name in names if name != OWN]
     if OWN in names:
         raise ConfigError("A prompt of your own is given as text, not by the name own.", hint="Give its file or text.")
-    for candidate in found:
+    for candidate in candidates:
         if candidate.method.from_queries:
             raise ConfigError(
                 f"The method {candidate.name} rewrites existing queries, so it is no candidate.", hint="Leave it out."
@@ -51,21 +51,21 @@ def candidates_of(config: PromptTuningConfig, prompts: Mapping[str, str]) -> lis
         )
     for name, template in prompts.items():
         try:
-            found.append(PromptCandidate(name, get_method(OWN, template), template))
+            candidates.append(PromptCandidate(name, get_method(OWN, template), template))
         except ConfigError as error:
             raise ConfigError(f"{name}: {error.message}", hint=error.hint) from error
-    twice = {c.name for c in found if sum(c.name == other.name for other in found) > 1}
+    twice = {c.name for c in candidates if sum(c.name == other.name for other in candidates) > 1}
     if twice:
         raise ConfigError(f"More than one candidate is called {', '.join(sorted(twice))}.", hint="Rename one of them.")
-    if len(found) < 2:
+    if len(candidates) < 2:
         raise ConfigError(
             "Choosing needs at least two candidates.", hint=f"Name methods ({', '.join(METHODS)}) or add prompts."
         )
-    return found
+    return candidates
 
 
 def sample_documents(workspace: Workspace, config: PromptTuningConfig) -> tuple[list[Document], int]:
     """Documents drawn at random, in the order of the corpus, and how many the corpus has."""
     ids = load_documents(workspace, config.corpus, columns=["id"]).column("id")
-    places = sorted(Random(config.seed).sample(range(len(ids)), min(config.documents, len(ids))))
-    return list(get_documents(workspace, config.corpus, [ids[i].as_py() for i in places]).values()), len(ids)
+    rows = sorted(Random(config.seed).sample(range(len(ids)), min(config.documents, len(ids))))
+    return list(get_documents(workspace, config.corpus, [ids[i].as_py() for i in rows]).values()), len(ids)

@@ -86,24 +86,26 @@ def choose(tried: Sequence[Tried], target: str, *, ce: str = "CE") -> Choice:
     ``tried`` holds at least one candidate; ``ce`` is what CE is called, which may have a stand-in.
     """
 
-    def rank(one: Tried) -> tuple[float, float, float, float]:
-        inside = min(abs(one.ce - LINE), abs(one.self_bleu - LINE)) if one.standing.distance == 0 else 0.0
-        return round(one.standing.distance, 6), -(one.quality or 0.0), -round(inside, 6), one.tokens
+    def rank(candidate: Tried) -> tuple[float, float, float, float]:
+        inside = (
+            min(abs(candidate.ce - LINE), abs(candidate.self_bleu - LINE)) if candidate.standing.distance == 0 else 0.0
+        )
+        return round(candidate.standing.distance, 6), -(candidate.quality or 0.0), -round(inside, 6), candidate.tokens
 
     first, *others = sorted(tried, key=rank)
     wanted = "both below 0.5" if target == "ood" else "both above 0.5"
-    place = f"{ce} {first.ce:.2f} and Self-BLEU {first.self_bleu:.2f}"
+    values = f"{ce} {first.ce:.2f} and Self-BLEU {first.self_bleu:.2f}"
     if first.standing.distance == 0:
-        why = f"It meets the target ({place}, {wanted} wanted)."
+        why = f"It meets the target ({values}, {wanted} wanted)."
     else:
-        why = f"It comes nearest to the target but does not meet it: {place}, {wanted} wanted; {_off(first)} away."
+        why = f"It comes nearest to the target but does not meet it: {values}, {wanted} wanted; {_off(first)} away."
     if others:
         why += f" {_against(first, others[0], rank(first), rank(others[0]))}"
     return Choice(first.name, why)
 
 
-def _off(one: Tried) -> str:
-    return f"{one.standing.distance:.2f}"
+def _off(candidate: Tried) -> str:
+    return f"{candidate.standing.distance:.2f}"
 
 
 def _against(first: Tried, second: Tried, a: Sequence[float], b: Sequence[float]) -> str:

@@ -64,7 +64,7 @@ def write(
         if job.stop_requested():
             return None
         try:
-            made = generate_for(
+            generation = generate_for(
                 document, candidate.method, config.per_doc, source, cache=cache,
                 max_document_tokens=config.max_document_tokens,
             )  # fmt: skip
@@ -74,7 +74,7 @@ def write(
             return {"document_id": document.id, "queries": [], "error": str(error)}
         except Exception as error:
             return document, error
-        return {"document_id": document.id, "queries": list(made.queries), "usage": made.usage.to_dict()}
+        return {"document_id": document.id, "queries": list(generation.queries), "usage": generation.usage.to_dict()}
 
     seen = 0
     report()
