@@ -40,6 +40,7 @@ def cells(text: str) -> list[str]:
     return [cell for row in csv.reader(io.StringIO(text)) for cell in row]
 
 
+@pytest.mark.slow
 def test_no_csv_file_holds_a_formula(workspace: Workspace) -> None:
     for i, name in enumerate((FORMULA, "@other")):
         scores = {f"q{k}": (k * 3 + i) % 10 / 10 for k in range(12)}
@@ -57,6 +58,7 @@ def test_no_csv_file_holds_a_formula(workspace: Workspace) -> None:
 HOSTILE = "<img src=x onerror=alert(1)> ![i](http://x.y/z) **b**\n\n## Fake"
 
 
+@pytest.mark.slow
 def test_a_studys_name_is_text_in_its_markdown_and_its_page() -> None:
     report = study(lambda benchmark, *_: BENCHMARKS[benchmark], name=HOSTILE)
     report = dataclasses.replace(report, name=HOSTILE)

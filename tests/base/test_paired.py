@@ -39,6 +39,7 @@ def test_the_randomisation_test_is_scipys() -> None:
     assert randomisation_test(b - a) == pytest.approx(theirs.pvalue, abs=0.02)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=40))
 def test_p_values_are_never_zero(values: list[float]) -> None:
     found = paired_test(values, draws=200)

@@ -287,6 +287,7 @@ def test_an_unknown_name_offers_those_there_are(folder: Path, workspace: Workspa
         remove_benchmark("mine", workspace)
 
 
+@pytest.mark.slow
 def test_real_benchmarks_are_read_whole() -> None:
     counts = {"scifact": ("test", 5183, 300, 339), "2wikimultihopqa_sample": ("", 7005, 164, 414)}
     for name, (split, documents, queries, relevant) in counts.items():

@@ -152,6 +152,7 @@ def test_novelhopqa_passages_are_told_apart_by_book(workspace: Workspace, tmp_pa
     assert found.qrels["hop_4-1"] == {"the-sea#1": 1}
 
 
+@pytest.mark.slow
 def test_a_json_file_may_be_one_long_line(tmp_path: Path) -> None:
     path = tmp_path / "dev.json"
     path.write_text(json.dumps([{"question": "x" * MAX_LINE_CHARACTERS}, {"question": "y"}]))

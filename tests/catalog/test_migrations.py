@@ -26,6 +26,7 @@ def test_an_older_catalogue_keeps_its_rows_and_gains_the_new_steps(
     assert catalog.notes(workspace) == [("2026", "kept")]
 
 
+@pytest.mark.slow
 def test_a_newer_catalogue_is_rebuilt(workspace: Workspace) -> None:
     add_evaluation(workspace, "evaluate-1", "a")
     catalog.ingest(workspace)

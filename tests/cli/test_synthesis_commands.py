@@ -66,6 +66,7 @@ def test_reasoning_is_priced_by_the_queries_of_its_source(
     assert "existing queries" in said(capsys, *words, code=2)
 
 
+@pytest.mark.slow
 def test_prices_are_edited_in_the_workspace(workspace: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     before = json.loads(said(capsys, "queries", "prices", "--json"))
     assert before["own"] is False
@@ -182,6 +183,7 @@ def test_a_query_set_is_shown_with_what_it_lacks(workspace: Workspace, tmp_path:
     assert "No query set is called" in refusal("queries", "show", "nothing")
 
 
+@pytest.mark.slow
 def test_one_is_not_many_and_the_rest_is_counted(workspace: Workspace, tmp_path: Path) -> None:
     file = tmp_path / "one.jsonl"
     file.write_text('{"_id": "1", "text": "Salt."}\n' + "broken\n" * 25, encoding="utf-8")

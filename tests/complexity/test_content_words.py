@@ -43,6 +43,7 @@ def test_english(text: str, words: set[str]) -> None:
     assert content_words(text) == words
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("language", "text", "words"),
     [
@@ -118,6 +119,7 @@ def test_counts_are_the_sizes_of_the_sets() -> None:
         count_content_words("text")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("language", [*LANGUAGES, "de", "th"])
 def test_odd_texts_have_a_defined_count(language: str) -> None:
     odd = ["", " ", "?!…", "🙂🙂", "\u202bשלום עולם\u202c", "\ud83d", "a\0b", "mixed 中文 русский عربي 한국어 text"]
@@ -165,6 +167,7 @@ def test_chinese_is_quiet_and_leaves_nothing_behind(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_importing_the_room_loads_no_tokenizer() -> None:
     code = "import sys, cdp.complexity; print([m for m in ('jieba','fugashi','kiwipiepy','torch') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

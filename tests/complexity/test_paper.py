@@ -105,6 +105,7 @@ def test_the_effect_of_question_words_needs_queries_and_a_list() -> None:
         question_word_effect(["was ist das"], "de")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "language", "low", "high"),
     [

@@ -83,6 +83,7 @@ def test_other_encodings(tmp_path: Path) -> None:
         assert [document.text for document in result.documents] == ["déjà vu"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("newline", ["", "\n"])
 def test_memory_is_bounded_by_an_entry_and_not_by_the_file(tmp_path: Path, newline: str) -> None:
     path = tmp_path / "large.json"

@@ -22,6 +22,7 @@ from cdp.corpus.checks import checked_title
 from tests.corpus.files import ROWS, TRIPLES, jsonl, triples
 
 
+@pytest.mark.slow
 def test_a_file_that_breaks_off_costs_what_stands_behind(tmp_path: Path, workspace: Workspace) -> None:
     folder = tmp_path / "x"
     whole = jsonl(folder / "a.jsonl.gz", ({"_id": f"a{i}", "text": f"text {i * 7919}"} for i in range(200_000)))

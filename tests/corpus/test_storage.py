@@ -117,6 +117,7 @@ def test_what_a_killed_process_left_behind_is_no_corpus(workspace: Workspace, tm
     assert not leftover.exists()
 
 
+@pytest.mark.slow
 def test_documents_come_in_order_from_anywhere(workspace: Workspace, many: CorpusManifest) -> None:
     assert [d.id for d in iter_documents(workspace, many.id)] == [f"d{i}" for i in range(N)]
     for start, limit in ((0, 1), (8191, 3), (N - 2, 10), (N, 5), (5, 0), (16_380, None)):

@@ -53,6 +53,7 @@ def test_each_query_scores_as_in_trec_eval(run: dict, qrels: dict) -> None:
     assert ours["p@1"].absent == sum(not run.get(query) for query in qrels)
 
 
+@pytest.mark.slow
 def test_long_runs_with_many_ties_score_as_in_trec_eval() -> None:
     random = np.random.default_rng(5)
     run, qrels = {}, {}
@@ -115,6 +116,7 @@ def test_a_cut_below_one_is_refused() -> None:
         ndcg({}, {}, k=0)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.data())
 def test_the_array_form_equals_the_dictionary_form(data: st.DataObject) -> None:

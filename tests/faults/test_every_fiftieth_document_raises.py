@@ -140,6 +140,7 @@ def test_twenty_in_a_row_stop_it_and_the_set_is_trained_on_only_after_a_yes(
     assert answer("jobs", "list")[0]["id"] == job, "nothing was started"
 
 
+@pytest.mark.slow
 def test_the_fault_is_only_in_the_child() -> None:
     """The patch above must not reach a process that does not ask for it."""
     code = "import cdp.synthesis.generators.template as t; print(t.TemplateGenerator.generate.__module__)"

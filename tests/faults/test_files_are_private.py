@@ -69,6 +69,7 @@ with read_documents(Path(sys.argv[1])) as result:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("killed", [False, True])
 def test_documents_on_their_way_in_are_not_left_among_temporary_files(
     killed: bool, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -133,6 +133,7 @@ import_queries(pairs(), Workspace(Path(sys.argv[1])), sys.argv[2], "cut off")
 """
 
 
+@pytest.mark.slow
 def test_what_a_killed_import_left_goes_with_the_next(prepared: Path, workspace: Workspace) -> None:
     (corpus,) = list_corpora(workspace)
     done = subprocess.run([sys.executable, "-c", KILLED, str(workspace.root), corpus.id], cwd=REPOSITORY, check=False)

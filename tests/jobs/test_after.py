@@ -17,6 +17,7 @@ def submit(
     )
 
 
+@pytest.mark.slow
 def test_it_starts_after_the_other_has_finished(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CDP_CPU_SLOTS", "2")
     first = submit(workspace, "first", steps=20, hold_at=1)

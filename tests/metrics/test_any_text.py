@@ -30,6 +30,7 @@ def scorer(pairs: list[tuple[str, str]]) -> list[float]:
     return [float(first[:1] == second[:1]) for first, second in pairs]
 
 
+@pytest.mark.slow
 def test_every_measure_gives_a_value_in_its_range() -> None:
     @given(QUERIES, QUERIES)
     @examples(60)

@@ -108,6 +108,7 @@ def test_the_records_are_plain_json() -> None:
         assert record["sampled_from"] == 100
 
 
+@pytest.mark.slow
 def test_the_interval_covers_the_whole_sets_value_for_a_sample() -> None:
     """A sample of 200 documents out of 2,000: its intervals hold the full value in most of 20 draws."""
     rng = np.random.default_rng(0)

@@ -38,6 +38,7 @@ def test_equals_nltk_for_any_lengths_and_scripts(queries: list[list[str]]) -> No
     assert self_bleu(queries) == pytest.approx(nltk_self_bleu(queries), abs=1e-12)
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=12), min_size=2, max_size=6))
 def test_each_query_equals_nltk_where_ngrams_repeat(queries: list[list[str]]) -> None:

@@ -128,6 +128,7 @@ def test_equal_scores_come_in_ascending_order_of_index() -> None:
     assert scores.tolist() == [[4.0] * 7] * 2
 
 
+@pytest.mark.slow
 @settings(max_examples=80, deadline=None)
 @given(st.data())
 def test_any_small_integers_any_chunks_any_exclusions(data: st.DataObject) -> None:

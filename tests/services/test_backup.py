@@ -43,6 +43,7 @@ def files(workspace: Workspace) -> dict[str, bytes]:
     }
 
 
+@pytest.mark.slow
 def test_a_workspace_goes_to_another_machine_and_is_the_same(filled: Workspace, tmp_path: Path) -> None:
     written = backup.export(filled, tmp_path / "all.zip")
     other = Workspace(tmp_path / "other")
@@ -276,6 +277,7 @@ def test_no_room_is_said_before_anything_is_written(good: Path, workspace: Works
     assert not workspace.root.exists()
 
 
+@pytest.mark.slow
 def test_prune_shows_then_does_and_keeps_what_counts(filled: Workspace) -> None:
     done = start(filled, steps=3)
     until_state(filled, done, "finished")

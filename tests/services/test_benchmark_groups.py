@@ -33,6 +33,7 @@ def evaluated(workspace: Workspace, name: str, score: float, *, judgments: str =
     evaluation(workspace, "static-minilm", name, {"q1": score}, judgments=judgments, **more)
 
 
+@pytest.mark.slow
 def test_cqadupstack_is_the_mean_of_its_forums_in_the_workspace(workspace: Workspace, forums: list[str]) -> None:
     for number, name in enumerate(forums):
         evaluated(workspace, name, number / 12)
@@ -43,6 +44,7 @@ def test_cqadupstack_is_the_mean_of_its_forums_in_the_workspace(workspace: Works
     assert (of_beir.mean.coverage, of_beir.mean.value) == ("1/14", pytest.approx(score.mean.value))
 
 
+@pytest.mark.slow
 def test_eleven_forums_are_no_member_of_beir(workspace: Workspace, forums: list[str]) -> None:
     for name in forums[1:]:
         evaluated(workspace, name, 0.5)

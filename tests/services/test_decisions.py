@@ -18,6 +18,7 @@ def filled(workspace: Workspace) -> Workspace:
     return workspace
 
 
+@pytest.mark.slow
 def test_the_study_of_a_decision_can_be_planned_as_it_stands(filled: Workspace) -> None:
     queries = complexity.profile_benchmark(filled, "demo", split="test")
     answer = queries.recommend(task="multi-hop")

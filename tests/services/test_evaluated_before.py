@@ -25,6 +25,7 @@ def judgments(workspace: Workspace, tmp_path: Path) -> str:
     return benchmarks.add(workspace, write_benchmark(tmp_path / "small")).content_hash
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "value", "found"),
     [

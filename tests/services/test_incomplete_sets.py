@@ -110,6 +110,7 @@ def test_a_reasoned_set_counts_too(workspace: Workspace, torn: QuerySet) -> None
         training.start(workspace, config)
 
 
+@pytest.mark.slow
 def test_a_study_asks_too(workspace: Workspace, torn: QuerySet, mini: str) -> None:
     config = StudyConfig(query_sets="torn", benchmarks=mini, retrievers="static-minilm", per_doc="1")
     plan = studies.plan(workspace, config)

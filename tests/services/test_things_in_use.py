@@ -68,6 +68,7 @@ def test_a_query_set_that_a_job_needs_stays(
     queries.delete(workspace, found)
 
 
+@pytest.mark.slow
 def test_a_query_set_that_a_job_writes_stays(workspace: Workspace) -> None:
     demo.load(workspace)
     corpus = corpora.list_corpora(workspace)[0]

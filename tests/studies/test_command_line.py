@@ -31,6 +31,7 @@ def answer(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, object]
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_DEMO)
 def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loaded: Workspace) -> None:
     found = studies.plan(loaded, studies.read_plan(name))
@@ -44,6 +45,7 @@ def test_every_plan_on_the_demo_can_start_without_writing_queries(name: str, loa
         assert max(found.pairs.values()) > min(found.pairs.values())
 
 
+@pytest.mark.slow
 def test_the_plan_as_text_says_cost_and_time(loaded: Workspace, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["study", "plan", "single-query", "--set", "generator=template"]) == 0
     text = capsys.readouterr().out
@@ -52,6 +54,7 @@ def test_the_plan_as_text_says_cost_and_time(loaded: Workspace, capsys: pytest.C
     assert "Time: about" in text
 
 
+@pytest.mark.slow
 def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
     config = studies.read_plan("single-query", {"generator": "openai"})
     found = studies.plan(loaded, config)

@@ -205,6 +205,7 @@ def test_queries_are_matched_by_id_whatever_their_order() -> None:
     assert [list(s["x"][0]) for s in one.values()] == [list(s["x"][0]) for s in other.values()] == [[10.0, 20.0]]
 
 
+@pytest.mark.slow
 def test_the_markdown_tables_are_whole() -> None:
     text = to_markdown(study(grows_with_cw, weightings="none, cw", name="a | b"))
     for line in text.splitlines():
@@ -214,6 +215,7 @@ def test_the_markdown_tables_are_whole() -> None:
     assert text.count("| tiny, human, Q/Doc 5, cw") >= 2
 
 
+@pytest.mark.slow
 def test_settings_name_a_model_only_where_one_was_asked() -> None:
     for generator, named in (("recorded", False), ("template", False), ("openai", True)):
         found = study(grows_with_cw, corpus="demo", methods="diverse", query_sets="", generator=generator)

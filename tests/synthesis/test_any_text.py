@@ -51,6 +51,7 @@ def written(document: Document, method: str, m: int) -> tuple[str, ...]:
     return generation.queries
 
 
+@pytest.mark.slow
 @given(text=texts(), title=texts(2))
 @examples(60)
 def test_the_template_generator_takes_any_document(text: str, title: str) -> None:
@@ -70,6 +71,7 @@ def test_cropping_and_recorded_answers_take_any_document(text: str, title: str) 
     result_or_error(lambda: generate_for(document, METHODS["diverse"], 3, RecordedGenerator()))
 
 
+@pytest.mark.slow
 @given(text=texts(), more=texts(4))
 @examples(60)
 def test_any_answer_is_read(text: str, more: str) -> None:

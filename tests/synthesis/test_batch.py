@@ -168,6 +168,7 @@ def test_files_stay_within_the_limits_and_equal_documents_share_a_request(
         write_batch(workspace, config, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_batch_and_the_run_give_the_same_set(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, workspace: Workspace, tmp_path: Path
 ) -> None:

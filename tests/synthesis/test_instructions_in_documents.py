@@ -49,6 +49,7 @@ def test_an_own_prompt_frames_what_it_is_given() -> None:
     assert method.render(ATTACKS[1], 2).count("</document>") == 1
 
 
+@pytest.mark.slow
 def test_obeying_models_end_parsed_or_listed_and_others_are_as_ever(
     server: ChatServer, workspace: Workspace, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:

@@ -40,6 +40,7 @@ def ask(made: OpenAIGenerator) -> Answer:
     return made.generate(method.render(DOCUMENT.content, 2), DOCUMENT, method, 2)
 
 
+@pytest.mark.slow
 def test_a_wrong_key_stops_at_once_without_being_repeated(server: ChatServer) -> None:
     wrong = "sk-wrong-987654321"
     with pytest.raises(ProviderError, match="refused the API key") as caught:
@@ -283,6 +284,7 @@ def test_a_text_that_no_request_can_hold_is_sent_without_it(server: ChatServer) 
     assert "Basalt ? is dark." in server.bodies[0]["messages"][0]["content"]
 
 
+@pytest.mark.slow
 def test_a_generator_that_is_gone_leaves_no_thread_and_no_connection(server: ChatServer) -> None:
     def threads() -> int:
         return sum(thread.name == "endpoint" for thread in threading.enumerate())
@@ -313,6 +315,7 @@ def until(holds: Callable[[], bool]) -> None:
     raise AssertionError("it did not come to be so")
 
 
+@pytest.mark.slow
 def test_importing_the_package_loads_neither_torch_nor_the_client() -> None:
     heavy = "('torch', 'openai', 'pandas', 'transformers')"
     code = f"import sys, cdp.synthesis, cdp.synthesis.run; print([m for m in {heavy} if m in sys.modules])"

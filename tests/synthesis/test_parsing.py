@@ -138,6 +138,7 @@ WORDS = st.sampled_from(["basalt", "glacier", "copper", "when", "rivers", "7", "
 QUESTIONS = st.lists(WORDS, min_size=3, max_size=6).map(lambda words: f"why {' '.join(words)}?")
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(st.lists(QUESTIONS, min_size=2, max_size=20, unique=True))
 def test_any_list_of_questions_survives_the_ways_of_writing_it(queries: list[str]) -> None:

@@ -33,6 +33,7 @@ def test_each_method_is_asked_and_measured(server: ChatServer, workspace: Worksp
         assert found.seconds >= 0.05
 
 
+@pytest.mark.slow
 def test_what_needs_torch_is_known_without_it(workspace: Workspace) -> None:
     assert not needs_process(SynthesisConfig(corpus="c"), ["diverse", "paraphrase"])
     assert needs_process(SynthesisConfig(corpus="c"), ["diverse", "dragon_s_paper"])

@@ -105,6 +105,7 @@ def test_what_needs_no_model_costs_nothing_and_what_has_no_price_says_so(
     assert unknown.input_tokens > 0
 
 
+@pytest.mark.slow
 def test_a_budget_stops_the_run_and_a_larger_one_goes_on_without_paying_twice(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, priced: Path
 ) -> None:

@@ -66,6 +66,7 @@ def test_the_template_generator_over_a_corpus(make_corpus: CorpusMaker, make_job
     assert result["query_set"] == query_set_id(job.id, Run(job).config)
 
 
+@pytest.mark.slow
 def test_answers_out_of_order_end_in_corpus_order(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
@@ -155,6 +156,7 @@ def test_a_stop_is_heard_while_waiting_for_the_endpoint(
     assert (result["n_documents"], result["failures"], result["complete"]) == (0, 0, False)
 
 
+@pytest.mark.slow
 def test_failed_documents_are_asked_for_again_on_resume(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
@@ -210,6 +212,7 @@ def test_what_no_retry_can_mend_stops_the_run_at_once(
     assert not read_json(job.results / "synthesis.json")["complete"]
 
 
+@pytest.mark.slow
 def test_an_endpoint_that_goes_down_stops_the_run(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
@@ -224,6 +227,7 @@ def test_an_endpoint_that_goes_down_stops_the_run(
     assert set(server.answered.values()) == {1}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("said", "shown"), [("I'm sorry, but I cannot do that.", "I'm sorry"), ("", "was empty")])
 def test_a_model_that_answers_no_query_is_not_paid_for_every_document(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker, said: str, shown: str

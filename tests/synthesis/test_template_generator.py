@@ -74,6 +74,7 @@ def test_diverse_queries_draw_on_most_sentences() -> None:
     assert touched >= 4
 
 
+@pytest.mark.slow
 def test_even_one_sentence_gives_diverse_queries_that_repeat_less_than_its_paraphrases() -> None:
     """On the demo's documents cut to their first sentence: on average by far, and for nearly each of them."""
     documents = [json.loads(line) for line in (REPOSITORY / "data/demo/corpus.jsonl").read_text("utf-8").splitlines()]

@@ -111,6 +111,7 @@ def test_another_seed_gives_another_model_and_the_same_seed_the_same(tmp_path: P
     assert (same, other) == (True, False)
 
 
+@pytest.mark.slow
 def test_documents_that_repeat_in_a_batch_leave_the_weights_repeatable(tmp_path: Path) -> None:
     """Their gradients are added up by several threads: in any order, unless told otherwise.
 
@@ -232,6 +233,7 @@ def test_lora_trains_only_its_additions_resumes_and_is_merged_into_a_plain_model
     assert merged.state_dict().keys() == plain.state_dict().keys()
 
 
+@pytest.mark.slow
 def test_static_ri_is_computed_once_and_kept_for_a_resume(tmp_path: Path) -> None:
     folder = source("static", tmp_path)
     settings = {"ri_mode": "static", "reasoned": [query[::-1] for query in QUERIES]}
@@ -247,6 +249,7 @@ def test_static_ri_is_computed_once_and_kept_for_a_resume(tmp_path: Path) -> Non
     assert not torch.equal(table, online.state_dict()["0.embedding.weight"])
 
 
+@pytest.mark.slow
 def test_a_batch_larger_than_the_data_trains_on_all_of_it_each_step(tmp_path: Path) -> None:
     _, outcome = train(tmp_path / "run", source("transformer", tmp_path), batch_size=1000)
     assert (outcome.steps, outcome.pairs_seen) == (5, 5 * 24)
