@@ -160,6 +160,23 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
                 ("--model", {"default": "", "help": "for openai-batch: the model to ask, if not the set's own"}),
             ],
         ),
+        "queries leave-out": (
+            "queries.leave_out",
+            "a copy of a query set without the queries that a benchmark judges",
+            [
+                one_id,
+                (
+                    "--judged-by",
+                    {
+                        "required": True,
+                        "action": "append",
+                        "metavar": "BENCHMARK[:SPLIT]",
+                        "help": "whose queries are left out; repeatable",
+                    },
+                ),
+                ("--name", {"default": "", "help": "the copy's name"}),
+            ],
+        ),
         "queries batch-write": (
             "queries.batch_write",
             "write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch",

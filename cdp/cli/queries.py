@@ -195,6 +195,18 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, {"id": found.id, **show.plain(done)}, _written(done, a.format == "openai-batch"))
 
 
+def leave_out(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries leave-out``: a copy without the queries that a benchmark judges."""
+    from cdp.services.training import leakage
+
+    places = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in a.judged_by)]
+    query_set, n = leakage.leave_out(workspace, a.id, places, called=a.name)
+    text = (
+        f"{query_set.id}: {query_set.n_queries:,} queries, {n:,} left out" if n else f"{query_set.id}: none is judged"
+    )
+    return say(a, {**show.plain(query_set), "left_out": n}, f"{query_set.id}: {text}")
+
+
 def batch_write(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries batch-write``: the open requests of a job."""
     from cdp.services.queries import synthesis

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cdp.query_sets.imports import ImportedQueries, import_queries
+from cdp.query_sets.leaving_out import leave_out
 from cdp.query_sets.options import ImportOptions
 from cdp.query_sets.store import (
     DocumentQueries,
@@ -45,6 +46,7 @@ __all__ = [
     "iter_failures",
     "iter_lines",
     "iter_queries",
+    "leave_out",
     "list_query_sets",
     "load",
     "query_id",

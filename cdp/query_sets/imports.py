@@ -97,14 +97,14 @@ def import_queries(
                 splits = {"splits": taken, **({"left_out": left_out} if left_out else {})}
                 query_set = dataclasses.replace(query_set, parameters={**query_set.parameters, **splits})
             notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
-            stored = _install(workspace, query_set, made)
+            stored = install(workspace, query_set, made)
             forms = None
             if field:
                 if options.origin == HUMAN:  # of the queries; it says nothing of their reasoned forms
                     stated |= {"kind": KIND_OF[UNKNOWN]}
                 forms = _described(own, corpus, f"{label} reasoned", 0, missing, language)
                 stated["parameters"] = {**stated["parameters"], "source": stored.id}
-                forms = _install(workspace, dataclasses.replace(forms, method=REASONING, **stated), own)
+                forms = install(workspace, dataclasses.replace(forms, method=REASONING, **stated), own)
             return ImportedQueries(stored, rejected.n, tuple(rejected.first), forms, notes)
     except OSError as error:
         raise WorkspaceError(
@@ -163,7 +163,7 @@ def _described(
     )
 
 
-def _install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
+def install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
     """Give the finished set its place, manifest and all; the same queries under the same name are there already."""
     write_json(Files(made).manifest, dataclasses.asdict(query_set))
     folder = workspace.query_set(query_set.id)

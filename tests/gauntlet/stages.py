@@ -39,6 +39,8 @@ class Row:
     paraphrase_ratio: float | None = None
     dist_sim: float | None = None
     pairs: int | None = None
+    left_out: int | None = None
+    """Queries that the generator wrote by chance as the benchmark judges them: they are not trained on."""
     bm25: float | None = None
     before: float | None = None
     after: float | None = None
@@ -154,7 +156,14 @@ class Course:
 
     def _trained(self, row: Row, query_set: str) -> None:
         name, judged = self.collection.name, self.collection.judged
-        wanted = ("--evaluate", f"{name}:{self.collection.split}", "--when", "after") if judged else ()
+        wanted: tuple[str, ...] = ()
+        if judged:
+            split = f"{name}:{self.collection.split}"
+            wanted = ("--evaluate", split, "--when", "after")
+            usable = self.cdp("queries", "leave-out", query_set, "--judged-by", split)
+            if usable is None:
+                return
+            query_set, row.left_out = usable["id"], usable["left_out"]
         trained = self.cdp("train", query_set, "--retriever", RETRIEVER, *wanted, "--wait")
         if trained is None:
             return

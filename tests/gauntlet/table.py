@@ -23,6 +23,7 @@ COLUMNS = {
     "CW": "cw",
     "PR": "paraphrase_ratio",
     "Dist-Sim": "dist_sim",
+    "left out": "left_out",
     "pairs": "pairs",
     "BM25": "bm25",
     "before": "before",
@@ -33,7 +34,8 @@ COLUMNS = {
 LEGEND = (
     "BM25, before and after are NDCG@10 in percent on the collection's own judgments: BM25 in its language, "
     f"{RETRIEVER} untrained, and trained on the row's queries. PR (paraphrase ratio) and Dist-Sim look at "
-    f"{MEASURED_DOCUMENTS} documents. A dash: nothing to measure by, or not measured for this row."
+    f"{MEASURED_DOCUMENTS} documents. Left out are queries that the benchmark judges and that the generator wrote by "
+    "chance. A dash: nothing to measure by, or not measured for this row."
 )
 
 

@@ -9,6 +9,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp import query_sets
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.corpus import load_documents
 from cdp.query_sets import QuerySet
 from cdp.services import queries, training
 from cdp.services.training import sweeps
@@ -245,6 +246,22 @@ def test_an_incomplete_set_says_so_and_waits_for_a_yes(open_page: Open, filled: 
 
 def plain(text: str) -> str:
     return text.replace("\\", "").replace(JOINER, "")
+
+
+def test_judged_queries_are_left_out_by_a_click(open_page: Open, filled: Workspace) -> None:
+    """A few queries of a set are a benchmark's own by chance: the others are trained on without a mark."""
+    corpus = query_sets.list_query_sets(filled)[0].corpus_id
+    ids = load_documents(filled, corpus, columns=["id"]).column("id").to_pylist()
+    texts = {name: [f"what is in {name}"] for name in ids}
+    texts["fresnel-lens"].append("Who was it that flattened glass for beacons?")
+    written = query_sets.import_queries(texts.items(), filled, corpus, "written", kind="synthetic").query_set
+    at = open_page("launch", query_set=written.id, retriever="static-minilm")
+    at.multiselect(key="choose_benchmarks").set_value(["demo/test"]).run()
+    assert at.button(key="train_start").disabled
+    at.button(key="leave_out_judged").click().run()
+    assert not at.exception
+    copy = query_sets.resolve_query_set(filled, "written without judged queries")
+    assert [query.text for query in query_sets.iter_queries(filled, copy.id)] == [f"what is in {name}" for name in ids]
 
 
 def test_a_benchmark_that_judges_the_queries_is_not_chosen_by_itself(open_page: Open, filled: Workspace) -> None:

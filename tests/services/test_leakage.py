@@ -10,7 +10,7 @@ import pytest
 
 from cdp import query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, write_json
 from cdp.benchmarks import leakage as room
 from cdp.corpus import read_documents, store
@@ -146,3 +146,35 @@ def test_a_result_says_what_it_was_made_of(workspace: Workspace) -> None:
         "Leaked: 3 of the 3 judged queries were trained on.",
         "The training was stopped at step 1 of 116: this is no score of a whole one.",
     ]
+
+
+def test_judged_queries_are_left_out_of_a_copy(workspace: Workspace, corpus: str) -> None:
+    """A generator may write a benchmark's query by chance: the rest of the set is trained on without a mark."""
+    texts = {
+        "d1": ["What does mill 13 grind?", "Where is mill 1?"],
+        "d2": ["Where is mill 2?"],
+        "d14": ["what does MILL 14 grind"],
+    }
+    name = asked(workspace, corpus, "written", texts, kind="synthetic")  # type: ignore[arg-type]
+    whole = query_sets.load(workspace, name)
+    copy, n = leakage.leave_out(workspace, "written", [("mills", "test")])
+    assert n == 2
+    assert [(q.id, q.text) for q in query_sets.iter_queries(workspace, copy.id)] == [
+        ("d1-1", "Where is mill 1?"), ("d2-1", "Where is mill 2?"),
+    ]  # fmt: skip
+    assert (copy.n_documents, copy.n_queries, copy.complete, copy.kind) == (2, 2, True, "synthetic")
+    assert copy.parameters["made_from"] == name
+    assert copy.parameters["without"] == {"judged_by": ["mills:test"], "queries": 2}
+    assert query_sets.load(workspace, name) == whole, "the set itself stays"
+    config = TrainingConfig(query_set=copy.id, retriever=RETRIEVER)
+    assert leakage.of_training(workspace, config, [("mills", "test")]) == []
+    assert leakage.leave_out(workspace, copy.id, [("mills", "test")]) == (copy, 0)
+    again, _ = leakage.leave_out(workspace, "written", [("mills", "test")])
+    assert again.id == copy.id, "the same copy is made once"
+
+
+def test_nothing_is_left_of_a_set_that_a_benchmark_judges(workspace: Workspace, corpus: str) -> None:
+    name = imported(workspace, corpus, "tested", "test")
+    with pytest.raises(InputError, match="Nothing of tested would stay"):
+        leakage.leave_out(workspace, name, [("mills", "test")])
+    assert [query_set.id for query_set in query_sets.list_query_sets(workspace)] == [name]

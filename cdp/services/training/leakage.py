@@ -41,6 +41,8 @@ class Leak:
     queries: int
     judged: int
     documents: int = 0
+    query_set: str = ""
+    """The query set's id; empty where it is what the retriever was trained on before."""
 
     @property
     def sentence(self) -> str:
@@ -81,7 +83,9 @@ def find_leaks(
             shared = room.n_shared(_hashes(workspace, query_set.id, per_doc, max_documents), judged.queries)
             documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
             if shared or documents:
-                found.append(Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents))
+                found.append(
+                    Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents, query_set.id)
+                )
     return found
 
 
@@ -105,13 +109,35 @@ def of_training(workspace: Workspace, config: TrainingConfig, places: Iterable[t
     return found
 
 
+@access.writes
+def leave_out(
+    workspace: Workspace, name: str, places: Iterable[tuple[str, str]], *, called: str = ""
+) -> tuple[QuerySet, int]:
+    """A copy of a query set without the queries that these (benchmark, split) places judge, and how many it lacks; the
+    set itself and 0 where they judge none of it.
+
+    Queries that a model writes are sometimes a benchmark's own by chance: a few short ones in thousands are no reason
+    to give up the set, or to have every result of it marked.
+    """
+    query_set = query_sets.resolve_query_set(workspace, name)
+    chosen = [_place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(places)]
+    judged = np.unique(np.concatenate([_judged(folder, split).queries for folder, split in chosen]))
+    return query_sets.leave_out(
+        workspace,
+        query_set,
+        lambda texts: np.isin(room.hashes(texts), judged).tolist(),
+        called or f"{query_set.name} without judged queries",
+        {"judged_by": [f"{folder.name}:{split}" for folder, split in chosen]},
+    )
+
+
 def require(leaks: Iterable[Leak], allow_leakage: bool) -> None:
     """ConfigError for the first leak, unless someone said yes to it."""
     for leak in () if allow_leakage else leaks:
         raise ConfigError(
             f"{leak.sentence} Its score there would not say how it answers queries that it has never seen.",
-            hint="Train on other queries (of a BEIR folder import the train split alone: --split train), or evaluate "
-            f"elsewhere. Or allow it: {FLAG}. {FOLLOWS}",
+            hint="Make a copy of the set without them (queries leave-out), train on other queries (of a BEIR folder "
+            f"import the train split alone: --split train), or evaluate elsewhere. Or allow it: {FLAG}. {FOLLOWS}",
         )
 
 

@@ -6,8 +6,10 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from cdp.base.workspace import Workspace
 from cdp.services.training import leakage
 from cdp.services.training.leakage import Leak
+from cdp.ui.shell import access, frame, navigation
 from cdp.ui.shell.text import md
 
 
@@ -23,3 +25,19 @@ def consent(leaks: Sequence[Leak], key: str) -> bool:
         help="Choose another query set or benchmark instead: a score on queries seen in training says nothing "
         "about unseen queries.",
     )
+
+
+def offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
+    """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
+    places = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
+    if not places:
+        return
+    if access.button(
+        "Train on a copy without these queries",
+        icon=":material/content_copy:",
+        key="leave_out_judged",
+        help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
+    ):
+        with frame.guarded():
+            copy, _ = leakage.leave_out(workspace, query_set, places)
+            navigation.go("launch", query_set=copy.id)

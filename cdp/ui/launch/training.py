@@ -298,6 +298,7 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
         lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "train_incomplete")
         leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
         leaking_agreed = leaking.consent(leaks, "train_leakage")
+        leaking.offer_copy(workspace, leaks, config.query_set)
         if access.button(
             "Start training",
             type="primary",
