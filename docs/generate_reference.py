@@ -83,7 +83,7 @@ def build() -> str:
     lines += ["## Measures of query sets", ""]
     lines += table(
         ["name", "title", "better", "definition", "needs"],
-        [(f"`{m.name}`", m.title, m.better or "–", m.definition, m.needs or "–") for m in MEASURES.values()],
+        [(f"`{m.name}`", m.title, m.better or "–", m.help, m.needs or "–") for m in MEASURES.values()],
     )
     lines += ["## Retrievers", ""]
     lines += table(

@@ -8,10 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cdp.base.errors import ConfigError
+from cdp.base.registry import Names, registry
 from cdp.base.settings import REQUIRED, Config, option
-
-DEFAULT_MODELS = {"openai": "gpt-4o-mini", "transformers": "mistralai/Mistral-7B-Instruct-v0.3"}
-"""What writes queries where no model is named, by generator."""
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class SynthesisConfig(Config):
         "template",
         "What writes the queries: template needs no LLM, recorded replays the demo collection's queries, "
         "openai calls any endpoint that speaks the OpenAI chat protocol, transformers runs a local model.",
-        choices=("template", "recorded", "openai", "transformers"),
+        choices=Names("generator"),
     )
     model: str = option(
         "",
@@ -114,7 +112,7 @@ class SynthesisConfig(Config):
     seed: int = option(0, "Seed of sampling and of the template generator's choices.", minimum=0, advanced=True)
 
     def check(self) -> None:
-        if self.logprobs and self.generator != "openai":
+        if self.logprobs and not registry("generator")[self.generator].endpoint:
             raise ConfigError(
                 f"'logprobs' needs an endpoint that gives log-probabilities; the generator is {self.generator}.",
                 hint="Set generator to openai, or leave logprobs off.",
@@ -123,7 +121,7 @@ class SynthesisConfig(Config):
     @property
     def model_name(self) -> str:
         """The model that is used where a model is: as set, or the generator's default."""
-        return self.model or DEFAULT_MODELS.get(self.generator, "")
+        return self.model or str(registry("generator").named(self.generator).model)
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ class PromptTuningConfig(Config):
     generator: str = option(
         "template",
         "What writes the queries.",
-        choices=SynthesisConfig.__dataclass_fields__["generator"].metadata["choices"],
+        choices=Names("generator"),
     )
     model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
     base_url: str = option("", "The endpoint's address, empty for OpenAI itself.", holds="endpoint")
@@ -222,7 +220,7 @@ class TrainingConfig(Config):
         "none",
         "Per-query weights in the loss: none, cw (content words of the query, Eq. 2), ri (reasoning intensity, from "
         "reasoned queries), ri-cw (their product), or column (a file of your own).",
-        choices=("none", "cw", "ri", "ri-cw", "column"),
+        choices=Names("weighting"),
     )
     per_doc: int | None = option(
         None, "Only the first so many queries of each document.", unit="queries", minimum=1, maximum=1000

@@ -10,7 +10,7 @@ import dataclasses
 import math
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -24,11 +24,13 @@ def option(
     unit: str = "",
     minimum: float | None = None,
     maximum: float | None = None,
-    choices: tuple[str, ...] = (),
+    choices: Sequence[str] = (),
     advanced: bool = False,
     holds: str = "",
 ) -> Any:
     """A dataclass field with what a form, the command line and the docs need to know of it.
+
+    ``choices`` may be a registry's ``Names``, which are read at each use.
 
     ``advanced`` fields stand folded away in forms. ``holds`` says of a text that names something outside the settings
     what it names (path, endpoint, model, models, benchmark, benchmarks, stopword list), so that a dashboard can check

@@ -23,9 +23,9 @@ from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, checked_name, folder_size, now, sha256_file
 from cdp.benchmarks import hub, library, manifests
 from cdp.benchmarks.convert import Counts, Progress, write_layout
+from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.origins import Source, from_hub, in_folder, pins
-from cdp.benchmarks.registry import Entry
 
 
 @dataclass(frozen=True)

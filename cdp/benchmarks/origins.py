@@ -13,8 +13,8 @@ from cdp.base.paths import typed_path
 from cdp.base.workspace import read_json_or_none, write_json
 from cdp.benchmarks import hub
 from cdp.benchmarks.convert import Progress, StoppedError
-from cdp.benchmarks.registry import Entry
-from cdp.benchmarks.schemas import Part, Schema, beir, schema_of
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas import SCHEMAS, Part, Schema, schema_of
 
 LARGEST_WALK = 200_000
 """Files of a local folder that are looked at; a benchmark has a handful."""
@@ -161,9 +161,9 @@ def in_folder(entry: Entry, folder: Path) -> Source:
     schema = schema_of(entry)
     files, missing = _look(schema.parts(entry), folder)
     if missing:
-        as_beir, without = _look(beir.parts(replace(entry, groups=(), repos=("",))), folder)
+        as_beir, without = _look(SCHEMAS["beir"].parts(replace(entry, groups=(), repos=("",))), folder)
         if not without:
-            files, missing, schema = as_beir, [], beir
+            files, missing, schema = as_beir, [], SCHEMAS["beir"]
     if missing:
         listed = "; ".join(f"no {part.role} ({part.url or part.wanted})" for part in missing)
         raise InputError(

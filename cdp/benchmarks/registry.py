@@ -9,57 +9,16 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 
-from cdp.base.errors import NotFoundError
+from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import SHIPPED_DATA
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas import SCHEMAS
 
 FILE = SHIPPED_DATA / "benchmarks" / "registry.csv"
 PAPER = SHIPPED_DATA / "published" / "datasets.csv"
-
-BYTES_PER_CHARACTER = {"ar": 2, "ru": 2, "ja": 3, "ko": 3, "zh": 3}
-"""In UTF-8, nearly; 1 for every other language here."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A benchmark that can be downloaded, or one that is the mean of its ``parts`` (then ``schema`` is empty).
-
-    ``documents``, ``queries`` and ``cw`` (mean content words of a query) are None where nobody states them; ``figures``
-    says who does, ``paper`` what the paper calls it (empty if it is not there). ``self_match`` is None where the rule
-    for all benchmarks holds: equal ids are left out unless one of them is an answer. ``relevant_from`` is the lowest
-    grade that the binary measures count as relevant.
-    """
-
-    name: str
-    title: str
-    groups: tuple[str, ...]
-    part_of: str
-    schema: str
-    repos: tuple[str, ...]
-    task: str
-    split: str
-    language: str
-    licence: str
-    licence_source: str
-    documents: int | None
-    queries: int | None
-    doc_chars: int | None
-    cw: float | None
-    figures: str
-    paper: str
-    self_match: bool | None
-    titles: bool
-    relevant_from: int
-    note: str
-
-    @property
-    def text_bytes(self) -> int | None:
-        """About how many bytes its documents' texts take; None where their length is not stated."""
-        if self.documents is None or self.doc_chars is None:
-            return None
-        return self.documents * self.doc_chars * BYTES_PER_CHARACTER.get(self.language, 1)
 
 
 @dataclass(frozen=True)
@@ -92,9 +51,15 @@ def _paper() -> dict[str, dict[str, str]]:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """All entries in the order of the file; the parts of a mean stand after it."""
+    """All entries in the order of the file, the parts of a mean after it; then those that schemas bring along."""
     with open(FILE, encoding="utf-8", newline="") as file:
-        return tuple(_entry(row) for row in csv.DictReader(file))
+        by_name = {row["name"]: _entry(row) for row in csv.DictReader(file)}
+    for schema in SCHEMAS.values():
+        for entry in schema.entries:
+            if entry.name in by_name:
+                raise ConfigError(f"Two benchmarks are called {entry.name}.", hint=f"Rename that of {schema.name}.")
+            by_name[entry.name] = replace(entry, schema=schema.name)
+    return tuple(by_name.values())
 
 
 def _entry(row: Mapping[str, str]) -> Entry:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cdp.base.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
+from cdp.base.registry import Names
 from cdp.cli import benchmark_options
 from cdp.cli.results_options import results_commands
 from cdp.cli.training_options import ALLOW_INCOMPLETE, ALLOW_LEAKAGE, training_commands
@@ -31,8 +32,6 @@ STOPWORDS = (
     },
 )
 CORPUS = ("--corpus", {"required": True, "help": "the corpus: its id, name or the beginning of its id"})
-
-EXPORT_FORMATS = ("beir", "sentence-transformers", "flagembedding", "openai-batch")
 
 Option = tuple[str, dict[str, Any]]
 
@@ -154,7 +153,10 @@ def commands() -> dict[str, tuple[str, str, list[Option]]]:
             "write a query set for another program",
             [
                 one_id,
-                ("--format", {"required": True, "choices": EXPORT_FORMATS, "help": "what the other program reads"}),
+                (
+                    "--format",
+                    {"required": True, "choices": Names("export format"), "help": "what the other program reads"},
+                ),
                 ("--out", {"default": "", "help": "the file or folder; named after the set if left out"}),
                 ("--per-doc", {"type": int, "default": None, "help": "only the first so many queries per document"}),
                 ("--model", {"default": "", "help": "for openai-batch: the model to ask, if not the set's own"}),

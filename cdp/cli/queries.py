@@ -12,7 +12,6 @@ from cdp.base.workspace import Workspace
 from cdp.cli import text as show
 from cdp.cli.answers import DONE, FAILED, say, settings, started, warn
 
-SUFFIXES = {"beir": "", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
 DETAILS = ("model", "prompt", "licence")
 """What may be said of imported queries besides who wrote them."""
 
@@ -189,10 +188,11 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services.queries import synthesis
 
     found = queries.show(workspace, a.id)
-    target = a.out or f"{found.id}{SUFFIXES[a.format]}"
+    form = synthesis.EXPORTS.named(a.format)
+    target = a.out or f"{found.id}{form.suffix}"
     done = synthesis.export(workspace, found.id, a.format, target, per_doc=a.per_doc, model=a.model)
     warn(done.note)
-    return say(a, {"id": found.id, **show.plain(done)}, _written(done, a.format == "openai-batch"))
+    return say(a, {"id": found.id, **show.plain(done)}, _written(done, form.write is None))
 
 
 def leave_out(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -6,10 +6,8 @@ import codecs
 from dataclasses import dataclass
 
 from cdp.base.errors import ConfigError
+from cdp.base.registry import Names
 from cdp.base.settings import Config, option
-
-FORMAT_NAMES = ("jsonl", "csv", "tsv", "parquet", "text", "markdown", "zip", "beir", "folder")
-"""The names in ``cdp.corpus.readers.READERS``; a test holds the two together."""
 
 MAX_LINE_CHARACTERS = 32 * 2**20
 """A longer line of a row file is not held in memory: JSONL and TSV report it as rejected, quoted CSV stops there."""
@@ -28,9 +26,9 @@ class ReadOptions(Config):
 
     format: str = option(
         "auto",
-        "What the file is; auto goes by the file's ending. For a folder or a zip, jsonl, csv, tsv, parquet, text or "
-        "markdown reads every file in it as that.",
-        choices=("auto", *FORMAT_NAMES),
+        "What the file is; auto goes by the file's ending. Of a folder or a zip, the format of a single file (jsonl, "
+        "csv, text …) reads every file in it as that.",
+        choices=Names("corpus format", first=("auto",)),
     )
     encoding: str = option("utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …")
     id_field: str | None = option(None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid.")

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.workspace import sha256_text
-from cdp.metrics.paraphrase_ratio import Pair, document_ratios
+from cdp.metrics.measures.paraphrase_ratio import Pair, document_ratios
 
 CORPUS_PAIRS = 1000
 """Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them."""

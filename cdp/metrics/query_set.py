@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from cdp.base.failures import Failures
 from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
-from cdp.metrics.len_sim import length_similarity
+from cdp.metrics.measures.len_sim import length_similarity
+from cdp.metrics.measures.self_bleu import SMOOTHING, bleu_against_others
 from cdp.metrics.sampling import CorpusPool
-from cdp.metrics.self_bleu import SMOOTHING, bleu_against_others
 from cdp.metrics.tokens import TOKENIZER, tokens, word_count
 from cdp.metrics.values import CORPUS, MetricValue, aggregate, mean_over_queries
 

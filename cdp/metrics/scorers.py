@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.metrics.dist_sim import unit_vectors
 from cdp.metrics.measure import Measure
-from cdp.metrics.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
+from cdp.metrics.measures.dist_sim import unit_vectors
+from cdp.metrics.measures.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
 
 CROSS_ENCODER = "cross-encoder/quora-distilroberta-base"
 """The paper does not name its cross-encoder; this one was trained to tell duplicate questions, score 0 to 1."""

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from cdp.base.registry import Registered
+
 PROTOCOLS = ("published", "paper")
 """published: as the model's authors evaluate it; paper: cosine similarity for every model."""
 
@@ -25,7 +27,7 @@ class Default:
 
 
 @dataclass(frozen=True)
-class Retriever:
+class Retriever(Registered):
     """One preset.
 
     ``kind`` says how the model is built: ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation
@@ -36,9 +38,6 @@ class Retriever:
     metadata writes it: a card without one is shown as having no licence at all.
     """
 
-    name: str
-    title: str
-    help: str
     source: str
     kind: str
     pooling: str

@@ -18,7 +18,7 @@ from cdp.base.paths import typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.retrievers.embedded import minilm_folder
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever
-from cdp.retrievers.registry import PRESETS
+from cdp.retrievers.presets import PRESETS
 
 HUB_TIMEOUT_S = 8.0
 """Longest wait for the hub to say whether a model exists, name resolution included."""

@@ -14,8 +14,9 @@ from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.paths import typed_folder
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests, origins, registry, subsets
+from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.manifests import Manifest
-from cdp.benchmarks.registry import Entry, Group, Mean
+from cdp.benchmarks.registry import Group, Mean
 from cdp.evaluation import bm25
 from cdp.services import evaluation
 from cdp.services.jobs import in_use
@@ -176,7 +177,7 @@ def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
 
 
 @access.reads
-def check_download(config: DownloadConfig) -> tuple[tuple[registry.Entry, ...], Path | None]:
+def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | None]:
     """What a download brings in and from which folder; refused is what can be known to fail without the network."""
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:

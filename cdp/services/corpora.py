@@ -74,6 +74,11 @@ def _name_of(source: Path) -> str:
     return name or "corpus"
 
 
+def file_types() -> list[str]:
+    """The endings of files that documents are read from, without their dot."""
+    return [*(suffix.lstrip(".") for reader in room.READERS.values() for suffix in reader.suffixes), "gz"]
+
+
 @access.writes
 @contextmanager
 def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[Path]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.paths import typed_path
+from cdp.base.registry import Names
 from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option, shown
 from cdp.base.workspace import SHIPPED_DATA
 
@@ -40,7 +41,7 @@ class StudyConfig(Config):
     corpus: str = option("", "The corpus that methods write queries for (its id); needed with methods only.")
     methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
     generator: str = option(
-        "template", "What writes missing queries.", choices=("template", "recorded", "openai")
+        "template", "What writes missing queries.", choices=Names("generator", leave_out=("transformers",))
     )  # fmt: skip
     model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).", advanced=True)
     base_url: str = option(

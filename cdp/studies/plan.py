@@ -9,7 +9,7 @@ from typing import Any
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.studies.config import StudyConfig
-from cdp.training.weights import WEIGHTINGS
+from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
 

@@ -10,6 +10,7 @@ from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
 from cdp.studies.report import StudyReport, StudyRow
+from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.pricing import dollars
 
 
@@ -267,7 +268,7 @@ def cost_table(report: StudyReport) -> str:
 def settings_table(report: StudyReport) -> str:
     """The plan as it was run."""
     written = bool(report.config.items("methods"))
-    asked = written and report.config.generator in ("openai", "transformers")
+    asked = written and GENERATORS.named(report.config.generator).is_llm
     unused = (*(() if written else ("corpus", "generator")), *(() if asked else ("model", "base_url")))
     rows = [
         [name, shown(value)]

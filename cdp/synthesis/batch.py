@@ -117,7 +117,7 @@ def write_batch(
 
 def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
-    from cdp.synthesis.generators.completions import Malformed, read_batch_line
+    from cdp.synthesis.models.completions import Malformed, read_batch_line
 
     answers = failed = 0
     problems: list[str] = []

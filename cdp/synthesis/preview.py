@@ -24,7 +24,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import REPOSITORY, Workspace
 from cdp.corpus import get_documents
 from cdp.synthesis.generate import generate_for
-from cdp.synthesis.generators import Generator, make_generator
+from cdp.synthesis.generators import GENERATORS, Generator, make_generator
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import estimate_tokens
 
@@ -104,7 +104,7 @@ def needs_process(config: SynthesisConfig, methods: Sequence[str]) -> bool:
     """Whether one of the methods, or the generator, needs torch."""
     chosen = [method_of(for_method(config, name)) for name in methods]
     llm = any(not method.generator for method in chosen)
-    return any(method.generator for method in chosen) or (llm and config.generator == "transformers")
+    return any(method.generator for method in chosen) or (llm and GENERATORS[config.generator].local)
 
 
 def previews_in_process(

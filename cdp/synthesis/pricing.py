@@ -19,7 +19,7 @@ from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, write_json
 from cdp.corpus import get_documents, load_documents, load_manifest
-from cdp.synthesis.generators import Usage
+from cdp.synthesis.generators import GENERATORS, Usage
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import cut, estimate_tokens
 from cdp.synthesis.work import Work
@@ -123,7 +123,8 @@ def estimate(
     method = method_of(config)
     work = Work.of(workspace, config, method, corpus)
     n = work.documents
-    if method.generator or config.generator not in ("openai", "transformers"):
+    generator = GENERATORS[config.generator]
+    if method.generator or not generator.is_llm:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     n_queries, chosen = _sample(workspace, config, work, sample)
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
@@ -135,9 +136,8 @@ def estimate(
     margin = 0.0 if len(lengths) == n else Z_95 * math.sqrt(variance / len(lengths)) * n
     per_query = method.tokens_per_query if tokens_per_query is None else tokens_per_query
     usage = Usage(round(mean * n), round(n_queries * per_query), n_queries if method.one_per_call else n)
-    local = config.generator == "transformers"
-    price = None if local else load_price(config.model_name, prices or price_file(workspace))
-    cost = price.cost(usage) if price else 0.0 if local else None
+    price = None if generator.local else load_price(config.model_name, prices or price_file(workspace))
+    cost = price.cost(usage) if price else 0.0 if generator.local else None
     return Estimate(
         n_documents=n,
         requests=usage.requests,

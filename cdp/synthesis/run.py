@@ -28,7 +28,7 @@ from cdp.query_sets.ordered import put_in_order, scan
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generate import Generation, generate_for, to_line
-from cdp.synthesis.generators import Cancelled, RequestError, Usage, make_generator
+from cdp.synthesis.generators import GENERATORS, Cancelled, RequestError, Usage, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import Method, method_of
@@ -136,7 +136,7 @@ class Run:
             return
         if cache.spent(self.job.id) is None:
             cache.spend(self.job.id, spent)
-        charged = self.source.name == "openai"  # a local model's answers are lost too, and cost nothing
+        charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
         lost = cache.take_lost(self.job.id, charged=charged)
         if lost and charged:
             requests = "request was" if lost == 1 else "requests were"

@@ -17,7 +17,7 @@ from cdp.retrievers.card_results import section
 from cdp.training.pairs import PairSet
 from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY, REASONING_ONLY, WITHOUT_REASONED, uses_reasoned
 from cdp.training.settings import rate
-from cdp.training.weights import WEIGHTINGS
+from cdp.training.weightings import WEIGHTINGS
 
 SOURCES = {
     QUERY_ONLY: "the queries q; RI compares each with its reasoned form q′",
@@ -157,9 +157,10 @@ def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
         "made with": result["software"],
         "model hash": f"`{result['model_hash']}` (from `{result['base_hash']}`)",
     }
-    if config.weighting in ("cw", "ri-cw"):
+    weighting = WEIGHTINGS[config.weighting]
+    if "kappa" in weighting.settings:
         rows["κ"] = f"{config.kappa:g}"
-    if WEIGHTINGS[config.weighting].needs == "reasoning":
+    if weighting.needs == "reasoning":
         rows["RI"] = f"{config.ri_mode}, at most {config.ri_kappa:g}"
     if config.mini_batch is not None:
         rows["GradCache"] = f"{config.mini_batch} texts at once"
@@ -202,7 +203,7 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace) -> R
         rows["hash of the prompt"] = f"`{query_set.prompt_hash}`"
     rows["hash of the pairs"] = f"`{pairs.content_hash}`"
     rows["hash of the query set"] = f"`{query_set.content_hash}`"
-    if config.weighting == "column":
+    if WEIGHTINGS[config.weighting].needs == "column":
         rows["hash of the weights"] = f"`{sha256_file(typed_path(config.weights))[:16]}`"
     return {name: value for name, value in rows.items() if value != ""}
 

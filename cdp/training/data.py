@@ -15,7 +15,8 @@ from cdp.training.hard_negatives import with_negatives
 from cdp.training.pairs import UNTOKENISED, PairSet, load_pairs
 from cdp.training.reasoning import check_reasoned, uses_reasoned, with_reasoned
 from cdp.training.settings import complete
-from cdp.training.weights import pair_weights, weighting_named
+from cdp.training.weightings import WEIGHTINGS
+from cdp.training.weights import pair_weights
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
     pairs = with_negatives(pairs, workspace, settings.hard_negatives)
     if uses_reasoned(settings):
         check_reasoned(settings, pairs.query_set.method)
-        ri = weighting_named(settings.weighting).needs == "reasoning"
+        ri = WEIGHTINGS.named(settings.weighting).needs == "reasoning"
         pairs = with_reasoned(pairs, workspace, settings.reasoning, settings.query_source, ri=ri)
     weights = pair_weights(pairs, settings.weighting, kappa=settings.kappa, file=settings.weights, failures=failures)
     usable = ~np.isnan(weights)

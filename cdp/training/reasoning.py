@@ -23,7 +23,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
 from cdp.query_sets import DocumentQueries
 from cdp.training.pairs import PairSet
-from cdp.training.weights import weighting_named
+from cdp.training.weightings import WEIGHTINGS
 
 if TYPE_CHECKING:
     from cdp.training.engine import Engine
@@ -63,7 +63,7 @@ class Reasoned:
 
 def uses_reasoned(config: TrainingConfig) -> bool:
     """Whether a training reads the query set ``reasoning``: to weight by RI, or to train on it."""
-    return config.query_source != QUERY_ONLY or weighting_named(config.weighting).needs == "reasoning"
+    return config.query_source != QUERY_ONLY or WEIGHTINGS.named(config.weighting).needs == "reasoning"
 
 
 def check_reasoned(config: TrainingConfig, method: str) -> None:
@@ -151,7 +151,7 @@ def pairs_with(reasoned: Reasoned, lines: Iterable[DocumentQueries], config: Tra
 
 def unreasoned_note(count: int, config: TrainingConfig) -> str:
     """What becomes of so many queries without a reasoned form of their own."""
-    ri = weighting_named(config.weighting).needs == "reasoning"
+    ri = WEIGHTINGS.named(config.weighting).needs == "reasoning"
     what = {
         QUERY_ONLY: "RI says nothing of them: they get 1",
         REASONING_ONLY: "they are left out",

@@ -10,6 +10,7 @@ from cdp.base.errors import ConfigError
 from cdp.retrievers import Default, ResolvedRetriever
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import check_reasoned
+from cdp.training.weightings import WEIGHTINGS
 
 LORA_RATE = Default(1e-4, "With LoRA: its few parameters start without effect and need larger steps.")
 
@@ -35,8 +36,8 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
         )
     if complete.lora_rank is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError("'lora_rank' does not apply to a static retriever, which has no layers.")
-    if complete.weighting == "column" and not complete.weights:
-        raise ConfigError("The weighting 'column' needs 'weights', a file with query_id and weight.")
+    if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
+        raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
     if complete.learning_rate == 0:
         raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")

@@ -1,67 +1,17 @@
-"""The raw weight of each pair, before the loss normalises over a batch. One function per weighting, one table."""
+"""The raw weight of each pair, before the loss normalises over a batch. ``weightings`` has one file for each."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import ConfigError
 from cdp.base.failures import Failures
-from cdp.complexity import count_content_words
 from cdp.training.pairs import PairSet
-from cdp.training.weights_file import read_weights
-
-
-@dataclass(frozen=True, slots=True)
-class Weighting:
-    """How pairs are weighted. ``raw`` maps (queries, language, κ) to non-negative weights, shape (n,).
-
-    ``needs`` names what there must be besides the queries: "" nothing, "reasoning" a query set with the reasoned form
-    of each query (``raw`` is then multiplied by RI), "column" a file with a weight per query.
-    """
-
-    name: str
-    title: str
-    help: str
-    raw: Callable[[Sequence[str], str, float], NDArray[np.float64]]
-    needs: str = ""
-
-
-def _equal(queries: Sequence[str], language: str, kappa: float) -> NDArray[np.float64]:
-    return np.ones(len(queries), dtype=np.float64)
-
-
-def _content_words(queries: Sequence[str], language: str, kappa: float) -> NDArray[np.float64]:
-    return np.minimum(count_content_words(queries, language).astype(np.float64), kappa)
-
-
-WEIGHTINGS: Mapping[str, Weighting] = {
-    weighting.name: weighting
-    for weighting in (
-        Weighting("none", "None", "Every pair counts the same: plain InfoNCE.", _equal),
-        Weighting(
-            "cw",
-            "Content words (CW)",
-            "A pair counts in proportion to its query's content words, capped at κ (Eq. 2).",
-            _content_words,
-        ),
-        Weighting(
-            "ri",
-            "Reasoning intensity (RI)",
-            "A pair counts by how much easier its query gets for the model once it is thought through: the loss of q "
-            "over the loss of its reasoned form q′, at most 5.",
-            _equal,
-            needs="reasoning",
-        ),
-        Weighting("ri-cw", "RI × CW", "The product of both.", _content_words, needs="reasoning"),
-        Weighting(
-            "column", "A column of your own", "The weight that a file of yours gives each query.", _equal, "column"
-        ),
-    )
-}
+from cdp.training.weightings import WEIGHTINGS, Weighting
+from cdp.training.weightings.column import read_weights
 
 
 def raw_weights(
@@ -71,17 +21,10 @@ def raw_weights(
 
     For weightings that the queries alone determine; ConfigError for an unknown one or one that needs more.
     """
-    found = weighting_named(weighting)
+    found = WEIGHTINGS.named(weighting)
     if found.needs:
         raise ConfigError(f"The weighting {weighting!r} needs more than the queries themselves.")
     return found.raw(queries, language, kappa)
-
-
-def weighting_named(name: str) -> Weighting:
-    """The weighting of that name; ConfigError names those there are."""
-    if name not in WEIGHTINGS:
-        raise ConfigError(f"No weighting is called {name!r}.", hint=f"There is: {', '.join(WEIGHTINGS)}.")
-    return WEIGHTINGS[name]
 
 
 def pair_weights(
@@ -90,9 +33,10 @@ def pair_weights(
     """The raw weights of a pair set, shape (n,), without RI, which the loss multiplies in while training.
 
     The queries of a mixed set are counted each in its own language. ``file`` holds the weights for the weighting
-    ``column``, see ``cdp.training.weights_file``. A query that cannot be weighted goes to ``failures`` and has NaN.
+    ``column``, see ``cdp.training.weightings.column``. A query that cannot be weighted goes to ``failures`` and
+    has NaN.
     """
-    found = weighting_named(weighting)
+    found = WEIGHTINGS.named(weighting)
     if found.needs == "column":
         return read_weights(file, pairs.query_ids)
     failures = failures or Failures()

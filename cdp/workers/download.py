@@ -14,8 +14,8 @@ from cdp.base.errors import CdpError, ConfigError
 from cdp.base.worker import Job, run
 from cdp.benchmarks import download, manifests, registry
 from cdp.benchmarks.convert import StoppedError
+from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.hub import DownloadError
-from cdp.benchmarks.registry import Entry
 
 WAIT_S = 300.0
 """The hub, or a large file's hash, may keep us waiting this long without a heartbeat."""

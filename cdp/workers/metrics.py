@@ -24,9 +24,9 @@ from cdp.base.config import MetricsConfig
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.complexity import stopwords_of
-from cdp.metrics.dist_sim import document_dist_sims
-from cdp.metrics.embedding_diversity import document_diversities
 from cdp.metrics.ledger import Ledger
+from cdp.metrics.measures.dist_sim import document_dist_sims
+from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.pairs import PairTable
 from cdp.metrics.query_set import depths_of, measure_query_set
 from cdp.metrics.report import (

@@ -30,7 +30,7 @@ from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.corpus import load_manifest
 from cdp.metrics import measure_query_set
-from cdp.metrics.dist_sim import document_dist_sims
+from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.pairs import PairTable
 from cdp.metrics.query_set import depths_of
 from cdp.metrics.report import Selection, dist_sim_values, paraphrase_values

@@ -12,8 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cdp.base.errors import ConfigError, InputError
-from cdp.corpus import READERS, ReadOptions, read_documents
-from cdp.corpus.options import FORMAT_NAMES
+from cdp.corpus import ReadOptions, read_documents
 from tests.corpus.files import ROWS, TRIPLES, jsonl, read, triples
 
 
@@ -24,11 +23,6 @@ def table(path: Path, delimiter: str) -> Path:
         writer.writerow(ROWS[0])
         writer.writerows(row.values() for row in ROWS)
     return path
-
-
-def test_names_in_options_are_those_of_the_registry() -> None:
-    assert tuple(READERS) == FORMAT_NAMES
-    assert all(reader.help for reader in READERS.values())
 
 
 @pytest.mark.parametrize("name", ["docs.jsonl", "docs.ndjson", "docs.jsonl.gz", "DOCS.JSONL"])

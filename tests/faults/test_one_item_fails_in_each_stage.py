@@ -18,7 +18,7 @@ from cdp.metrics import measure_query_set
 from cdp.metrics import query_set as measures
 from cdp.query_sets import QuerySet
 from cdp.synthesis import ranking
-from cdp.synthesis.generators.phrases import sentences
+from cdp.synthesis.templates.phrases import sentences
 from cdp.training import weights
 from cdp.training.pairs import UNUSABLE, PairSet, load_pairs
 

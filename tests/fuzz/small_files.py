@@ -24,7 +24,7 @@ from cdp.query_sets import ImportOptions
 from cdp.studies.config import PLANS, StudyConfig, read_plan
 from cdp.studies.plan import StudySource, benchmark_names, conditions, training_config
 from cdp.synthesis.batch import read_batch
-from cdp.training.weights_file import read_weights
+from cdp.training.weightings.column import read_weights
 from tests.fuzz.mutation import SNIPPETS, damaged, gzipped
 
 CONFIGS: tuple[type[Config], ...] = (

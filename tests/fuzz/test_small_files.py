@@ -15,7 +15,7 @@ from cdp.base.errors import CdpError, ConfigError, InputError
 from cdp.base.settings import shown
 from cdp.base.workspace import Workspace
 from cdp.studies.config import StudyConfig, read_plan
-from cdp.training.weights_file import read_weights
+from cdp.training.weightings.column import read_weights
 from tests.fuzz.small_files import SMALL, bomb
 from tests.support import REPOSITORY
 

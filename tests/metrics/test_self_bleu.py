@@ -13,7 +13,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from cdp.base.errors import InputError
 from cdp.metrics import self_bleu
-from cdp.metrics.self_bleu import bleu_against_others
+from cdp.metrics.measures.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
 from tests.support import shared
 

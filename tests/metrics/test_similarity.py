@@ -127,7 +127,7 @@ def test_the_table_of_measures() -> None:
         assert measure.name == name
         assert measure.low < measure.high
         assert measure.better in ("higher", "lower", "")
-        assert measure.definition.endswith(".")
+        assert measure.help.endswith(".")
     assert {name for name, measure in MEASURES.items() if measure.model_based} == {
         "dist_sim",
         "paraphrase_ratio",

@@ -11,7 +11,7 @@ from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from cdp.base.errors import ConfigError
 from cdp.metrics import embedding_diversity, self_bleu
-from cdp.metrics.embedding_diversity import document_diversities
+from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens
 from cdp.services.metrics import self_bleu_spread
 from cdp.services.metrics.self_bleu_spread import Spread, order_turns, spread

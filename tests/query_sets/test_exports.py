@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,10 @@ from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.corpus import read_documents
 from cdp.query_sets import QuerySet, import_queries
-from cdp.query_sets.exports import FORMATS, SUFFIXES, export
+from cdp.query_sets.exports import EXPORTS, export
 from tests.synthesis.conftest import CorpusMaker
+
+FORMATS = [name for name, kind in EXPORTS.items() if kind.write is not None]
 
 
 @pytest.fixture
@@ -59,7 +62,7 @@ def test_flagembedding_lines(workspace: Workspace, query_set: QuerySet, tmp_path
 def test_the_first_queries_of_each_document(
     workspace: Workspace, query_set: QuerySet, tmp_path: Path, form: str
 ) -> None:
-    assert export(workspace, query_set.id, form, tmp_path / f"x{SUFFIXES[form]}", per_doc=1) == 2
+    assert export(workspace, query_set.id, form, tmp_path / f"x{EXPORTS[form].suffix}", per_doc=1) == 2
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
 
 
@@ -80,19 +83,21 @@ def test_nothing_is_overwritten_and_unknown_names_are_told(
 def test_what_comes_to_bear_the_name_meanwhile_is_not_overwritten(
     form: str, workspace: Workspace, query_set: QuerySet, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    target = tmp_path / f"out{SUFFIXES[form]}"
-    write = FORMATS[form]
+    target = tmp_path / f"out{EXPORTS[form].suffix}"
+    kind = EXPORTS[form]
+    write = kind.write
+    assert write is not None
 
     def and_another_export_ends_first(*arguments: Any) -> int:
-        monkeypatch.setitem(FORMATS, form, write)
+        monkeypatch.setitem(EXPORTS._items, form, kind)
         assert export(workspace, query_set.id, form, target, per_doc=1) == 2
         return write(*arguments)
 
-    monkeypatch.setitem(FORMATS, form, and_another_export_ends_first)
+    monkeypatch.setitem(EXPORTS._items, form, dataclasses.replace(kind, write=and_another_export_ends_first))
     with pytest.raises(InputError, match="is there already"):
         export(workspace, query_set.id, form, target)
-    export(workspace, query_set.id, form, tmp_path / f"alone{SUFFIXES[form]}", per_doc=1)
-    assert _files(target) == _files(tmp_path / f"alone{SUFFIXES[form]}")
+    export(workspace, query_set.id, form, tmp_path / f"alone{EXPORTS[form].suffix}", per_doc=1)
+    assert _files(target) == _files(tmp_path / f"alone{EXPORTS[form].suffix}")
     assert len(list(tmp_path.glob(".*"))) == 0, "nothing half-made is left"
 
 

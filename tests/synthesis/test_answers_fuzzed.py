@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from cdp.synthesis import parsing
 from cdp.synthesis.generators import Usage
-from cdp.synthesis.generators.completions import Malformed, paid_for, read_batch_line, read_completion
 from cdp.synthesis.methods import METHODS
+from cdp.synthesis.models.completions import Malformed, paid_for, read_batch_line, read_completion
 from cdp.synthesis.parsing import LONGEST_PASSAGE, Parsed
 from tests.synthesis.server import MALFORMED, ODD, completion
 

@@ -14,7 +14,6 @@ from cdp.base.records import Document
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.formats import format_mix, overlapping_pairs
 from cdp.synthesis.generators.cropping import CroppingGenerator
-from cdp.synthesis.generators.phrases import sentences
 from cdp.synthesis.generators.recorded import RecordedGenerator
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.parsing import (
@@ -25,6 +24,7 @@ from cdp.synthesis.parsing import (
     parse_passage,
     parse_task_query,
 )
+from cdp.synthesis.templates.phrases import sentences
 from cdp.synthesis.tokens import cut
 from tests.strategies import LONG, SOAK, examples, is_linear, result_or_error, texts
 

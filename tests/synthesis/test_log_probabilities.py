@@ -16,8 +16,8 @@ from cdp.synthesis import METHODS
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import make_generator
-from cdp.synthesis.generators.completions import _mean_logprob
 from cdp.synthesis.methods import method_of
+from cdp.synthesis.models.completions import _mean_logprob
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer

@@ -60,7 +60,7 @@ def test_the_key_is_on_no_surface(
     assert KEY not in json.dumps(view.to_dict()) + jobs.log(workspace, job)
     made = next(q for q in queries.list_query_sets(workspace) if q.job_id == job)
     out = tmp_path / "out"
-    for form in synthesis.FORMATS:
+    for form in synthesis.EXPORTS:
         synthesis.export(workspace, made.id, form, out / form)
     synthesis.batch_write(workspace, dataclasses.replace(config, per_doc=3), out / "batch")
     synthesis.save_prices(workspace, [{"model": MODEL, "input": 1, "output": 2}], "2026-01-01")

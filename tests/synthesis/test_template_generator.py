@@ -12,11 +12,11 @@ from cdp.base.records import Document
 from cdp.metrics import self_bleu
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.formats import format_mix
-from cdp.synthesis.generators.clauses import clauses
-from cdp.synthesis.generators.material import Material
-from cdp.synthesis.generators.phrases import is_english, key_phrases, sentences
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.parsing import comparison_key
+from cdp.synthesis.templates.clauses import clauses
+from cdp.synthesis.templates.material import Material
+from cdp.synthesis.templates.phrases import is_english, key_phrases, sentences
 from tests.support import REPOSITORY
 
 HONEY = Document(

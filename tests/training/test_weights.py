@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cdp.base.errors import CdpError, ConfigError, InputError
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.training.pairs import load_pairs
-from cdp.training.weights import WEIGHTINGS, pair_weights, raw_weights
-from cdp.training.weights_file import read_weights
+from cdp.training.weightings import WEIGHTINGS
+from cdp.training.weightings.column import read_weights
+from cdp.training.weights import pair_weights, raw_weights
 
 
 def test_cw_weights_are_capped_content_words() -> None:
@@ -23,7 +24,7 @@ def test_cw_weights_are_capped_content_words() -> None:
 
 @pytest.mark.parametrize("name", ["ri", "ri-cw", "column", "nonsense"])
 def test_a_weighting_that_needs_more_than_queries_is_refused_there(name: str) -> None:
-    with pytest.raises(ConfigError, match=name):
+    with pytest.raises((ConfigError, NotFoundError), match=name):
         raw_weights(["a query"], name)
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
 from cdp.benchmarks.beir_files import LARGEST_GRADE, read_qrels
-from cdp.benchmarks.registry import Entry
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, SourceQuery
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, rows, rows_of, text_of
 
 NANO = "NanoBEIR"
@@ -85,3 +85,6 @@ def grade(text: str, path: Path) -> int:
     if not number.is_integer() or abs(number) >= LARGEST_GRADE:
         raise InputError(f"The grade {text!r} is not a whole number.", hint=HINT, file=path)
     return int(number)
+
+
+SCHEMA = Schema("beir", "BEIR", "Corpus, queries and judgments as JSON Lines, Parquet or TSV.", parts, read)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdp.base.records import Document, Qrel
-from cdp.benchmarks.registry import Entry
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, SourceQuery
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import list_of, rows_of, text_of
 
 NONE = "N/A"
@@ -48,3 +48,6 @@ def read(entry: Entry, files: Files) -> Contents:
                     yield Qrel(query, str(document), 1)
 
     return Contents(documents, queries, judgments)
+
+
+SCHEMA = Schema("bright", "BRIGHT", "A file of documents and one of examples per task.", parts, read)

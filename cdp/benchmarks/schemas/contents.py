@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Protocol
 
 from cdp.base.records import Document, Qrel
-from cdp.benchmarks.registry import Entry
+from cdp.base.registry import Registered
+from cdp.benchmarks.entry import Entry
 
 Files = Mapping[str, Sequence[Path]]
 """Role → the files that were found for it, in order."""
@@ -70,11 +70,13 @@ def _expression(pattern: str) -> re.Pattern[str]:
     return re.compile("".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(p, re.escape(p)) for p in pieces))
 
 
-class Schema(Protocol):
-    """How one family of benchmarks is published: a module with these two functions."""
+@dataclass(frozen=True)
+class Schema(Registered):
+    """How one family of benchmarks is published: ``parts`` names the files that make one up, ``read`` what is in them.
 
-    def parts(self, entry: Entry) -> list[Part]:
-        """The files that make up a benchmark."""
+    ``entries`` are benchmarks that are known by name beside those of ``data/benchmarks/registry.csv``.
+    """
 
-    def read(self, entry: Entry, files: Files) -> Contents:
-        """What is in them."""
+    parts: Callable[[Entry], list[Part]]
+    read: Callable[[Entry, Files], Contents]
+    entries: tuple[Entry, ...] = ()

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from cdp.base.records import Document, Qrel
 from cdp.base.workspace import slug
-from cdp.benchmarks.registry import Entry
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, SourceQuery
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import rows, text_of
 
 HOPS = ("hop_1", "hop_2", "hop_3", "hop_4")
@@ -72,3 +72,12 @@ def read(entry: Entry, files: Files) -> Contents:
 
 def _title(book: object, path: Path) -> str:
     return str(book) if book else re.sub(r"[^\w]+", " ", path.stem)
+
+
+SCHEMA = Schema(
+    "contexts",
+    "Questions with their passage",
+    "Questions that carry the one passage they were written for (NovelHopQA).",
+    parts,
+    read,
+)

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cdp.base.records import Document, Qrel
-from cdp.benchmarks.registry import Entry
+from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.schemas.beir import grade
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, SourceQuery
+from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import columns, rows_of, text_of
 
 
@@ -50,3 +50,8 @@ def read(entry: Entry, files: Files) -> Contents:
                 yield Qrel(query, document, grade(score, path))
 
     return Contents(documents, queries, judgments)
+
+
+SCHEMA = Schema(
+    "miracl", "MIRACL", "Topics and judgments in one repository, the passages of each language in another.", parts, read
+)

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 
 from cdp.base.errors import InputError
 from cdp.base.records import Document, Qrel
-from cdp.benchmarks.registry import Entry
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, SourceQuery
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, Row, list_of, rows_of, text_of
 from cdp.corpus.rejections import excerpt
 
@@ -115,3 +115,12 @@ def _list(value: Any) -> list[Any]:
     if not isinstance(value, list):
         raise InputError(f"A paragraph's sentences are no list: {excerpt(value)!r}.", hint=HINT)
     return value
+
+
+SCHEMA = Schema(
+    "paragraphs",
+    "Questions with their paragraphs",
+    "Multi-hop questions that carry their paragraphs (2WikiMultihopQA, MuSiQue).",
+    parts,
+    read,
+)

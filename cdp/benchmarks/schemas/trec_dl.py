@@ -13,8 +13,8 @@ from collections.abc import Iterator
 
 from cdp.base.records import Document, Qrel
 from cdp.benchmarks.beir_files import read_qrels
-from cdp.benchmarks.registry import Entry
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, SourceQuery
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import columns, rows_of, text_of
 
 JUDGMENTS = "https://trec.nist.gov/data/deep/{year}qrels-pass.txt"
@@ -57,3 +57,6 @@ def read(entry: Entry, files: Files) -> Contents:
                     yield Qrel(query, document, score)
 
     return Contents(documents, queries, judgments)
+
+
+SCHEMA = Schema("trec-dl", "TREC Deep Learning", "NIST's judgments, MS MARCO's test queries and passages.", parts, read)

@@ -1,30 +1,16 @@
-"""One reader per format, one file each, in one table from which forms, options and docs are made."""
+"""One reader per format, one file each. Adding one is adding a file that declares a ``RowFormat`` or ``Container``."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 
 from cdp.base.errors import InputError
+from cdp.base.registry import Registry
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers import beir, csv, folder, jsonl, markdown, parquet, text, tsv, zip
 from cdp.corpus.readers.base import BadRow, Container, Contents, Row, RowFormat
 from cdp.corpus.sources import Source
 
-READERS: Mapping[str, RowFormat | Container] = {
-    reader.name: reader
-    for reader in (
-        jsonl.FORMAT,
-        csv.FORMAT,
-        tsv.FORMAT,
-        parquet.FORMAT,
-        text.FORMAT,
-        markdown.FORMAT,
-        zip.CONTAINER,
-        beir.CONTAINER,
-        folder.CONTAINER,
-    )
-}
+READERS: Registry[RowFormat | Container] = Registry("corpus format", (RowFormat, Container), __name__)
 
 
 def row_suffixes() -> tuple[str, ...]:
@@ -35,17 +21,16 @@ def row_suffixes() -> tuple[str, ...]:
 def container_of(path: Path, options: ReadOptions) -> Container | None:
     """The container that opens ``path``, or None for a single file. InputError where the two do not fit."""
     chosen = READERS.get(options.format)
-    if path.is_dir():
-        if isinstance(chosen, Container):
-            if chosen is zip.CONTAINER:
-                raise InputError("It is a folder, not a zip.", file=path)
-            return chosen
-        return beir.CONTAINER if beir.is_beir(path) else folder.CONTAINER
-    if chosen is zip.CONTAINER or path.suffix.lower() in zip.CONTAINER.suffixes:
-        return zip.CONTAINER
-    if isinstance(chosen, Container):
+    by_path = next((r for r in READERS.values() if isinstance(r, Container) and r.fits(path)), None)
+    if not isinstance(chosen, Container):
+        return by_path
+    if path.is_dir() and chosen.suffixes:
+        raise InputError(f"It is a folder, not a {chosen.name}.", file=path)
+    if path.is_dir() or chosen.suffixes:
+        return chosen
+    if by_path is None:
         raise InputError("It is a file, not a folder.", hint="Give the folder's path.", file=path)
-    return None
+    return by_path
 
 
 def row_format_of(source: Source, options: ReadOptions) -> RowFormat:

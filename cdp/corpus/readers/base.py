@@ -1,7 +1,6 @@
 """What every reader is: data plus one function.
 
-A *row format* turns one file into rows; a *container* turns a path into the files to read. Adding a format means
-adding one module here and one line to ``READERS``.
+A *row format* turns one file into rows; a *container* turns a path into the files to read.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from cdp.base.registry import Registered
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import Budget, Source
@@ -43,21 +43,19 @@ class Contents:
 
 
 @dataclass(frozen=True)
-class RowFormat:
+class RowFormat(Registered):
     """A format whose files hold documents. ``own_fields``: rows come as ``_id, title, text``, nothing to choose."""
 
-    name: str
-    help: str
     suffixes: tuple[str, ...]
     rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow]]
     own_fields: bool = False
 
 
 @dataclass(frozen=True)
-class Container:
-    """A path with several files; ``contents(path, options, known suffixes, budget)`` stays open while they are read."""
+class Container(Registered):
+    """A path with several files, if it ``fits``; ``contents(path, options, known suffixes, budget)`` stays open while
+    they are read. One without ``suffixes`` is a folder."""
 
-    name: str
-    help: str
     suffixes: tuple[str, ...]
+    fits: Callable[[Path], bool]
     contents: Callable[[Path, ReadOptions, Sequence[str], Budget], AbstractContextManager[Contents]]

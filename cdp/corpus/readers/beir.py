@@ -27,4 +27,4 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
         yield found
 
 
-CONTAINER = Container("beir", "a BEIR folder (corpus.jsonl[.gz])", (), contents)
+CONTAINER = Container("beir", "BEIR folder", "a BEIR folder (corpus.jsonl[.gz])", (), is_beir, contents, order=80)

@@ -44,4 +44,4 @@ def find_delimiter(text: str, options: ReadOptions, quoted: bool = True) -> str:
     return best
 
 
-FORMAT = RowFormat("csv", "CSV with a header row", (".csv",), rows)
+FORMAT = RowFormat("csv", "CSV", "CSV with a header row", (".csv",), rows, order=20)

@@ -40,4 +40,4 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
     )
 
 
-CONTAINER = Container("folder", "a folder of such files", (), contents)
+CONTAINER = Container("folder", "Folder", "a folder of such files", (), Path.is_dir, contents, order=90)

@@ -25,5 +25,10 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
 
 
 FORMAT = RowFormat(
-    "jsonl", "JSON Lines, one object per line (BEIR), or a JSON array", (".jsonl", ".ndjson", ".json"), rows
+    "jsonl",
+    "JSON Lines",
+    "JSON Lines, one object per line (BEIR), or a JSON array",
+    (".jsonl", ".ndjson", ".json"),
+    rows,
+    order=10,
 )

@@ -151,5 +151,11 @@ def _sections(lines: Iterable[Line], source: Source) -> Iterator[Row | BadRow]:
 
 
 FORMAT = RowFormat(
-    "markdown", "Markdown, one document per file or section", (".md", ".markdown"), rows, own_fields=True
+    "markdown",
+    "Markdown",
+    "Markdown, one document per file or section",
+    (".md", ".markdown"),
+    rows,
+    own_fields=True,
+    order=60,
 )

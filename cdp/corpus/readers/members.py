@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers import READERS, RowFormat
 from cdp.corpus.sources import shown_name
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
@@ -37,7 +38,7 @@ def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[
     if options.format != "folder" and (beir := _beir(visible)):
         others = sorted(set(visible) - set(beir), key=natural)
         return beir, notes + _left_out(others, "not the corpus of a BEIR folder")
-    if options.format not in ("auto", "folder", "zip", "beir"):
+    if isinstance(READERS.get(options.format), RowFormat):
         return visible, notes
     unknown = [name for name in visible if _suffix(name) not in known_suffixes]
     known = [name for name in visible if _suffix(name) in known_suffixes]

@@ -75,4 +75,4 @@ def _told(source: Source) -> Iterator[None]:
         raise InputError(f"It cannot be read as Parquet: {problem}", file=source.name) from error
 
 
-FORMAT = RowFormat("parquet", "Parquet", (".parquet", ".pq"), rows)
+FORMAT = RowFormat("parquet", "Parquet", "Parquet", (".parquet", ".pq"), rows, order=40)

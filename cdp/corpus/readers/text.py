@@ -80,4 +80,12 @@ def tidy(lines: list[str]) -> str:
     return "".join(lines).replace("\r\n", "\n").strip()
 
 
-FORMAT = RowFormat("text", "plain text, one document per file or passage", (".txt", ".text"), rows, own_fields=True)
+FORMAT = RowFormat(
+    "text",
+    "Plain text",
+    "plain text, one document per file or passage",
+    (".txt", ".text"),
+    rows,
+    own_fields=True,
+    order=50,
+)

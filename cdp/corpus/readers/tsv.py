@@ -25,4 +25,4 @@ def shows_quoting(text: str) -> bool:
     return records != parses(text, "\t", False)
 
 
-FORMAT = RowFormat("tsv", "TSV with a header row", (".tsv", ".tab"), rows)
+FORMAT = RowFormat("tsv", "TSV", "TSV with a header row", (".tsv", ".tab"), rows, order=30)

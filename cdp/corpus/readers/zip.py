@@ -67,4 +67,9 @@ def _unreadable(info: zipfile.ZipInfo) -> str:
     return ""
 
 
-CONTAINER = Container("zip", "a zip of such files", (".zip",), contents)
+def fits(path: Path) -> bool:
+    """Whether the file is called a zip."""
+    return path.suffix.lower() == ".zip" and not path.is_dir()
+
+
+CONTAINER = Container("zip", "Zip", "a zip of such files", (".zip",), fits, contents, order=70)

@@ -15,6 +15,7 @@ from cdp.retrievers.preset import (
 
 PRESET = Retriever(
     name="contriever",
+    order=30,
     title="Contriever (unsupervised)",
     help="BERT base trained on unlabelled text. One of the paper's three retrievers.",
     source="facebook/contriever",

@@ -7,6 +7,7 @@ from cdp.retrievers.preset import COSINE, SCALE, Default, Retriever
 
 PRESET = Retriever(
     name="minilm",
+    order=20,
     title="all-MiniLM-L6-v2",
     help="Six layers, already a good retriever. Comes with the installation; trains on a CPU in minutes.",
     source=MINILM_NAME,

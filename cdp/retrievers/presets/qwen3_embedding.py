@@ -8,6 +8,7 @@ TASK = "Given a web search query, retrieve relevant passages that answer the que
 
 PRESET = Retriever(
     name="qwen3-embedding-0.6b",
+    order=50,
     title="Qwen3-Embedding-0.6B",
     help="A decoder trained for embeddings. One of the paper's three retrievers; needs a GPU to train.",
     source="Qwen/Qwen3-Embedding-0.6B",

@@ -15,6 +15,7 @@ from cdp.retrievers.preset import (
 
 PRESET = Retriever(
     name="retromae",
+    order=40,
     title="RetroMAE",
     help="BERT base pre-trained for retrieval. CLS pooling: a library's default of mean pooling is wrong for it.",
     source="Shitao/RetroMAE",

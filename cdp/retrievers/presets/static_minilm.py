@@ -7,6 +7,7 @@ from cdp.retrievers.preset import COSINE, SCALE, Default, Retriever
 
 PRESET = Retriever(
     name="static-minilm",
+    order=10,
     title="Static MiniLM",
     help="The word-embedding matrix of all-MiniLM-L6-v2, averaged over a text's tokens. Made for trying things out: "
     "it trains in seconds on a CPU and its gains are real, but it ignores word order.",

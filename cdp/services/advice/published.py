@@ -20,6 +20,7 @@ from cdp.principle import kinds_of_datasets
 from cdp.principle.published import Note, PublishedRow, notes, read
 from cdp.principle.tables import TABLES, PublishedTable, short_name, table
 from cdp.services import studies
+from cdp.training.weightings import WEIGHTINGS
 
 NOTES_ON = {
     "cw-english": (36,),
@@ -40,8 +41,6 @@ METHOD_OF = {
     "human": "Supervised",
 }
 """Our name of a method → the paper's."""
-
-WEIGHTING_OF = {"none": "none", "cw": "CW", "ri": "RI", "ri-cw": "RIxCW"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +140,7 @@ def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], Ow
         per_doc = row.per_doc if row.pairs else None
         for benchmark in report.benchmarks:
             if method is not None and benchmark.name in row.scores:
-                key = (row.retriever.lower(), method, per_doc, WEIGHTING_OF.get(row.weighting), benchmark.name)
+                key = (row.retriever.lower(), method, per_doc, _printed(row.weighting), benchmark.name)
                 seeds = f" (mean of {row.n_seeds} seeds)" if row.n_seeds > 1 else ""
                 yield (
                     key,
@@ -188,6 +187,12 @@ def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | N
     except (CdpError, KeyError):
         return None
     method = METHOD_OF.get("human" if made_of.kind == "human" else made_of.method)
-    weighting = WEIGHTING_OF.get(config.get("weighting", "none"))
+    weighting = _printed(config.get("weighting", "none"))
     per_doc = config.get("per_doc") or made_of.per_doc
     return str(config.get("retriever", "")).lower(), method, per_doc, weighting
+
+
+def _printed(weighting: str) -> str | None:
+    """What the published tables call a weighting; None where they do not have it."""
+    known = WEIGHTINGS.get(weighting)
+    return known.paper or None if known else None

@@ -173,7 +173,7 @@ def values(measured: QuickMetrics, result: dict[str, Any] | None) -> dict[str, d
     """
     found = {v["name"]: v for v in measured.measures if v["scope"] == "document" and v["value"] is not None}
     for value in result["measures"] if result else ():
-        if value["value"] is not None and value["name"] in MODEL_BASED:
+        if value["value"] is not None and MEASURES[value["name"]].model_based:
             found[value["name"]] = value
             if value["name"].startswith("paraphrase_ratio"):
                 found["ce"] = value
@@ -188,9 +188,6 @@ def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
         for v in result["values"]
         if v["name"] == name and v["scope"] == "document" and v["value"] is not None
     }
-
-
-MODEL_BASED = {name for name, measure in MEASURES.items() if measure.model_based}
 
 
 @access.runs

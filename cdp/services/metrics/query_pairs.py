@@ -8,8 +8,8 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base.workspace import Workspace
+from cdp.metrics.measures.self_bleu import bleu_against_others
 from cdp.metrics.report import document_pairs
-from cdp.metrics.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
 from cdp.services import cached, metrics
 from cdp.services.metrics import QuickMetrics

@@ -27,7 +27,7 @@ from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
 from cdp.synthesis import preview as room
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
-from cdp.synthesis.generators import Usage, make_generator
+from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.pricing import Price, load_price, price_file
 
@@ -95,12 +95,12 @@ def preview(
     manifest = corpus_room.resolve_corpus(workspace, corpus)
     values = {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
     config = access.checked(workspace, SynthesisConfig.from_dict(values))
-    if generator in ("openai", "transformers") or room.needs_process(config, methods):
+    if GENERATORS[generator].is_llm or room.needs_process(config, methods):
         require(Action.ASK)
     key = endpoints.key_for(config.to_dict(), api_key)
     document = corpora.document(workspace, manifest.id, document_id)
     ask = room.previews_in_process if room.needs_process(config, methods) else room.previews
-    price = load_price(config.model_name, price_file(workspace)) if generator == "openai" else None
+    price = load_price(config.model_name, price_file(workspace)) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=key.value)
     language = corpora.cw_language(manifest)
     described = {}
@@ -159,7 +159,7 @@ def generate(
     key = endpoints.key_for(checked.to_dict(), api_key)
     make_generator(checked, api_key=key.value)
     expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
-    local = bool(method.generator) or checked.generator == "transformers"
+    local = bool(method.generator) or GENERATORS[checked.generator].local
     return jobs.submit(
         workspace,
         kind="synthesis",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cdp.base.records import Document
-from cdp.synthesis.generators.phrases import is_english
+from cdp.synthesis.templates.phrases import is_english
 
 _WORDS = {
     "too_few": ("{n} query fewer than asked for", "{n} queries fewer than asked for"),

@@ -12,21 +12,19 @@ from cdp import jobs, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.query_sets import exports
+from cdp.query_sets import QuerySet, exports
+from cdp.query_sets.exports import EXPORTS, Export
 from cdp.services import completeness
 from cdp.services.sharing import access, paths
 from cdp.synthesis import batch, pricing
 from cdp.synthesis.batch import BatchResult
-from cdp.synthesis.generators.base import Usage
+from cdp.synthesis.generators import GENERATORS, Usage
 from cdp.synthesis.generators.openai_chat import checked_url
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
 from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable, read_prices
 from cdp.synthesis.pricing import dollars as dollars
 
 __all__ = ["read_prices"]
-
-BATCH_FORMAT = "openai-batch"
-FORMATS = (*exports.FORMATS, BATCH_FORMAT)
 
 
 @dataclass(frozen=True)
@@ -104,7 +102,7 @@ def estimate(
 
     ConfigError for an endpoint's address that is none, as from the job itself.
     """
-    if config.generator == "openai":
+    if GENERATORS[config.generator].endpoint:
         checked_url(config.base_url)
     return pricing.estimate(
         workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
@@ -133,7 +131,7 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
 def bill(workspace: Workspace, query_set: str) -> Bill | None:
     """The cost beside its estimate; None for a set that no LLM of a priced endpoint wrote."""
     found = query_sets.resolve_query_set(workspace, query_set)
-    if found.generator != "openai" or not found.job_id:
+    if not _endpoint(found.generator) or not found.job_id:
         return None
     return _bill(workspace.job(found.job_id))
 
@@ -142,9 +140,14 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
     """What a job that writes queries has cost so far; None before its first attempt ends, and where no LLM is paid."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
     spec = jobs.load_spec(workspace, folder.name)
-    if spec.kind != "synthesis" or spec.config.get("generator") != "openai":
+    if spec.kind != "synthesis" or not _endpoint(spec.config.get("generator", "")):
         return None
     return _bill(folder) if (folder / "results" / "synthesis.json").exists() else None
+
+
+def _endpoint(generator: str) -> bool:
+    known = GENERATORS.get(generator)
+    return known is not None and known.endpoint
 
 
 def _bill(folder: Path) -> Bill:
@@ -185,14 +188,19 @@ def batch_read(workspace: Workspace, path: str | Path) -> BatchResult:
     return batch.read_batch(workspace, paths.to_read(workspace, path))
 
 
+def export_formats(query_set: QuerySet) -> dict[str, Export]:
+    """The formats that this set can be written in: requests only where there is a prompt behind it."""
+    return {name: kind for name, kind in EXPORTS.items() if kind.write is not None or not query_set.imported}
+
+
 @access.writes
 def export(
     workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
 ) -> Exported:
-    """Write a query set to ``target`` in one of ``FORMATS``; ``openai-batch``: the requests behind it."""
+    """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
     found = query_sets.resolve_query_set(workspace, query_set)
     path = paths.to_write(workspace, target)
-    if form != BATCH_FORMAT:
+    if EXPORTS.named(form).write is not None:
         note = "" if found.complete else completeness.check(workspace, found).sentence
         return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,), note)
     if found.method not in (*METHODS, OWN):

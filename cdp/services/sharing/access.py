@@ -15,7 +15,6 @@ from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
-from cdp.base.config import DEFAULT_MODELS
 from cdp.base.errors import CdpError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
@@ -29,6 +28,7 @@ from cdp.services.sharing.modes import Action, Mode, NotAllowedError, may, mode,
 from cdp.services.sharing.modes import ReadOnlyError as ReadOnlyError
 from cdp.services.sharing.modes import in_dashboard as in_dashboard
 from cdp.services.sharing.modes import read_only as read_only
+from cdp.synthesis.generators import GENERATORS
 
 MODELS = "CDP_ALLOWED_MODELS"
 
@@ -65,18 +65,18 @@ def checked(workspace: Workspace, config: _C) -> _C:
     """The configuration with its paths resolved. NotAllowedError names what this mode may not use."""
     if mode() is Mode.OPERATOR:
         return config
-    generator = getattr(config, "generator", "")
+    generator = GENERATORS.get(getattr(config, "generator", ""))
     changed: dict[str, Any] = {}
     for field in dataclasses.fields(config):
         holds, value = field.metadata.get("holds", ""), getattr(config, field.name)
         if holds and field.name == "model":  # only what a local generator loads; an empty one is large, and loads too
-            value = (value or DEFAULT_MODELS[generator]) if generator == "transformers" else ""
+            value = (value or generator.model) if generator and generator.local else ""
         elif value == field.default or not value:
             continue
         if not holds or not value:
             continue
         if holds == "endpoint":
-            if generator == "openai":
+            if generator and generator.endpoint:
                 endpoints.check(value)
         elif holds == "path":
             changed[field.name] = str(paths.to_read(workspace, value))

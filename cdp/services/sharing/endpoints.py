@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from cdp.base.errors import ConfigError
 from cdp.services.sharing.modes import Action, Mode, NotAllowedError, may, mode
+from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.generators.openai_chat import NO_KEY, OPENAI_URL
 
 ALLOWED = "CDP_ALLOWED_ENDPOINTS"
@@ -50,7 +51,7 @@ def key_for(settings: Mapping[str, Any], typed: str = "") -> Key:
     NotAllowedError for an endpoint that may not be asked, ConfigError for an address that is none.
     """
     typed = typed.strip()
-    if settings.get("generator") != "openai" or mode() is Mode.OPERATOR:
+    if not _asks(settings) or mode() is Mode.OPERATOR:
         return Key(typed, {OWN: typed} if typed else {})
     url = str(settings.get("base_url") or "")
     check(url)
@@ -67,7 +68,7 @@ def key_for(settings: Mapping[str, Any], typed: str = "") -> Key:
 
 def withheld(settings: Mapping[str, Any]) -> bool:
     """Whether the server has a key that a job with these settings does not get: one has to be typed for it."""
-    if settings.get("generator") != "openai" or mode() is Mode.OPERATOR:
+    if not _asks(settings) or mode() is Mode.OPERATOR:
         return False
     return any(map(_environment, KEYS)) and not server_key(str(settings.get("base_url") or ""))
 
@@ -111,6 +112,12 @@ def address(url: str) -> tuple[str, str, int, str]:
         raise ConfigError(f"{url!r} is not the address of an endpoint.", hint="For example http://localhost:8000/v1")
     assert parts.hostname
     return parts.scheme, parts.hostname.rstrip("."), port or (443 if parts.scheme == "https" else 80), parts.path
+
+
+def _asks(settings: Mapping[str, Any]) -> bool:
+    """Whether what writes the queries is an endpoint."""
+    generator = GENERATORS.get(str(settings.get("generator")))
+    return generator is not None and generator.endpoint
 
 
 def _environment(name: str) -> str:

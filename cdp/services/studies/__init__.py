@@ -30,10 +30,11 @@ from cdp.studies.gains import SCALING, TITLES, Gain
 from cdp.studies.plan import benchmark_names, dev_name, needs_reasoning, problems_of_budget
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
+from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import get_method
 from cdp.training.reasoning import check_reasoned
 from cdp.training.settings import complete
-from cdp.training.weights import WEIGHTINGS
+from cdp.training.weightings import WEIGHTINGS
 
 __all__ = [
     "SCALING",
@@ -260,7 +261,7 @@ def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -
 
 def _generation(workspace: Workspace, config: StudyConfig, method: str) -> PlannedGeneration:
     """What it takes to have the queries of a method written, counted on a sample of the documents."""
-    if config.generator != "openai":
+    if not GENERATORS[config.generator].endpoint:
         return PlannedGeneration(method, config.generator)
     found = synthesis.estimate(workspace, _synthesis(config, method))
     return PlannedGeneration(
@@ -285,7 +286,7 @@ def _made(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig
             query_set.corpus_id == corpus_id
             and query_set.method == method
             and query_set.generator == config.generator
-            and (config.generator != "openai" or query_set.model == config.model)
+            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model)
         )
         limit = query_set.parameters.get("limit")
         enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))

@@ -33,8 +33,8 @@ from cdp.training.plan import Plan as WholePlan
 from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
 from cdp.training.settings import complete, defaults_for, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
-from cdp.training.weights import weighting_named
-from cdp.training.weights_file import read_weights
+from cdp.training.weightings import WEIGHTINGS
+from cdp.training.weightings.column import read_weights
 
 WORKER = "cdp.workers.training"
 LONGEST_MEASUREMENT_S = 900.0
@@ -187,7 +187,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
     Whether every query has its weight is seen when the pairs are read.
     """
     query_set = completeness.with_counts(workspace, query_sets.resolve_query_set(workspace, config.query_set))
-    needs = weighting_named(config.weighting).needs
+    needs = WEIGHTINGS.named(config.weighting).needs
     reasoning = config.reasoning
     if uses_reasoned(config) and reasoning:
         reasoned = query_sets.resolve_query_set(workspace, reasoning)

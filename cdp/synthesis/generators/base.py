@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ProviderError
 from cdp.base.records import Document
+from cdp.base.registry import Registered
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.tokens import estimate_tokens
 
@@ -109,6 +112,25 @@ class Generator(Protocol):
     def cancel(self) -> None:
         """Give up waiting: calls under way end soon, with Cancelled unless their answer is already there."""
         ...
+
+
+@dataclass(frozen=True)
+class GeneratorType(Registered):
+    """One kind of generator: its facts, and ``make(settings, API key)``, which loads nothing heavy yet.
+
+    One with ``endpoint`` sends requests to ``base_url``, which may charge for them; a ``local`` one loads a model and
+    runs on a device. ``model`` is what either asks where no model is named.
+    """
+
+    make: Callable[[SynthesisConfig, str], Generator]
+    model: str = ""
+    endpoint: bool = False
+    local: bool = False
+
+    @property
+    def is_llm(self) -> bool:
+        """Whether a language model answers."""
+        return self.endpoint or self.local
 
 
 class RequestError(ProviderError):

@@ -11,11 +11,11 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
-from cdp.synthesis.generators.base import Answer, RequestError
-from cdp.synthesis.generators.locate import loading_failed, locate
-from cdp.synthesis.generators.phrases import sentences
+from cdp.synthesis.generators.base import Answer, GeneratorType, RequestError
 from cdp.synthesis.methods.base import Method
+from cdp.synthesis.models.locate import loading_failed, locate
 from cdp.synthesis.parsing import LONGEST_QUERY
+from cdp.synthesis.templates.phrases import sentences
 
 HINT = "Set ranker to the name or folder of a cross-encoder that scores relevance."
 
@@ -59,6 +59,15 @@ class CroppingGenerator:
         )
         best = sorted(range(len(candidates)), key=lambda place: (-float(scores[place]), place))
         return Answer(queries=tuple(candidates[place] for place in best[:m]), model=self.model)
+
+
+GENERATOR = GeneratorType(
+    "cropping",
+    "Sentences of the document",
+    "The sentences that a cross-encoder scores highest; serves the method dragon_s_paper",
+    lambda config, api_key: CroppingGenerator(config),
+    offered=False,
+)
 
 
 def _load(name: str, gpus: int | None) -> Any:

@@ -14,10 +14,10 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.workspace import sha256_text
-from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
-from cdp.synthesis.generators.batching import Batcher
-from cdp.synthesis.generators.locate import loading_failed, locate
+from cdp.synthesis.generators.base import Answer, Cancelled, GeneratorType, RequestError, Usage
 from cdp.synthesis.methods.base import Method, Sampling
+from cdp.synthesis.models.batching import Batcher
+from cdp.synthesis.models.locate import loading_failed, locate
 
 HINT = "Give the name or the folder of an instruct model, or use another generator."
 
@@ -257,3 +257,14 @@ def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
         tokenizer.pad_token_id = 0
     placed: Any = model
     return tokenizer, placed.to("cuda" if use_gpu else "cpu").eval()
+
+
+GENERATOR = GeneratorType(
+    "transformers",
+    "Local model",
+    "A local instruct model, on a GPU where there is one",
+    lambda config, api_key: LocalModelGenerator(config),
+    model="mistralai/Mistral-7B-Instruct-v0.3",
+    local=True,
+    order=40,
+)

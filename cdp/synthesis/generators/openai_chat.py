@@ -24,13 +24,13 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, ProviderError, RefusedError
 from cdp.base.records import Document
 from cdp.base.worker import stop_grace_s
-from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage, usual_usage
+from cdp.synthesis.generators.base import Answer, Cancelled, GeneratorType, RequestError, Usage, usual_usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
 
 if TYPE_CHECKING:
     import openai
 
-    from cdp.synthesis.generators.endpoint import NoAnswer
+    from cdp.synthesis.models.endpoint import NoAnswer
 
 OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("CDP_API_KEY", "OPENAI_API_KEY")
@@ -95,7 +95,7 @@ class OpenAIGenerator:
             raise RefusedError(
                 "The API key holds characters that no key has.", hint="Copy it anew, without quotes and line breaks."
             )
-        from cdp.synthesis.generators.endpoint import Endpoint
+        from cdp.synthesis.models.endpoint import Endpoint
 
         self.model = config.model_name
         self.concurrency = config.concurrency + max(2, config.concurrency // 4)
@@ -132,7 +132,7 @@ class OpenAIGenerator:
     ) -> Answer:
         from openai import APIStatusError
 
-        from cdp.synthesis.generators.endpoint import Abandoned, NoAnswer
+        from cdp.synthesis.models.endpoint import Abandoned, NoAnswer
 
         usual = usual_usage(prompt, method, m)
         lost = Usage()
@@ -164,7 +164,7 @@ class OpenAIGenerator:
 
     def _request(self, prompt: str, m: int, sampling: Sampling, usual: Usage) -> Answer:
         """The answer to one request; RequestError for one that came and cannot be used."""
-        from cdp.synthesis.generators.completions import KEPT_RAW, Malformed, paid_for, read_completion
+        from cdp.synthesis.models.completions import KEPT_RAW, Malformed, paid_for, read_completion
 
         arguments = request_body(self._config, prompt, m, sampling, by_schema=self._by_schema)
         for name, other in dict(self._renamed).items():
@@ -190,7 +190,7 @@ class OpenAIGenerator:
 
     def _after_nothing(self, problem: NoAnswer, requests: int, lost: Usage) -> float:
         """Seconds until the next try after a request without a whole answer; raises where there is none."""
-        from cdp.synthesis.generators.endpoint import Late, Unreachable, Unreadable
+        from cdp.synthesis.models.endpoint import Late, Unreachable, Unreadable
 
         if isinstance(problem, Unreachable) and not self._reached:  # most likely the address is wrong: say so at once
             raise ProviderError(
@@ -386,3 +386,14 @@ def checked_url(base_url: str) -> str:
 
 def _shown(url: str) -> str:
     return repr(url[:80]) + ("…" if len(url) > 80 else "")
+
+
+GENERATOR = GeneratorType(
+    "openai",
+    "LLM endpoint",
+    "Any endpoint that speaks the OpenAI chat protocol",
+    OpenAIGenerator,
+    model="gpt-4o-mini",
+    endpoint=True,
+    order=30,
+)

@@ -8,7 +8,7 @@ from pathlib import Path
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, read_jsonl
-from cdp.synthesis.generators.base import Answer, RequestError
+from cdp.synthesis.generators.base import Answer, GeneratorType, RequestError
 from cdp.synthesis.methods.base import Method
 
 RECORDINGS = SHIPPED_DATA / "demo" / "generations"
@@ -66,6 +66,15 @@ class RecordedGenerator:
         if not documents.exists():
             return document.id
         return _ids_by_content(documents, documents.stat().st_mtime_ns).get(document.content_hash, "")
+
+
+GENERATOR = GeneratorType(
+    "recorded",
+    "Recorded LLM answers",
+    "Answers that an LLM gave ahead of time for the demo collection",
+    lambda config, api_key: RecordedGenerator(),
+    order=20,
+)
 
 
 @lru_cache(maxsize=8)

@@ -11,14 +11,14 @@ import random
 from collections.abc import Iterable
 
 from cdp.base.records import Document
-from cdp.synthesis.generators import template_english as english
-from cdp.synthesis.generators import template_other as other
-from cdp.synthesis.generators.base import Answer
-from cdp.synthesis.generators.material import MOST_CHARACTERS
-from cdp.synthesis.generators.phrases import is_english, key_phrases
-from cdp.synthesis.generators.presentable import whole
+from cdp.synthesis.generators.base import Answer, GeneratorType
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.parsing import comparison_key
+from cdp.synthesis.templates import builders_english as english
+from cdp.synthesis.templates import builders_other as other
+from cdp.synthesis.templates.material import MOST_CHARACTERS
+from cdp.synthesis.templates.phrases import is_english, key_phrases
+from cdp.synthesis.templates.presentable import whole
 
 
 class TemplateGenerator:
@@ -53,6 +53,15 @@ class TemplateGenerator:
         room = english if is_english(document.content) else other
         build = room.paraphrases if method.name == "paraphrase" else room.diverse
         return Answer(queries=tuple(distinct(build(document, rng), m)), model=self.model)
+
+
+GENERATOR = GeneratorType(
+    "template",
+    "Template (no LLM)",
+    "Rules over the document's own phrases; no LLM, no cost",
+    lambda config, api_key: TemplateGenerator(config.seed),
+    order=10,
+)
 
 
 def elaborated(query: str, document: Document) -> str:

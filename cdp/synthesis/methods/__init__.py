@@ -1,29 +1,20 @@
-"""The synthesis methods, one module each. Adding a method is adding a file here that defines ``METHOD``."""
+"""The synthesis methods, one module each. Adding a method is adding a file that declares a ``Method``."""
 
 from __future__ import annotations
 
 import dataclasses
-import importlib
-import pkgutil
 from collections.abc import Mapping
 from types import MappingProxyType
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.registry import Registry
 from cdp.synthesis.methods.base import Method, Sampling, fill
 from cdp.synthesis.methods.examples import read_examples
 from cdp.synthesis.methods.own import NAME as OWN
 from cdp.synthesis.methods.own import own_method
 
-
-def _registry() -> dict[str, Method]:
-    modules = (importlib.import_module(f"{__name__}.{info.name}") for info in pkgutil.iter_modules(__path__))
-    methods = [module.METHOD for module in modules if hasattr(module, "METHOD")]
-    return {method.name: method for method in sorted(methods, key=lambda method: (method.order, method.name))}
-
-
-METHODS: Mapping[str, Method] = MappingProxyType(_registry())
-"""Every method by its name, in the order in which they are shown."""
+METHODS: Registry[Method] = Registry("synthesis method", Method, __name__)
 
 OTHER_CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
@@ -42,10 +33,9 @@ def get_method(name: str, template: str = "", examples: str = "") -> Method:
     """
     if name == OWN:
         return own_method(template)
-    try:
-        method = METHODS[name]
-    except KeyError:
-        raise NotFoundError("synthesis method", name, known=[*METHODS, OWN]) from None
+    if name not in METHODS:
+        raise NotFoundError("synthesis method", name, known=[*METHODS, OWN])
+    method = METHODS[name]
     if not examples.strip():
         return method
     if method.few_shot is None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from cdp.base.registry import Registered
 from cdp.synthesis.methods.examples import Example
 from cdp.synthesis.parsing import Parsed, parse
 
@@ -39,24 +40,20 @@ class Sampling:
 
 
 @dataclass(frozen=True)
-class Method:
+class Method(Registered):
     """One way of writing queries for a document.
 
     ``template`` holds ``{document}`` and, where one call gives all M queries, ``{M}``. A method with ``one_per_call``
     is asked M times, with ``sampling`` for a single query and with ``several`` (and a seed per call) for more.
-    ``read`` makes queries of a raw answer. ``order`` is its place among the methods shown.
+    ``read`` makes queries of a raw answer.
 
     ``few_shot`` makes the template of other examples than ours. A method with ``from_queries`` is asked once for each
     query of an existing set, whose text is ``{query}``. One with ``generator`` needs no LLM: that generator alone
     serves it. ``note`` is what must be said wherever the method is offered.
     """
 
-    name: str
-    title: str
-    help: str
     template: str
     kind: Kind = "zero-shot"
-    order: int = 100
     one_per_call: bool = False
     sampling: Sampling = field(default_factory=Sampling)
     several: Sampling = field(default_factory=Sampling)

@@ -16,6 +16,7 @@ from cdp.services import benchmarks, commands, training
 from cdp.services.jobs import devices
 from cdp.services.queries import QuerySet
 from cdp.services.training import leakage
+from cdp.training.weightings import WEIGHTINGS
 from cdp.ui.jobs import clone
 from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking
@@ -26,14 +27,6 @@ from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, st
 from cdp.ui.shell.text import count, md
 
 OTHER = "other"
-
-WEIGHTINGS = {
-    "none": "Equal weights",
-    "cw": "Content words (CW)",
-    "ri": "Reasoning intensity (RI)",
-    "ri-cw": "RI × CW",
-    "column": "From a file",
-}
 
 CHOSEN_ABOVE = ("query_set", "retriever", "weighting", "per_doc", "max_documents", "name")
 """Settings that have a place of their own, above all others."""
@@ -68,7 +61,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     weighting = st.segmented_control(
         "Weighting",
         list(WEIGHTINGS),
-        format_func=lambda name: WEIGHTINGS[name],
+        format_func=lambda name: WEIGHTINGS[name].title,
         default=first.get("weighting", "none"),
         required=True,
         key=f"{key}_weighting",
@@ -128,27 +121,22 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
 
 def _idle(weighting: str) -> list[str]:
     """Settings that have no effect with this weighting."""
-    effects = {
-        "kappa": ("cw", "ri-cw"),
-        "reasoning": ("ri", "ri-cw"),
-        "ri_mode": ("ri", "ri-cw"),
-        "ri_kappa": ("ri", "ri-cw"),
-        "weights": ("column",),
-    }
-    return ["query_source", *(name for name, needs in effects.items() if weighting not in needs)]
+    used_by_some = {name for other in WEIGHTINGS.values() for name in other.settings}
+    return ["query_source", *sorted(used_by_some - set(WEIGHTINGS[weighting].settings))]
 
 
 def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[str, Any], key: str) -> dict[str, str]:
     """What a weighting needs besides the queries: the reasoned forms, or a file of weights. Where there are reasoned
     forms, also what of both is trained on."""
-    if weighting == "column":
+    needs = WEIGHTINGS[weighting].needs
+    if needs == "column":
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
     candidates = training.reasoned_sets(workspace, query_set)
     asked = str(first.get("reasoning") or "")
     names = {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates}
     if asked and asked not in names:
         names[asked] = asked
-    ri = weighting in ("ri", "ri-cw")
+    ri = needs == "reasoning"
     if not names:
         if ri:
             st.caption(

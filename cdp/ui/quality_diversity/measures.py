@@ -207,9 +207,9 @@ def table(
         },
         alt="Measures of the chosen query sets with 95% intervals",
         config={
-            "Self-BLEU ↓": st.column_config.TextColumn(help=about["self_bleu"].definition),
-            "Embedding diversity ↑": st.column_config.TextColumn(help=about["embedding_diversity"].definition),
-            "Len-Sim ↑": st.column_config.TextColumn(help=about["len_sim"].definition),
+            "Self-BLEU ↓": st.column_config.TextColumn(help=about["self_bleu"].help),
+            "Embedding diversity ↑": st.column_config.TextColumn(help=about["embedding_diversity"].help),
+            "Len-Sim ↑": st.column_config.TextColumn(help=about["len_sim"].help),
             "Corpus Self-BLEU": st.column_config.TextColumn(
                 help="Self-BLEU between queries of different documents, in groups of ten: how similar the "
                 "queries of the whole set are. Also defined for one query per document."

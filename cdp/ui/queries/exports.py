@@ -13,25 +13,19 @@ from cdp.services.queries import QuerySet, synthesis
 from cdp.ui.shell import access, command, frame, imports
 from cdp.ui.shell.text import count, md
 
-SUFFIXES = {"beir": "-beir", "sentence-transformers": ".parquet", "flagembedding": ".jsonl", "openai-batch": "-batch"}
-HELP = {
-    "beir": "A folder with corpus.jsonl, queries.jsonl and qrels/train.tsv.",
-    "sentence-transformers": "A Parquet file with the columns anchor and positive.",
-    "flagembedding": "JSONL with query, pos and neg.",
-    "openai-batch": "The requests that write this set, for the Batch API or vllm run-batch.",
-}
 MOST_DOWNLOADED = 200 * 2**20
 
 
 def export(workspace: Workspace, query_set: QuerySet) -> None:
     """Write the set in a format of another program, on the server and to download."""
     with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
-        forms = [f for f in synthesis.FORMATS if f != synthesis.BATCH_FORMAT or not query_set.imported]
+        known = synthesis.export_formats(query_set)
+        forms = list(known)
         form = st.segmented_control("Format", forms, default=forms[0], required=True, key="export_format") or forms[0]
-        st.caption(HELP[form])
+        st.caption(md(known[form].help))
         target = st.text_input(
             "File or folder on this server",
-            value=str(workspace.root / "exports" / f"{query_set.id}{SUFFIXES[form]}"),
+            value=str(workspace.root / "exports" / f"{query_set.id}{known[form].suffix}"),
             key=f"export_target_{query_set.id}_{form}",
         )
         pressed = access.button("Export query set", icon=":material/save:", key="export_write")
@@ -39,7 +33,7 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
         if pressed:
             with frame.guarded(), st.spinner("Writing"):
                 done = synthesis.export(workspace, query_set.id, form, target)
-                what = ("request",) if form == synthesis.BATCH_FORMAT else ("query", "queries")
+                what = ("query", "queries") if known[form].write else ("request",)
                 st.success(f"{count(done.n, *what)} written to {md(target)}.")
                 if done.note:
                     st.caption(f":material/warning: {md(done.note)}")

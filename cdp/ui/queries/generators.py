@@ -8,20 +8,13 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.base.config import DEFAULT_MODELS, SynthesisConfig
+from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.services.queries import QuerySet
 from cdp.services.sharing import endpoints
 from cdp.synthesis.generators import GENERATORS
 from cdp.ui.shell import forms, paper_notes
 from cdp.ui.shell.text import md
-
-TITLES = {
-    "template": "Template (no LLM)",
-    "recorded": "Recorded LLM answers",
-    "openai": "LLM endpoint",
-    "transformers": "Local model",
-}
 
 
 @dataclass(frozen=True)
@@ -37,11 +30,11 @@ class Chosen:
 
     @property
     def costs(self) -> bool:
-        return self.name == "openai"
+        return GENERATORS[self.name].endpoint
 
     @property
     def slow(self) -> bool:
-        return self.name in ("openai", "transformers")
+        return GENERATORS[self.name].is_llm
 
 
 def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = None) -> Chosen:
@@ -50,7 +43,7 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     ``first`` are settings to begin with (fields of SynthesisConfig).
     """
     first = first or {}
-    known = GENERATORS
+    known = {name: GENERATORS[name] for name in GENERATORS.offered}
     has_recorded = any(q.generator == "recorded" for q in sets)
     names = [n for n in known if n != "recorded" or has_recorded]
     if has_recorded:
@@ -58,19 +51,19 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     picked = st.segmented_control(
         "Generator",
         names,
-        format_func=lambda n: TITLES.get(n, n),
+        format_func=lambda n: known[n].title,
         default=first["generator"] if first.get("generator") in names else names[0],
         required=True,
         key=f"{key}_generator",
-        help="  \n".join(f"**{TITLES.get(n, n)}**: {md(known[n])}" for n in names),
+        help="  \n".join(f"**{known[n].title}**: {md(known[n].help)}" for n in names),
         persist_state="session",
     )
     name = picked if picked in names else names[0]
-    if name == "transformers":
+    if known[name].local:
         model = _model(name, key, first)
         paper_notes.beside("generators")
         return Chosen(name, {"model": model})
-    if name != "openai":
+    if not known[name].endpoint:
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
         begin = first.get("base_url") or endpoints.configured()
@@ -110,5 +103,5 @@ def _own_key(base_url: str) -> bool:
 
 def _model(generator: str, key: str, first: Mapping[str, Any]) -> str:
     """The model's name; the label says which one an empty field means."""
-    label = f"Model (default: {DEFAULT_MODELS[generator]})"
+    label = f"Model (default: {GENERATORS[generator].model})"
     return str(forms.widget(SynthesisConfig, "model", key=key, label=label, value=first.get("model")))

@@ -17,7 +17,6 @@ from cdp.services.workspace import demo
 from cdp.ui.shell import access, command, forms, frame, state
 from cdp.ui.shell.text import count, md
 
-DOCUMENT_TYPES = ["jsonl", "ndjson", "json", "csv", "tsv", "parquet", "txt", "md", "zip", "gz"]
 MAX_UPLOAD_MB = 500
 
 
@@ -70,7 +69,7 @@ def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> It
 
 def add_corpus(workspace: Workspace) -> None:
     """The form that adds a corpus."""
-    uploaded, path = source("Documents", "corpus", DOCUMENT_TYPES)
+    uploaded, path = source("Documents", "corpus", corpora.file_types())
     name = st.text_input("Name", key="corpus_name", placeholder="taken from the file name", max_chars=80)
     with st.expander("File format options", icon=":material/tune:"):
         options = forms.fields(ReadOptions, key="read")

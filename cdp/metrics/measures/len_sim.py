@@ -10,11 +10,12 @@ from cdp.metrics.tokens import word_count
 
 MEASURE = Measure(
     name="len_sim",
+    order=20,
     title="Len-Sim",
     better="higher",
     low=0.0,
     high=1.0,
-    definition="1 − |lₛ − lₕ| / max(lₛ, lₕ) in words, over all pairs of a synthetic and a human query of a document.",
+    help="1 − |lₛ − lₕ| / max(lₛ, lₕ) in words, over all pairs of a synthetic and a human query of a document.",
     needs="human queries",
 )
 

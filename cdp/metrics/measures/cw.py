@@ -6,9 +6,10 @@ from cdp.metrics.measure import Measure
 
 MEASURE = Measure(
     name="cw",
+    order=70,
     title="CW",
     better="",
     low=0.0,
     high=float("inf"),
-    definition="Content words per query: distinct words longer than one character that are not stopwords.",
+    help="Content words per query: distinct words longer than one character that are not stopwords.",
 )

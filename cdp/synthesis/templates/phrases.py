@@ -10,7 +10,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 
-from cdp.synthesis.generators.english import ADVERBS, BASE_FORM, CONNECTIVES, FUNCTION_WORDS, SECTION_LABELS
+from cdp.synthesis.templates.english import ADVERBS, BASE_FORM, CONNECTIVES, FUNCTION_WORDS, SECTION_LABELS
 
 _BOUNDARY = re.compile(r"(?<=[.!?…])[\"'”’)\]]*\s+(?=[\"'“‘(\[]?[^\W_a-z])|(?<=[。！？؟۔।])[」』”）]*\s*|\n+")
 _ABBREVIATION = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from cdp.synthesis.generators.english import NOT_LAST, POINTING
+from cdp.synthesis.templates.english import NOT_LAST, POINTING
 
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,60}>")
 _QUOTES = re.compile(r"[\"“”„«»]|``|''|(?<!\w)['‘’]|['‘’](?!\w)")

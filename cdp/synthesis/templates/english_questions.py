@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
-from cdp.synthesis.generators.clauses import Clause, is_plural, standing_alone
-from cdp.synthesis.generators.english import (
+from cdp.synthesis.templates.clauses import Clause, is_plural, standing_alone
+from cdp.synthesis.templates.english import (
     BASE_FORM,
     FUNCTION_WORDS,
     NOT_LAST,
@@ -24,8 +24,8 @@ from cdp.synthesis.generators.english import (
     VAGUE_HEADS,
     WEAK_VERBS,
 )
-from cdp.synthesis.generators.material import Material, content
-from cdp.synthesis.generators.template_frames import PHRASES
+from cdp.synthesis.templates.frames import PHRASES
+from cdp.synthesis.templates.material import Material, content
 
 BE = ("is", "are", "was", "were")
 REASON = re.compile(r"\s(?:because|due to|thanks to|in order to|so that|to prevent|to avoid)\s", re.IGNORECASE)

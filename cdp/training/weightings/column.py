@@ -19,6 +19,7 @@ from cdp.base.paths import typed_path
 from cdp.base.settings import shown
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
+from cdp.training.weightings.base import Weighting, equal
 
 MOST_BYTES = 2 * 10**9
 """Of a file of weights: thirty million queries."""
@@ -82,3 +83,14 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
                 yield reader.line_num, row
         except csv.Error as error:
             raise InputError(f"It cannot be read: {error}.", file=path, line=reader.line_num) from error
+
+
+WEIGHTING = Weighting(
+    "column",
+    "From a file",
+    "The weight that a file of yours gives each query.",
+    equal,
+    needs="column",
+    settings=("weights",),
+    order=50,
+)

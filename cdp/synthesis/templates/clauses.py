@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from cdp.synthesis.generators.english import (
+from cdp.synthesis.templates.english import (
     ADVERBS,
     AUXILIARIES,
     BASE_FORM,
@@ -25,8 +25,8 @@ from cdp.synthesis.generators.english import (
     PREPOSITIONS,
     SECTION_LABELS,
 )
-from cdp.synthesis.generators.phrases import words
-from cdp.synthesis.generators.presentable import plain
+from cdp.synthesis.templates.phrases import words
+from cdp.synthesis.templates.presentable import plain
 
 _YEAR_OPENING = re.compile(r"^(?:In|By|Since|During|Around|Until|From) (?:the )?\d{3,4}s?,?\s(?=[A-Za-z])")
 _TRAILING = re.compile(

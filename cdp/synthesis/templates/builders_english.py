@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from itertools import chain, pairwise
 
 from cdp.base.records import Document
-from cdp.synthesis.generators import english_questions as questions
-from cdp.synthesis.generators import template_frames as frames
-from cdp.synthesis.generators.clauses import Clause, standing_alone
-from cdp.synthesis.generators.english import FUNCTION_WORDS
-from cdp.synthesis.generators.english_questions import BUILDERS, Candidate
-from cdp.synthesis.generators.material import Material, content
-from cdp.synthesis.generators.phrases import words
-from cdp.synthesis.generators.presentable import LONGEST, is_presentable, plain
+from cdp.synthesis.templates import english_questions as questions
+from cdp.synthesis.templates import frames as frames
+from cdp.synthesis.templates.clauses import Clause, standing_alone
+from cdp.synthesis.templates.english import FUNCTION_WORDS
+from cdp.synthesis.templates.english_questions import BUILDERS, Candidate
+from cdp.synthesis.templates.material import Material, content
+from cdp.synthesis.templates.phrases import words
+from cdp.synthesis.templates.presentable import LONGEST, is_presentable, plain
 
 FORMATS = tuple(BUILDERS)
 MOST = 40

@@ -14,22 +14,24 @@ from cdp.metrics.measure import Measure
 
 MEASURE = Measure(
     name="paraphrase_ratio",
+    order=30,
     title="CE",
     better="lower",
     low=0.0,
     high=1.0,
-    definition="Share of a document's query pairs that a cross-encoder scores above the threshold as paraphrases.",
+    help="Share of a document's query pairs that a cross-encoder scores above the threshold as paraphrases.",
     needs="a cross-encoder",
     model_based=True,
 )
 
 STAND_IN = Measure(
     name="paraphrase_ratio_bi_encoder",
+    order=40,
     title="Paraphrase ratio, bi-encoder",
     better="lower",
     low=0.0,
     high=1.0,
-    definition="As CE, but a pair's score is the cosine of two embeddings and the threshold is a calibrated one. "
+    help="As CE, but a pair's score is the cosine of two embeddings and the threshold is a calibrated one. "
     "It stands in where no cross-encoder can be loaded and is not comparable with CE.",
     needs="a bi-encoder",
     model_based=True,

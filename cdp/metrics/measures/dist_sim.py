@@ -13,11 +13,12 @@ from cdp.metrics.measure import Measure
 
 MEASURE = Measure(
     name="dist_sim",
+    order=10,
     title="Dist-Sim",
     better="higher",
     low=-1.0,
     high=1.0,
-    definition="Mean cosine over all pairs of a synthetic and a human query of a document.",
+    help="Mean cosine over all pairs of a synthetic and a human query of a document.",
     needs="human queries, an encoder",
     model_based=True,
 )

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cdp.base.records import Document
-from cdp.synthesis.generators.clauses import Clause, clauses
-from cdp.synthesis.generators.phrases import key_phrases, sentences, words
-from cdp.synthesis.generators.presentable import plain
+from cdp.synthesis.templates.clauses import Clause, clauses
+from cdp.synthesis.templates.phrases import key_phrases, sentences, words
+from cdp.synthesis.templates.presentable import plain
 
 MOST_CHARACTERS = 20_000
 """Of a document that are read: about twice what an LLM's prompt holds, and enough for any number of queries."""

@@ -20,11 +20,12 @@ from cdp.metrics.tokens import MARKS, tokens
 
 MEASURE = Measure(
     name="self_bleu",
+    order=50,
     title="Self-BLEU",
     better="lower",
     low=0.0,
     high=1.0,
-    definition="Mean over the queries of a document of BLEU-4 against the document's other queries.",
+    help="Mean over the queries of a document of BLEU-4 against the document's other queries.",
 )
 
 SMOOTHING = "method1"

@@ -7,16 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.metrics.dist_sim import Encoder, unit_vectors
 from cdp.metrics.measure import Measure
+from cdp.metrics.measures.dist_sim import Encoder, unit_vectors
 
 MEASURE = Measure(
     name="embedding_diversity",
+    order=60,
     title="Embedding diversity",
     better="higher",
     low=0.0,
     high=2.0,
-    definition="1 minus the mean cosine over all pairs of queries of a document. It compares meaning, not words, so no "
+    help="1 minus the mean cosine over all pairs of queries of a document. It compares meaning, not words, so no "
     "tokenisation decides it.",
     needs="an encoder",
     model_based=True,

@@ -1,0 +1,211 @@
+"""One pattern for all that users extend: a file declares a constant, a registry finds it, everything else reads that.
+
+A registry holds the items of one kind by name: those of its own package's modules, then those of the operator's
+plug-ins. An item is a frozen dataclass with its facts and its function. Forms, options, the reference and the checks
+of settings ask the registry, so that adding an item is adding one file.
+
+``CDP_PLUGINS`` names the plug-ins: Python files (absolute paths) or importable modules, separated as in ``PATH``. Each
+process reads it for itself, workers too, which inherit their environment. Only the environment names them, never a
+page, a setting or a file in the workspace: a plug-in is code that runs with all the rights of the process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import importlib.util
+import os
+import pkgutil
+import re
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Generic, TypeVar
+
+from cdp.base.errors import ConfigError, NotFoundError
+
+PLUGINS = "CDP_PLUGINS"
+
+HOMES = {
+    "method": "cdp.synthesis.methods:METHODS",
+    "generator": "cdp.synthesis.generators:GENERATORS",
+    "measure": "cdp.metrics.measures:MEASURES",
+    "weighting": "cdp.training.weightings:WEIGHTINGS",
+    "corpus format": "cdp.corpus.readers:READERS",
+    "export format": "cdp.query_sets.exports:EXPORTS",
+    "preset": "cdp.retrievers.presets:PRESETS",
+    "benchmark schema": "cdp.benchmarks.schemas:SCHEMAS",
+}
+"""Where each registry lives. Looked up at use: settings are declared below all rooms and name what lies above them."""
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_.-]*")
+"""Names stand in commands, addresses and file names."""
+
+
+@dataclass(frozen=True)
+class Registered:
+    """What every item has. ``help`` is a sentence or two for a form; items are shown by ``order``, then by name.
+
+    One that is not ``offered`` serves another item and is no choice of its own.
+    """
+
+    name: str
+    title: str
+    help: str
+    order: int = field(default=100, kw_only=True)
+    offered: bool = field(default=True, kw_only=True)
+
+
+Item = TypeVar("Item", bound=Registered)
+
+
+class Registry(Mapping[str, Item], Generic[Item]):
+    """The items of one kind by name, in order. Modules are loaded when it is first read, so declaring one is cheap.
+
+    ``kind`` is the word for one item in messages, ``item`` its class, ``package`` where the built-in ones lie.
+    """
+
+    def __init__(self, kind: str, item: type[Item] | tuple[type[Item], ...], package: str) -> None:
+        self.kind, self._item, self._package = kind, item, package
+        self._items: dict[str, Item] = {}
+        self._origins: dict[str, str] = {}
+        self._started = False
+        self._ready: tuple[bool, int] | None = None
+
+    def register(self, item: Item, origin: str = "") -> Item:
+        """Add one item and hand it back. ConfigError for a name that is taken or cannot be typed."""
+        if self._items.get(item.name) is item:
+            return item
+        if not _NAME.fullmatch(item.name) or not item.title:
+            raise ConfigError(
+                f"A {self.kind} is called {item.name!r}{f' in {origin}' if origin else ''}.",
+                hint="It needs a name of small letters, digits, dots, dashes and underscores, and a title.",
+            )
+        if item.name in self._items:
+            raise ConfigError(
+                f"Two {self.kind}s are called {item.name}: in {self._origins[item.name]} and in {origin}.",
+                hint="Give one of them another name.",
+            )
+        self._origins[item.name] = origin
+        self._items = dict(sorted({**self._items, item.name: item}.items(), key=lambda pair: (pair[1].order, pair[0])))
+        return item
+
+    def named(self, name: str) -> Item:
+        """The item of that name; NotFoundError offers the nearest of those there are."""
+        items = self._all()
+        if name not in items:
+            raise NotFoundError(self.kind, name, known=self.offered)
+        return items[name]
+
+    @property
+    def offered(self) -> list[str]:
+        """The names that people choose from."""
+        return [name for name, item in self._all().items() if item.offered]
+
+    def __getitem__(self, name: str) -> Item:
+        return self._all()[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def __repr__(self) -> str:
+        return f"Registry({self.kind}: {', '.join(self._items)})"
+
+    def _all(self) -> dict[str, Item]:
+        if self._ready != (_plugins.complete, len(_plugins.modules)):
+            with _LOCK:  # a module that reads the registry while it is loaded sees what was there before it
+                if not self._started:
+                    self._started = True
+                    package = importlib.import_module(self._package)
+                    for info in pkgutil.iter_modules(package.__path__):
+                        self._collect(importlib.import_module(f"{self._package}.{info.name}"))
+                _plugins.load()
+                for module in _plugins.modules:
+                    self._collect(module)
+                self._ready = (_plugins.complete, len(_plugins.modules))
+        return self._items
+
+    def _collect(self, module: ModuleType) -> None:
+        for value in vars(module).values():
+            if isinstance(value, self._item):
+                self.register(value, module.__file__ or module.__name__)
+
+
+class _Plugins:
+    """The modules that ``CDP_PLUGINS`` names, each loaded once per process."""
+
+    def __init__(self) -> None:
+        self.modules: list[ModuleType] = []
+        self.complete = False
+        self._under_way = False
+
+    def load(self) -> None:
+        """Load what is not loaded yet; ConfigError names the plug-in that cannot be."""
+        if self.complete or self._under_way:
+            return
+        self._under_way = True
+        try:
+            for text in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
+                if (module := _module(text)) not in self.modules:
+                    self.modules.append(module)
+            self.complete = True
+        finally:
+            self._under_way = False
+
+
+def _module(text: str) -> ModuleType:
+    """A plug-in as a module, from its file's path or its module's name."""
+    is_file = text.endswith(".py") or os.sep in text
+    if is_file and not Path(text).is_absolute():
+        raise ConfigError(f"{PLUGINS} names {text}.", hint="Give the file's whole path: workers start elsewhere.")
+    name = f"cdp_plugin_{Path(text).stem}_{hashlib.sha256(text.encode()).hexdigest()[:8]}" if is_file else text
+    if name in sys.modules:
+        return sys.modules[name]
+    try:
+        if not is_file:
+            return importlib.import_module(name)
+        spec = importlib.util.spec_from_file_location(name, text)
+        if spec is None or spec.loader is None:
+            raise ImportError("it is not a Python file")
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # dataclasses and pickle look their module up
+        spec.loader.exec_module(module)
+        return module
+    except Exception as error:
+        sys.modules.pop(name, None)
+        reason = f"{type(error).__name__}: {error}"
+        hint = f"Correct it, or take it out of {PLUGINS}."
+        raise ConfigError(f"The plug-in {text} cannot be loaded: {reason}.", hint=hint) from error
+
+
+_LOCK = threading.RLock()
+_plugins = _Plugins()
+
+
+def registry(kind: str) -> Registry[Any]:
+    """The registry of a kind (see ``HOMES``)."""
+    module, _, name = HOMES[kind].partition(":")
+    found: Registry[Any] = getattr(importlib.import_module(module), name)
+    return found
+
+
+class Names(Sequence[str]):
+    """The names of a registry's offered items, after ``first``: the choices of a setting, read at each use."""
+
+    def __init__(self, kind: str, *, first: Sequence[str] = (), leave_out: Sequence[str] = ()) -> None:
+        self._kind, self._first, self._leave_out = kind, tuple(first), frozenset(leave_out)
+
+    def _names(self) -> list[str]:
+        return [*self._first, *(name for name in registry(self._kind).offered if name not in self._leave_out)]
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._names()[index]
+
+    def __len__(self) -> int:
+        return len(self._names())

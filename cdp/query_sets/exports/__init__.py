@@ -1,0 +1,73 @@
+"""Query sets in the formats of other tools. Adding one is adding a file that declares an ``Export``.
+
+Each export streams over corpus and query set side by side (both are in corpus order) and appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.registry import Registry
+from cdp.base.workspace import Workspace
+from cdp.query_sets import load
+from cdp.query_sets.exports.base import Export, Selection
+
+EXPORTS: Registry[Export] = Registry("export format", Export, __name__)
+
+
+def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, per_doc: int | None = None) -> int:
+    """Write a query set to ``target`` in a registered format; returns the number of queries written.
+
+    InputError where ``target`` is there already: nothing is overwritten. ``per_doc`` keeps the first so many queries of
+    each document; ConfigError below 1.
+    """
+    if per_doc is not None and per_doc < 1:
+        raise ConfigError(f"At least 1 query per document must be exported, not {per_doc}.")
+    write = EXPORTS.named(form).write
+    if write is None:
+        raise ConfigError(f"{form} holds requests, which synthesis writes.", hint="Choose another format.")
+    if target.exists():
+        raise _there_already(target)
+    load(workspace, query_set_id)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        staging = Path(tempfile.mkdtemp(dir=target.parent, prefix=f".{target.name}."))
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    try:
+        n = write(Selection(workspace, query_set_id, per_doc), staging / target.name)
+        _appear(staging / target.name, target)
+    except OSError as error:
+        raise _unwritable(target, error) from error
+    finally:
+        shutil.rmtree(staging, ignore_errors=True)
+    return n
+
+
+def _appear(made: Path, target: Path) -> None:
+    """Give what was made its name, unless something has come to bear it meanwhile."""
+    try:
+        if not made.is_dir():
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o666))
+            os.replace(made, target)
+        else:
+            os.rename(made, target)  # never over a file, nor over a folder that holds anything
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and os.path.lexists(target):
+            raise _there_already(target) from error
+        raise
+
+
+def _there_already(target: Path) -> InputError:
+    return InputError(f"{target} is there already.", hint="Choose another name or remove it.")
+
+
+def _unwritable(target: Path, error: OSError) -> WorkspaceError:
+    return WorkspaceError(
+        f"{target} cannot be written: {error.strerror or error}.", hint="Choose another place, or make room there."
+    )
