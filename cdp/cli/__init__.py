@@ -1,4 +1,4 @@
-"""The command line: options (one table), commands (thin handlers over services), text (what a terminal shows)."""
+"""The command line: options (one table), handlers over services, and what a terminal shows (``display``)."""
 
 from __future__ import annotations
 

@@ -5,20 +5,23 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from typing import Any
+from typing import Any, TypeVar
 
 from cdp.base.errors import ConfigError
+from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
-from cdp.cli import text as show
+from cdp.cli import display
+
+C = TypeVar("C", bound=Config)
 
 DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 
 def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
     """Print the answer: as JSON if asked for, else as text."""
-    said = json.dumps(value, ensure_ascii=False, default=show.plain, indent=2) if arguments.json else text
+    answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2) if arguments.json else text
     # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
-    print(said.encode("utf-8", "backslashreplace").decode("utf-8"))
+    print(answer.encode("utf-8", "backslashreplace").decode("utf-8"))
     return DONE
 
 
@@ -30,12 +33,9 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
         job = jobs.show(workspace, job_id, with_size=False)
         return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
     try:
-        job = jobs.wait(workspace, job_id, show.Progress(lambda: jobs.latest(workspace, job_id)))
+        job = jobs.wait(workspace, job_id, display.Progress(lambda: jobs.latest(workspace, job_id)))
     except KeyboardInterrupt:
-        print(
-            f"\n{job_id} goes on in the background. Follow it: jobs wait {job_id} · end it: jobs stop {job_id}",
-            file=sys.stderr,
-        )
+        note(f"\n{job_id} goes on in the background. Follow it: jobs wait {job_id} · end it: jobs stop {job_id}")
         if a.json:
             job = jobs.show(workspace, job_id, with_size=False)
             say(a, {"id": job.id, "state": str(job.state)}, "")
@@ -43,15 +43,20 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
     outcome = jobs.outcome(workspace, job.id)
     failed = jobs.failed(workspace, job.id)
     # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is what the command is about.
-    say(a, {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}, show.ended(job, outcome))
+    say(a, {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}, display.ended(job, outcome))
     warn(failed.warning)
     return DONE if job.state == "finished" else FAILED
 
 
+def note(text: str) -> None:
+    """A line on stderr: what goes on beside the answer, which has stdout to itself."""
+    print(text, file=sys.stderr, flush=True)
+
+
 def warn(text: str) -> None:
-    """One line on stderr, whatever stdout holds; nothing for an empty text."""
+    """A warning on stderr; nothing for an empty text."""
     if text:
-        print(f"warning: {text}", file=sys.stderr, flush=True)
+        note(f"warning: {text}")
 
 
 def warn_incomplete(workspace: Workspace, *query_sets: str) -> None:
@@ -67,11 +72,11 @@ def followed(workspace: Workspace, job_id: str) -> int:
     from cdp.services import jobs
 
     try:
-        job = jobs.wait(workspace, job_id, show.Progress(lambda: jobs.latest(workspace, job_id)))
+        job = jobs.wait(workspace, job_id, display.Progress(lambda: jobs.latest(workspace, job_id)))
     except KeyboardInterrupt:
-        print(f"\n{job_id} goes on in the background: jobs show {job_id}", file=sys.stderr)
+        note(f"\n{job_id} goes on in the background: jobs show {job_id}")
         return DONE
-    print(show.ended(job, jobs.outcome(workspace, job.id)), file=sys.stderr)
+    note(display.ended(job, jobs.outcome(workspace, job.id)))
     warn(jobs.failed(workspace, job.id).warning)
     return DONE if job.state == "finished" else FAILED
 
@@ -85,10 +90,15 @@ def in_one_line(text: str) -> str:
 
 def settings(a: argparse.Namespace) -> dict[str, str]:
     """The ``--set field=value`` options; ConfigError for one without ``=``."""
-    found: dict[str, str] = {}
+    values: dict[str, str] = {}
     for pair in a.set:
         name, separator, value = pair.partition("=")
         if not separator:
             raise ConfigError(f"--set {pair} has no value.", hint="Write --set field=value.")
-        found[name.strip()] = value
-    return found
+        values[name.strip()] = value
+    return values
+
+
+def config_of(config: type[C], a: argparse.Namespace, *names: str, **more: Any) -> C:
+    """A configuration from the options of these names, further values, and ``--set``."""
+    return config.from_dict({**settings(a), **{name: getattr(a, name) for name in names}, **more})

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from typing import Any
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
-from cdp.cli import text as show_text
-from cdp.cli.answers import DONE, followed, say, started
+from cdp.cli import display
+from cdp.cli.answers import DONE, followed, note, say, started
 from cdp.services.jobs import job_words
 
 
-def known(workspace: Workspace, a: argparse.Namespace) -> int:
+def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks list``: the registry, then what else is in the workspace."""
     from cdp.services import benchmarks
 
     rows = [_row(k) for k in benchmarks.list_registry(workspace, a.group)]
     own = [] if a.group else benchmarks.list_own(workspace)
     columns = ["name", "groups", "documents", "queries", "cw", "language", "licence", "here"]
-    text = show_text.table([_shown(row) for row in rows], columns, "")
+    text = display.table([_shown(row) for row in rows], columns, "")
     if own:
-        mine = [{**show_text.plain(info), "note": info.problem or _subset(info.subset_of)} for info in own]
-        text += "\n\nOf your own:\n" + show_text.table(mine, ["name", "n_documents", "n_queries", "splits", "note"], "")
+        mine = [{**display.plain(info), "note": info.problem or _subset(info.subset_of)} for info in own]
+        text += "\n\nOf your own:\n" + display.table(mine, ["name", "n_documents", "n_queries", "splits", "note"], "")
     text += "\n\nCW: mean content words of a query. What is known of one: benchmarks show NAME"
     return say(a, {"registry": rows, "own": own}, text)
 
@@ -34,7 +33,7 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
 
     info = benchmarks.add(workspace, a.path, name=a.name, language=a.language)
     lines = _stored_lines(benchmarks.show(workspace, info.name))
-    return say(a, {**show_text.plain(info), "id": info.name}, "\n".join(lines))
+    return say(a, {**display.plain(info), "id": info.name}, "\n".join(lines))
 
 
 def training_set(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -50,7 +49,7 @@ def training_set(workspace: Workspace, a: argparse.Namespace) -> int:
         f"query set {found.query_set.id}: {found.query_set.n_queries:,} queries ({languages})",
         *(f"left out: {count:,} {reason}" for reason, count in found.left_out.items()),
     ]
-    return say(a, {**show_text.plain(found), "id": found.query_set.id}, "\n".join(lines))
+    return say(a, {**display.plain(found), "id": found.query_set.id}, "\n".join(lines))
 
 
 def _subset(of: str) -> str:
@@ -92,7 +91,7 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     if found.members:
         rows = [_row(member) for member in found.members]
         columns = ["name", "documents", "queries", "cw", "licence", "here"]
-        lines += ["", show_text.table([_shown(row) for row in rows], columns, "")]
+        lines += ["", display.table([_shown(row) for row in rows], columns, "")]
     if found.info is not None:
         lines += ["", *_stored_lines(found)]
     if hub is not None:
@@ -100,7 +99,7 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
         lines += ["", f"On the hub now: {job_words.size(hub['bytes'])} to download ({commits})"]
     if found.scores:
         lines += ["", "NDCG@10 (%), mean over what is covered:", _scores(found.scores)]
-    value = {**show_text.plain(found), "id": found.name, "hub": hub, "scores": _score_values(found.scores)}
+    value = {**display.plain(found), "id": found.name, "hub": hub, "scores": _score_values(found.scores)}
     return say(a, value, "\n".join(lines))
 
 
@@ -158,7 +157,7 @@ def _score_values(scores: Any) -> list[dict[str, Any]]:
 
 
 def _scores(scores: Any) -> str:
-    return show_text.table(_score_values(scores), ["name", "protocol", "ndcg@10", "coverage"], "")
+    return display.table(_score_values(scores), ["name", "protocol", "ndcg@10", "coverage"], "")
 
 
 def download(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -170,7 +169,7 @@ def download(workspace: Workspace, a: argparse.Namespace) -> int:
         {"benchmark": a.name, "revision": a.revision, "folder": a.folder, "name": a.called}
     )
     benchmarks.check_download(config)
-    print("\n".join(_before(benchmarks.show(workspace, a.name))), file=sys.stderr)
+    note("\n".join(_before(benchmarks.show(workspace, a.name))))
     return started(workspace, a, benchmarks.start_download(workspace, config))
 
 
@@ -181,7 +180,7 @@ def _before(found: Any) -> list[str]:
     missing = [member.entry for member in found.members if not member.here]
     total = sum(entry.text_bytes or 0 for entry in missing)
     rows = [_row(member) for member in found.members if not member.here]
-    listed = show_text.table(rows, ["name", "documents", "queries", "cw", "licence"], "nothing is missing")
+    listed = display.table(rows, ["name", "documents", "queries", "cw", "licence"], "nothing is missing")
     return [f"{found.group.title}: {len(missing)} to bring in, about {job_words.size(total)} of text", listed]
 
 
@@ -197,7 +196,7 @@ def sample(workspace: Workspace, a: argparse.Namespace) -> int:
         + (" (it was there already)" if existed else ""),
         *(f"note: {note}" for note in info.warnings),
     ]
-    return say(a, {**show_text.plain(info), "id": info.name, "existed": existed}, "\n".join(lines))
+    return say(a, {**display.plain(info), "id": info.name, "existed": existed}, "\n".join(lines))
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -214,10 +213,9 @@ def evaluate(workspace: Workspace, a: argparse.Namespace, config: EvaluationConf
 
     begun = benchmarks.evaluate(workspace, config)
     left_out = f"; missing: {', '.join(begun.missing)}" if begun.missing else ""
-    print(
+    note(
         f"{begun.name}: started {len(begun.jobs)}, done before {len(begun.reused)}, "
-        f"in the workspace {begun.coverage}{left_out}",
-        file=sys.stderr,
+        f"in the workspace {begun.coverage}{left_out}"
     )
     code = DONE
     for job_id in begun.jobs if a.wait else ():

@@ -16,10 +16,11 @@ from cdp.base.config import EvaluationConfig, MetricsConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.versions import open_workspace
 from cdp.base.workspace import Workspace, disk_fault, private_files
-from cdp.cli import text as show
-from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, in_one_line, say, settings, started, warn
+from cdp.cli import display
+from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, config_of, in_one_line, say, settings, started, warn
 from cdp.cli.parser import build
 from cdp.complexity import language_of
+from cdp.corpus import ReadOptions
 from cdp.services.advice import target_queries
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
@@ -57,22 +58,20 @@ def main(argv: Sequence[str] | None = None) -> int:
 def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    options = {
-        name: value
-        for name, value in vars(a).items()
-        if name in ("format", "encoding", "id_field", "title_field", "text_field", "split") and value is not None
-    }
-    read_options = corpora.ReadOptions.from_dict({**options, **settings(a)})
-    added = corpora.add(workspace, a.path, name=a.name, options=read_options)
-    value = {**show.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
-    return say(a, value, show.corpus(added.corpus, existed=added.existed, query_set=added.query_set))
+    fields = ("format", "encoding", "id_field", "title_field", "text_field", "split")
+    named = {field: value for field in fields if (value := getattr(a, field)) is not None}
+    added = corpora.add(workspace, a.path, name=a.name, options=ReadOptions.from_dict({**named, **settings(a)}))
+    value = {**display.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
+    return say(a, value, display.corpus(added.corpus, existed=added.existed, query_set=added.query_set))
 
 
 def corpus_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
     found = corpora.list_corpora(workspace)
-    return say(a, found, show.table(found, ["id", "name", "n_documents", "created"], "No corpus yet: corpus add PATH"))
+    return say(
+        a, found, display.table(found, ["id", "name", "n_documents", "created"], "No corpus yet: corpus add PATH")
+    )
 
 
 def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -80,8 +79,8 @@ def corpus_show(workspace: Workspace, a: argparse.Namespace) -> int:
 
     manifest = corpora.resolve_corpus(workspace, a.id)
     failed = corpora.failed(workspace, manifest.id)
-    value = {**show.plain(manifest), "failed": failed.summary}
-    return say(a, value, "\n".join([show.corpus(manifest), *show.failed(failed.summary, failed.files)]))
+    value = {**display.plain(manifest), "failed": failed.summary}
+    return say(a, value, "\n".join([display.corpus(manifest), *display.failed(failed.summary, failed.files)]))
 
 
 def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -96,37 +95,29 @@ def corpus_delete(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services import metrics as service
     from cdp.services import queries
+    from cdp.services.metrics import quick, start
 
-    config = MetricsConfig.from_dict(
-        {
-            **settings(a),
-            "query_set": a.query_set,
-            "human": a.human,
-            "language": a.language,
-            "stopwords": a.stopwords,
-        }
-    )
-    quick = service.quick(
+    config = config_of(MetricsConfig, a, "query_set", "human", "language", "stopwords")
+    measured = quick(
         workspace, config.query_set, human=config.human, language=config.language, stopwords=config.stopwords
     )
-    warn(quick.note)
+    warn(measured.note)
     reference = queries.show(workspace, config.human) if config.human else None
     if reference is not None and reference.kind != "human":
         warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
-    if quick.n_failed:
-        first = quick.failed[0]
-        warn(f"{show.many(quick.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
+    if measured.n_failed:
+        first = measured.failed[0]
+        warn(f"{display.many(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
     if a.quick:
         from cdp.services.metrics.self_bleu_spread import spread
 
         spreads = spread(workspace, config.query_set)
-        text = f"{show.measures(quick.measures)}\n\n{show.spreads(spreads)}".rstrip()
-        return say(a, {**show.plain(quick), "self_bleu_spread": spreads}, text)
+        text = f"{display.measures(measured.measures)}\n\n{display.spreads(spreads)}".rstrip()
+        return say(a, {**display.plain(measured), "self_bleu_spread": spreads}, text)
     if not a.json:
-        print(show.measures(quick.measures))
-    return started(workspace, a, service.start(workspace, config))
+        print(display.measures(measured.measures))
+    return started(workspace, a, start(workspace, config))
 
 
 def cw(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -146,16 +137,16 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
     facts = {"name": found.name, "language": found.language, "stopwords": found.stopwords}
     if a.action == "profile":
         effect = complexity.question_words(found)
-        value = {**facts, **show.plain(found.profile), "question_words": show.plain(effect)}
-        return say(a, value, show.cw_profile(found, language_of(found.language), effect))
+        value = {**facts, **display.plain(found.profile), "question_words": display.plain(effect)}
+        return say(a, value, display.cw_profile(found, language_of(found.language), effect))
     from cdp.services.advice import decisions
 
     answer = found.recommend(
         domain=a.domain, task=a.task, generator=a.generator, budget=a.budget, n_documents=a.documents
     )
     decision = decisions.decide(workspace, found, answer, corpus=a.corpus)
-    value = {**facts, **show.plain(answer), "decision": show.plain(decision)}
-    return say(a, value, show.recommendation(found.name, answer, decision))
+    value = {**facts, **display.plain(answer), "decision": display.plain(decision)}
+    return say(a, value, display.recommendation(found.name, answer, decision))
 
 
 # evaluate
@@ -165,15 +156,7 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.cli.benchmarks import evaluate as evaluate_group
     from cdp.services import benchmarks, evaluation
 
-    config = EvaluationConfig.from_dict(
-        {
-            **settings(a),
-            "retriever": a.retriever,
-            "benchmark": a.benchmark,
-            "split": a.split,
-            "protocol": a.protocol,
-        }
-    )
+    config = config_of(EvaluationConfig, a, "retriever", "benchmark", "split", "protocol")
     if benchmarks.is_several(workspace, config.benchmark):
         return evaluate_group(workspace, a, config)
     return started(workspace, a, evaluation.start(workspace, config))
@@ -195,20 +178,20 @@ def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:
 
     found = results.query(workspace, a.sql)
     rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    text = show.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else "")
+    text = display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else "")
     return say(a, rows, text)
 
 
 def demo(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services.workspace import demo as service
+    from cdp.services.workspace.demo import load
 
-    done = service.load(workspace)
+    done = load(workspace)
     return say(a, done, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
 
 
 def doctor(workspace: Workspace, a: argparse.Namespace) -> int:
-    from cdp.services.workspace import doctor as service
+    from cdp.services.workspace.doctor import check
 
-    checks = service.check(workspace)
+    checks = check(workspace)
     say(a, checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
     return DONE if all(c.ok for c in checks) else FAILED

@@ -7,21 +7,22 @@ import sys
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.cli import text as show
+from cdp.cli import display
 from cdp.cli.answers import DONE, say, settings, started
+from cdp.services.jobs import job_words
 
 
-def every(workspace: Workspace, a: argparse.Namespace) -> int:
+def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs list``."""
     from cdp.services import jobs
 
     found = jobs.list_jobs(workspace)
     rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
              "failures": j.n_failures or "", "created": j.created} for j in found]  # fmt: skip
-    return say(a, [job.to_dict() for job in found], show.table(rows, list(rows[0]) if rows else [], "No job yet."))
+    return say(a, [job.to_dict() for job in found], display.table(rows, list(rows[0]) if rows else [], "No job yet."))
 
 
-def shown(workspace: Workspace, a: argparse.Namespace) -> int:
+def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs show``."""
     from cdp.services import jobs
     from cdp.services.queries import synthesis
@@ -31,7 +32,7 @@ def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     bill = synthesis.bill_of_job(workspace, job.id)
     cost = [line for line in (bill.told, bill.unanswered) if line] if bill else []
     value = {**job.to_dict(), "failed": failed.summary, "cost": bill}
-    return say(a, value, "\n".join([show.job(job), *cost, *show.failed(failed.summary, failed.files)]))
+    return say(a, value, "\n".join([display.job(job), *cost, *display.failed(failed.summary, failed.files)]))
 
 
 def logs(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -51,7 +52,7 @@ def stop(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
     job = jobs.stop(workspace, a.id)
-    return say(a, job.to_dict(), show.job(job))
+    return say(a, job.to_dict(), display.job(job))
 
 
 def wait(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -79,7 +80,7 @@ def delete(workspace: Workspace, a: argparse.Namespace) -> int:
 
     job = jobs.show(workspace, a.id, with_size=False)
     parts = jobs.sizes(workspace, job.id)
-    held = ", ".join(f"{name} {show.job_words.size(n)}" for name, n in parts.items())
+    held = ", ".join(f"{name} {job_words.size(n)}" for name, n in parts.items())
     if not a.yes:
         if not sys.stdin.isatty():
             raise ConfigError(f"{job.id} would be deleted with all it made ({held}).", hint="Say --yes to delete it.")

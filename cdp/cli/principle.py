@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from cdp.base.paths import typed_path
 from cdp.base.workspace import Workspace, write_bytes
-from cdp.cli import text as show
-from cdp.cli.answers import DONE, say, settings, started, warn_incomplete
+from cdp.cli import display
+from cdp.cli.answers import note, say, settings, started, warn_incomplete
 from cdp.principle import (
     checks,
     claims,
@@ -36,15 +35,17 @@ def principle(workspace: Workspace, a: argparse.Namespace) -> int:
     if a.action == "correlation":
         rows = correlation_table(data)
         columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
-        return say(a, rows, show.table(rows, columns, "", digits=4))
+        return say(a, rows, display.table(rows, columns, "", digits=4))
     if a.action == "rates":
         rates = positive_rates(data)
-        return say(a, rates, show.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
+        return say(a, rates, display.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
     found, each = threshold(data), threshold_by_retriever(data)
-    alone = [{"retriever": name, **show.plain(one)} for name, one in each.items()]
+    alone = [{"retriever": name, **display.plain(one)} for name, one in each.items()]
     columns = ["retriever", "crossing", "by_dataset", "without_one_dataset", "slope", "r", "n_points", "n_datasets"]
-    text = f"{show.facts(found)}\n\nEach retriever alone, over the same datasets:\n{show.table(alone, columns, '')}"
-    return say(a, {**show.plain(found), "by_retriever": each}, text)
+    text = (
+        f"{display.facts(found)}\n\nEach retriever alone, over the same datasets:\n{display.table(alone, columns, '')}"
+    )
+    return say(a, {**display.plain(found), "by_retriever": each}, text)
 
 
 def _check(a: argparse.Namespace) -> int:
@@ -67,7 +68,7 @@ def _check(a: argparse.Namespace) -> int:
     held = checks.held(found)
     summary = "\n".join(f"{name}: {h.held} of {h.n} predictions held" for name, h in held.items())
     columns = ["dataset", "cw", "measured", "line", "95% of new", "holds", "similar", "95%", "hold"]
-    return say(a, {"checks": found, "held": held}, f"{show.table(rows, columns, '')}\n\n{summary}")
+    return say(a, {"checks": found, "held": held}, f"{display.table(rows, columns, '')}\n\n{summary}")
 
 
 def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -75,7 +76,7 @@ def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services.advice import published
 
     found = published.list_tables()
-    return say(a, found, show.table(found, ["name", "kind", "title", "numbers", "notes", "about"], ""))
+    return say(a, found, display.table(found, ["name", "kind", "title", "numbers", "notes", "about"], ""))
 
 
 def published_show(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -84,20 +85,20 @@ def published_show(workspace: Workspace, a: argparse.Namespace) -> int:
 
     found = tables.table(a.table)
     if a.format == "csv":
-        print(published.to_csv(found), end="")
-        return DONE
+        a.json = False  # CSV was asked for by name
+        return say(a, None, published.to_csv(found).removesuffix("\n"))
     if found.is_scores and not a.json:
         columns, rows = tables.wide(found)
     else:
         columns, rows = list(found.columns), [dict(row) for row in found.rows]
-    lines = [f"{found.info.title}. {found.info.about}", "", show.table(rows, columns, "")]
+    lines = [f"{found.info.title}. {found.info.about}", "", display.table(rows, columns, "")]
     if found.is_scores:
         lines += ["", tables.MARKS_HELP]
-    for number, note in found.related.items():
-        texts = (("printed", note.printed), ("computed", note.computed))
+    for number, remark in found.related.items():
+        texts = (("printed", remark.printed), ("computed", remark.computed))
         beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
         where = "all rows" if number in found.on_all else str(number)
-        lines.append(f"[{where}] {note.note}" + (f" ({beside})" if beside else ""))
+        lines.append(f"[{where}] {remark.note}" + (f" ({beside})" if beside else ""))
     about = {"name": found.info.name, "title": found.info.title}
     value = {**about, "rows": found.rows, "notes": list(found.related.values())}
     return say(a, value, "\n".join(lines))
@@ -111,10 +112,10 @@ def study_list(workspace: Workspace, a: argparse.Namespace) -> int:
     jobs = studies.list_studies(workspace)
     text = [
         "Ready-made plans:",
-        show.table(plans, ["name", "what"], "none"),
+        display.table(plans, ["name", "what"], "none"),
         "",
         "Studies:",
-        show.table(jobs, ["id", "state", "phase", "done", "total", "created"], "No study yet: study run PLAN"),
+        display.table(jobs, ["id", "state", "phase", "done", "total", "created"], "No study yet: study run PLAN"),
     ]
     return say(a, {"plans": plans, "studies": [job.to_dict() for job in jobs]}, "\n".join(text))
 
@@ -133,11 +134,11 @@ def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
 
     config = studies.read_plan(a.file, settings(a))
     if not a.json:
-        print(studies.plan_text(studies.plan(workspace, config)), file=sys.stderr)
+        note(studies.plan_text(studies.plan(workspace, config)))
     begun = studies.run(workspace, config, allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage)
     warn_incomplete(workspace, *config.items("query_sets"))
     for job_id in begun.generations:
-        print(f"also queued: {job_id}", file=sys.stderr)
+        note(f"also queued: {job_id}")
     done = started(workspace, a, begun.job_id)
     if a.wait and not a.json:
         print(f"\n{studies.to_markdown(studies.report(workspace, begun.job_id))}")

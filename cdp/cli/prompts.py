@@ -7,26 +7,16 @@ from typing import Any
 
 from cdp.base.config import PromptTuningConfig
 from cdp.base.workspace import Workspace
-from cdp.cli import text as show
-from cdp.cli.answers import DONE, say, settings, started
+from cdp.cli import display
+from cdp.cli.answers import DONE, config_of, say, started
 
 
 def tune(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts tune``: Algorithm 1 as a job; with ``--wait`` the table and the choice at its end."""
     from cdp.services.queries import tuning
 
-    config = PromptTuningConfig.from_dict(
-        {
-            **settings(a),
-            "corpus": a.corpus,
-            "target": a.target,
-            "methods": a.methods,
-            "documents": a.documents,
-            "per_doc": a.per_doc,
-            "generator": a.generator,
-            "human": a.human,
-        }
-    )
+    names = ("corpus", "target", "methods", "documents", "per_doc", "generator", "human")
+    config = config_of(PromptTuningConfig, a, *names)
     job_id = tuning.start(workspace, config, prompts=tuning.read_prompts(a.prompt))
     done = started(workspace, a, job_id)
     if a.wait and not a.json and done == DONE and (found := tuning.result(workspace, job_id)) is not None:
@@ -34,7 +24,7 @@ def tune(workspace: Workspace, a: argparse.Namespace) -> int:
     return done
 
 
-def shown(workspace: Workspace, a: argparse.Namespace) -> int:
+def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts show JOB``: what was measured of each candidate, and which one is chosen."""
     from cdp.services.queries import tuning
 
@@ -78,7 +68,7 @@ def table(found: Any) -> str:
     lines = [
         f"target: {tuning.TARGET_WORDS[found.target]}; {found.n_documents:,} of {found.n_corpus:,} documents",
         "",
-        show.table(rows, list(rows[0]), "", digits=3),
+        display.table(rows, list(rows[0]), "", digits=3),
         "",
         f"Chosen: {found.choice}. {found.why}",
     ]

@@ -9,8 +9,9 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.cli import text as show
-from cdp.cli.answers import DONE, FAILED, say, settings, started, warn
+from cdp.cli import display
+from cdp.cli.answers import DONE, FAILED, config_of, say, settings, started, warn
+from cdp.query_sets import ImportOptions
 
 DETAILS = ("model", "prompt", "licence")
 """What may be said of imported queries besides who wrote them."""
@@ -19,10 +20,8 @@ EXAMPLES = 3
 """Documents whose queries ``queries show`` prints."""
 
 
-def config_of(a: argparse.Namespace) -> SynthesisConfig:
-    """The configuration that corpus, method, Q/Doc, generator and ``--set`` describe."""
-    named = {"corpus": a.corpus, "method": a.method, "per_doc": a.per_doc, "generator": a.generator}
-    return SynthesisConfig.from_dict({**settings(a), **named})
+def _config(a: argparse.Namespace) -> SynthesisConfig:
+    return config_of(SynthesisConfig, a, "corpus", "method", "per_doc", "generator")
 
 
 def preview(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -34,7 +33,7 @@ def preview(workspace: Workspace, a: argparse.Namespace) -> int:
     found = queries.preview(
         workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
     )
-    say(a, {"document_id": document, "methods": found}, show.previews(document, list(found.values())))
+    say(a, {"document_id": document, "methods": found}, display.previews(document, list(found.values())))
     return FAILED if all(shown.error for shown in found.values()) else DONE
 
 
@@ -42,7 +41,7 @@ def generate(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries generate``: as a job."""
     from cdp.services import queries
 
-    return started(workspace, a, queries.generate(workspace, config_of(a)))
+    return started(workspace, a, queries.generate(workspace, _config(a)))
 
 
 def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -50,7 +49,7 @@ def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services.jobs.job_words import duration
     from cdp.services.queries import synthesis
 
-    config = config_of(a)
+    config = _config(a)
     found = synthesis.estimate(workspace, config, tokens_per_query=a.tokens_per_query, latency_s=a.latency)
     lines = [f"{found.n_documents:,} documents, {found.requests:,} requests"]
     if found.requests:
@@ -71,24 +70,23 @@ def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     return say(a, found, "\n".join(lines))
 
 
-def bring(workspace: Workspace, a: argparse.Namespace) -> int:
+def import_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries import``: queries that exist."""
     from cdp.services import queries
 
     fields = ("query_field", "document_field", "encoding", "split", "reasoning_field", "origin", *DETAILS)
-    named = {field: getattr(a, field) for field in fields}
-    given = {field: value for field, value in named.items() if value is not None}
-    options = queries.ImportOptions.from_dict({**given, **settings(a)})
+    given = {field: value for field in fields if (value := getattr(a, field)) is not None}
+    options = ImportOptions.from_dict({**given, **settings(a)})
     found = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
     value = {
-        **show.plain(found.query_set),
+        **display.plain(found.query_set),
         "n_rejected": found.n_rejected,
         "rejected": found.rejected,
         "notes": found.notes,
     }
     if found.reasoned is not None:
-        value["reasoned"] = show.plain(found.reasoned)
-    return say(a, value, show.imported(found))
+        value["reasoned"] = display.plain(found.reasoned)
+    return say(a, value, display.imported(found))
 
 
 def origin(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -107,27 +105,26 @@ def best(workspace: Workspace, a: argparse.Namespace) -> int:
 
     found, without = queries.best(workspace, a.id, a.keep, name=a.name)
     warn(f"{without:,} queries have no log-probability and took no part." if without else "")
-    text = (
-        f"{found.id}: {show.many(found.n_queries, 'query', 'queries')} for {show.many(found.n_documents, 'document')}"
-    )
-    return say(a, {**show.plain(found), "without_logprob": without}, text)
+    documents = display.many(found.n_documents, "document")
+    text = f"{found.id}: {display.many(found.n_queries, 'query', 'queries')} for {documents}"
+    return say(a, {**display.plain(found), "without_logprob": without}, text)
 
 
-def every(workspace: Workspace, a: argparse.Namespace) -> int:
+def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries list``: those that are not whole with their job."""
     from cdp.services import completeness, queries
 
     rows = []
     for item in (completeness.check(workspace, q) for q in queries.list_query_sets(workspace, corpus=a.corpus)):
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'gone'})"
-        rows.append({**show.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
+        rows.append({**display.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
     columns += [column for column in ("model", "licence") if any(row[column] for row in rows)]
     columns += ["state", *(["unfinished_job"] if any(row["unfinished_job"] for row in rows) else [])]
-    return say(a, rows, show.table(rows, columns, "No query set yet: queries generate --corpus ID"))
+    return say(a, rows, display.table(rows, columns, "No query set yet: queries generate --corpus ID"))
 
 
-def shown(workspace: Workspace, a: argparse.Namespace) -> int:
+def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries show``: one query set, with what it lacks."""
     from cdp.services import completeness, queries
 
@@ -136,14 +133,14 @@ def shown(workspace: Workspace, a: argparse.Namespace) -> int:
     failed = queries.failures(workspace, found.id)
     examples = queries.page(workspace, found.id, 0, EXAMPLES)
     value = {
-        **show.plain(found),
+        **display.plain(found),
         "state": state.label,
         "note": state.note,
         "job_state": state.job_state,
         "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
         "failures": failed,
     }
-    return say(a, value, show.query_set(found, failed, examples, state))
+    return say(a, value, display.query_set(found, failed, examples, state))
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -161,12 +158,12 @@ def prices(workspace: Workspace, a: argparse.Namespace) -> int:
 
     table = synthesis.read_prices(workspace)
     if a.model:
-        rows = {row["model"]: row for row in show.plain(table.rows)}
+        rows = {row["model"]: row for row in display.plain(table.rows)}
         for change in a.model:
             row = _price(change)
             rows[row["model"]] = row
         table = synthesis.save_prices(workspace, list(rows.values()), a.as_of or date.today().isoformat())
-    shown = show.table(table.rows, ["model", "input", "output", "batch_discount"], "no prices")
+    shown = display.table(table.rows, ["model", "input", "output", "batch_discount"], "no prices")
     return say(a, table, f"US dollars per million tokens, as of {table.as_of}\n{shown}")
 
 
@@ -192,7 +189,7 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
     target = a.out or f"{found.id}{form.suffix}"
     done = synthesis.export(workspace, found.id, a.format, target, per_doc=a.per_doc, model=a.model)
     warn(done.note)
-    return say(a, {"id": found.id, **show.plain(done)}, _written(done, form.write is None))
+    return say(a, {"id": found.id, **display.plain(done)}, _written(done, form.write is None))
 
 
 def leave_out(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -204,14 +201,14 @@ def leave_out(workspace: Workspace, a: argparse.Namespace) -> int:
     text = (
         f"{query_set.id}: {query_set.n_queries:,} queries, {n:,} left out" if n else f"{query_set.id}: none is judged"
     )
-    return say(a, {**show.plain(query_set), "left_out": n}, f"{query_set.id}: {text}")
+    return say(a, {**display.plain(query_set), "left_out": n}, text)
 
 
 def batch_write(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries batch-write``: the open requests of a job."""
     from cdp.services.queries import synthesis
 
-    done = synthesis.batch_write(workspace, config_of(a), a.out)
+    done = synthesis.batch_write(workspace, _config(a), a.out)
     text = _written(done, True) if done.paths else "Every answer is kept already: nothing to ask."
     return say(a, done, text)
 

@@ -3,42 +3,38 @@
 from __future__ import annotations
 
 import argparse
-import json
 import shutil
 import sys
 from collections.abc import Collection
 from typing import Any
 
 from cdp.base.workspace import Workspace
-from cdp.cli import text as show
+from cdp.cli import display
 from cdp.cli.answers import DONE, say, warn
 
 
-def every(workspace: Workspace, a: argparse.Namespace) -> int:
+def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results list``."""
     from cdp.services import results
 
     found = results.list_results(workspace)
     columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
-    return say(a, found, show.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
+    return say(a, found, display.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
 
 
 def compare(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results compare``."""
     from cdp.services import results
-    from cdp.services.results import means as result_means
-    from cdp.services.results import tables as result_tables
+    from cdp.services.results import means, tables
 
     found = results.compare(workspace, a.baseline, a.retriever or None, test=a.test, over_seeds=a.over_seeds)
-    found = result_means.only(found, a.benchmark)
-    if a.json or a.format == "json":
-        value = {**result_tables.to_dict(found), "remarks": result_tables.remarks(workspace, found)}
-        print(json.dumps(value, ensure_ascii=False, default=show.plain, indent=2))
-    elif a.format == "table":
-        print(_comparison(found, result_tables.paper_table(found), result_tables.remarks(workspace, found)))
-    else:
-        print(result_tables.write(found, a.format), end="")
-    return DONE
+    found = means.only(found, a.benchmark)
+    a.json = a.json or a.format == "json"
+    if not a.json and a.format != "table":
+        return say(a, None, tables.write(found, a.format).removesuffix("\n"))
+    remarks = tables.remarks(workspace, found)
+    value = {**tables.to_dict(found), "remarks": remarks}
+    return say(a, value, _comparison(found, tables.paper_table(found), remarks))
 
 
 def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
@@ -68,9 +64,9 @@ def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
         for row in found.rows
         if row.difference is not None
     ]
-    parts = [show.table(scores, ["NDCG@10", *paper.columns], "no results to compare")]
+    parts = [display.table(scores, ["NDCG@10", *paper.columns], "no results to compare")]
     if rows:
-        parts.append(f"Differences from {found.baseline}:\n{show.table(rows, list(rows[0]), '')}")
+        parts.append(f"Differences from {found.baseline}:\n{display.table(rows, list(rows[0]), '')}")
     parts += [f"{'† ' if i == 0 else ''}{note}" for i, note in enumerate(paper.notes)]
     parts += ["\n".join(remarks)] if remarks else []
     if found.families and not any(row.seeds > 1 for row in found.rows):
@@ -95,15 +91,15 @@ def _p(value: float | None) -> str:
 
 def errors(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results errors``."""
-    from cdp.services.results import errors as result_errors
+    from cdp.services.results.errors import analyse, pair
 
-    ids = result_errors.pair(workspace, a.baseline, a.other, a.benchmark, a.split, a.protocol)
-    found = result_errors.analyse(workspace, *ids, source=a.source, language=a.language)
-    value = {**show.plain(found), "kinds": {"wins": found.kinds(found.wins), "losses": found.kinds(found.losses)}}
+    ids = pair(workspace, a.baseline, a.other, a.benchmark, a.split, a.protocol)
+    found = analyse(workspace, *ids, source=a.source, language=a.language)
+    value = {**display.plain(found), "kinds": {"wins": found.kinds(found.wins), "losses": found.kinds(found.losses)}}
     say(a, value, _errors(found, max(0, a.show)))
     if found.n_failed:
         first = found.failed[0]
-        warn(f"{show.many(found.n_failed, 'query', 'queries')} failed; the first, {first['id']}: {first['reason']}")
+        warn(f"{display.many(found.n_failed, 'query', 'queries')} failed; the first, {first['id']}: {first['reason']}")
     return DONE
 
 
@@ -135,7 +131,7 @@ def _errors(found: Any, most: int) -> str:
         }
         for bucket in found.gains
     ]
-    return "\n".join([*lines, "", "NDCG@10 points by CW:", show.table(rows, list(rows[0]), "")])
+    return "\n".join([*lines, "", "NDCG@10 points by CW:", display.table(rows, list(rows[0]), "")])
 
 
 def _passage(passage: Any, words: Collection[str]) -> str:
@@ -158,7 +154,7 @@ def _marked(text: str, words: Collection[str]) -> str:
 
 def export(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results export``."""
-    from cdp.services.results import files as result_files
+    from cdp.services.results import files
 
-    path = result_files.save(workspace, a.evaluation, a.format, a.out)
+    path = files.save(workspace, a.evaluation, a.format, a.out)
     return say(a, {"path": str(path), "format": a.format}, f"written: {path}")

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
-import sys
 from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.paths import typed_path
 from cdp.base.workspace import Workspace, write_bytes
-from cdp.cli import text as show
-from cdp.cli.answers import followed, say, settings, started, warn_incomplete
+from cdp.cli import display
+from cdp.cli.answers import config_of, followed, note, say, started, warn_incomplete
 from cdp.services.jobs import job_words
 
 
@@ -20,17 +19,9 @@ def _config(workspace: Workspace, a: argparse.Namespace, **more: Any) -> Trainin
     """The training that the options describe."""
     from cdp.services import training
 
-    given = {"per_doc": a.per_doc} if a.per_doc is not None else {}
-    config = TrainingConfig.from_dict(
-        {
-            **settings(a),
-            **given,
-            **more,
-            "query_set": a.query_set,
-            "retriever": a.retriever,
-            "weighting": a.weighting,
-        }
-    )
+    if a.per_doc is not None:
+        more["per_doc"] = a.per_doc
+    config = config_of(TrainingConfig, a, "query_set", "retriever", "weighting", **more)
     if a.pairs is None:
         return config
     if config.max_documents is not None:
@@ -46,14 +37,13 @@ def train(workspace: Workspace, a: argparse.Namespace) -> int:
 
     config = _config(workspace, a)
     if a.plan:
-        found = training.preview(workspace, config)
-        value = {**dataclasses.asdict(found), "fits": found.fits}
-        return say(a, value, preview_text(found))
-    wanted = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
+        preview = training.preview(workspace, config)
+        return say(a, {**dataclasses.asdict(preview), "fits": preview.fits}, preview_text(preview))
+    benchmarks = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
     begun = training.start(
         workspace,
         config,
-        benchmarks=wanted,
+        benchmarks=benchmarks,
         before=a.when != "after",
         after=a.when != "before",
         allow_incomplete=a.allow_incomplete,
@@ -66,14 +56,14 @@ def train(workspace: Workspace, a: argparse.Namespace) -> int:
         if a.wait and not interrupted:
             code = max(code, followed(workspace, job_id))
         else:
-            print(f"also queued: {job_id}", file=sys.stderr)
+            note(f"also queued: {job_id}")
     return code
 
 
-def preview_text(found: Any) -> str:
+def preview_text(preview: Any) -> str:
     """What a training would do and take, as lines."""
-    plan, measured = found.plan, found.measured
-    fits = "fits" if found.fits else "does NOT fit: use a smaller batch_size or max_length, or mini_batch (GradCache)"
+    plan, measured = preview.plan, preview.measured
+    fits = "fits" if preview.fits else "does NOT fit: use a smaller batch_size or max_length, or mini_batch (GradCache)"
     memory = (
         f"{job_words.size(measured.memory_peak)} at its peak, {job_words.size(measured.memory_free)} free of "
         f"{job_words.size(measured.memory_total)} ({measured.device}): {fits}"
@@ -81,14 +71,14 @@ def preview_text(found: Any) -> str:
     facts = {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
         "steps": f"{plan.steps:,} ({plan.steps_per_epoch:,} per epoch of {plan.batch_size} pairs)",
-        "time": f"{job_words.duration(found.seconds)} without evaluations ({measured.step_seconds:.3f} s per step)",
+        "time": f"{job_words.duration(preview.seconds)} without evaluations ({measured.step_seconds:.3f} s per step)",
         "memory": memory,
         "trained": f"{measured.trained_parameters:,} parameters",
         **{f"licence, {what}": note for what, note in plan.licences.items()},
     }
     width = max(map(len, facts))
     lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
-    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), "", found.command])
+    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), "", preview.command])
 
 
 def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -131,7 +121,7 @@ def sweep_list(workspace: Workspace, a: argparse.Namespace) -> int:
         for s in sweeps.list_sweeps(workspace)
     ]
     empty = "No sweep yet: sweep run QUERY_SET --benchmark NAME"
-    return say(a, rows, show.table(rows, ["id", "name", "trainings", "finished", "created"], empty))
+    return say(a, rows, display.table(rows, ["id", "name", "trainings", "finished", "created"], empty))
 
 
 def sweep_report(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -2,54 +2,46 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from cdp.cli.option import Commands, Option, flag, option, repeatable
 from cdp.services.workspace.backup import BY_DEFAULT, PRUNABLE
 
-Option = tuple[str, dict[str, Any]]
+_FILE = option("file", "the archive, a zip file", metavar="FILE")
+_KINDS = "; ".join(f"{name}: {about}" for name, about in PRUNABLE.items())
 
 
 def _part(name: str, what: str) -> Option:
-    return (name, {"action": "append", "default": [], "metavar": "ID", "help": f"take along this {what}; repeatable"})
+    return repeatable(name, f"take along this {what}; repeatable", metavar="ID")
 
 
-def workspace_commands() -> dict[str, tuple[str, str, list[Option]]]:
-    """Command words → (handler's name, help, options)."""
-    file: Option = ("file", {"metavar": "FILE", "help": "the archive, a zip file"})
-    kinds = "; ".join(f"{name}: {about}" for name, about in PRUNABLE.items())
-    return {
-        "workspace export": (
-            "workspace.export",
-            "write the workspace, or the parts named with all that they rest on, into one archive",
-            [
-                file,
-                _part("--corpus", "corpus"),
-                _part("--queries", "query set"),
-                _part("--benchmark", "benchmark"),
-                _part("--job", "job with all it made"),
-                ("--no-caches", {"action": "store_true", "help": "without model answers and embeddings"}),
-            ],
-        ),
-        "workspace import": (
-            "workspace.bring",
-            "bring an archive into the workspace: all of it or nothing, and nothing is overwritten",
-            [file],
-        ),
-        "workspace prune": (
-            "workspace.prune",
-            "show what can be cleared away; with --yes clear it away",
-            [
-                (
-                    "--what",
-                    {
-                        "action": "append",
-                        "default": [],
-                        "choices": tuple(PRUNABLE),
-                        "metavar": "KIND",
-                        "help": f"{kinds}. Repeatable; {', '.join(BY_DEFAULT)} if left out",
-                    },
-                ),
-                ("--yes", {"action": "store_true", "help": "do it"}),
-            ],
-        ),
-    }
+COMMANDS: Commands = {
+    "workspace export": (
+        "workspace.export",
+        "write the workspace, or the parts named with all that they rest on, into one archive",
+        [
+            _FILE,
+            _part("--corpus", "corpus"),
+            _part("--queries", "query set"),
+            _part("--benchmark", "benchmark"),
+            _part("--job", "job with all it made"),
+            flag("--no-caches", "without model answers and embeddings"),
+        ],
+    ),
+    "workspace import": (
+        "workspace.import_",
+        "bring an archive into the workspace: all of it or nothing, and nothing is overwritten",
+        [_FILE],
+    ),
+    "workspace prune": (
+        "workspace.prune",
+        "show what can be cleared away; with --yes clear it away",
+        [
+            repeatable(
+                "--what",
+                f"{_KINDS}. Repeatable; {', '.join(BY_DEFAULT)} if left out",
+                choices=tuple(PRUNABLE),
+                metavar="KIND",
+            ),
+            flag("--yes", "do it"),
+        ],
+    ),
+}

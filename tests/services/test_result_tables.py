@@ -13,7 +13,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.statistics import two_level_test
 from cdp.base.statistics.paired import holm, paired_test
 from cdp.base.workspace import Workspace, write_json
-from cdp.cli import text as show
+from cdp.cli import display
 from cdp.services import results
 from cdp.services.results import means as result_means
 from cdp.services.results import tables as result_tables
@@ -85,7 +85,7 @@ def test_every_form_holds_the_same_numbers(workspace: Workspace) -> None:
     found = results.compare(workspace, "base")
     rows = list(csv.DictReader(io.StringIO(result_tables.write(found, "csv"))))
     assert float(rows[1]["p_random"]) == found.rows[1].p_random
-    value = json.loads(json.dumps(show.plain(result_tables.to_dict(found))))
+    value = json.loads(json.dumps(display.plain(result_tables.to_dict(found))))
     assert value["rows"][1]["difference"] == found.rows[1].difference
     assert "scores" not in value
     assert value["table"][1]["cells"]["bench"]["value"] == found.rows[1].ndcg
