@@ -29,8 +29,8 @@ LAYERS: dict[str, set[str]] = {
     "principle": BASE | {"complexity"},
     "corpus": BASE,
     "query_sets": BASE | {"corpus"},
-    "benchmarks": BASE | {"corpus", "query_sets"},
-    "retrievers": BASE | {"benchmarks"},
+    "benchmarks": BASE | {"corpus"},
+    "retrievers": BASE | {"query_sets", "benchmarks"},
     "synthesis": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
@@ -53,6 +53,30 @@ LAYERS["charts"] = BASE | PURE | {"studies"}
 LAYERS["ui"] = BASE | PURE | {"services", "charts"}
 LAYERS["cli"] = BASE | PURE | {"services", "charts"}
 LAYERS["__main__"] = {"cli"}
+
+OWNERS: dict[str, set[str]] = {
+    "queries.jsonl": {"query_sets", "benchmarks"},
+    "rankings.jsonl": {"query_sets"},
+    "corpus.jsonl": {"benchmarks"},
+    "documents.parquet": {"corpus"},
+    "manifest.json": {"corpus", "query_sets", "benchmarks", "retrievers"},
+    "modules.json": {"retrievers"},
+    "README.md": {"retrievers", "benchmarks"},
+    "training.json": {"retrievers"},
+    "query_hashes.npy": {"retrievers"},
+    "evaluation.json": {"evaluation"},
+    "run.parquet": {"evaluation"},
+}
+"""Files of nouns and results, and the rooms that have files of that name: nobody else writes or reads one."""
+
+OUTSIDE: dict[tuple[str, str], str] = {
+    ("catalog/sources.py", "manifest.json"): "keeps the manifests of every room as they are, and none may be above it",
+    ("base/archives.py", "manifest.json"): "what is unpacked last, for it says that the rest is there",
+    ("synthesis/generators/recorded.py", "corpus.jsonl"): "the demo collection that is shipped, in data/demo",
+    ("corpus/readers/members.py", "corpus.jsonl"): "a user's BEIR folder on its way in",
+    ("query_sets/exports/beir.py", "corpus.jsonl"): "a BEIR folder on its way out",
+    ("ui/shell/imports.py", "corpus.jsonl"): "the path that an empty field shows as an example",
+}
 
 HEAVY = {"torch", "transformers", "sentence_transformers"}
 ALLOWED: dict[str, set[str]] = {
@@ -155,6 +179,33 @@ def test_pages_use_services_and_not_the_rooms_behind_them() -> None:
             if parts[0] == "cdp" and len(parts) > 1 and parts[1] not in allowed and not is_record(module):
                 wrong.append(f"{path.relative_to(REPOSITORY)}:{line} imports {module}")
     assert wrong == []
+
+
+def literals(path: Path) -> list[tuple[str, int]]:
+    """The texts in a file's code, with their lines; docstrings are not code."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    return [
+        (node.value, node.lineno)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said
+    ]
+
+
+def test_only_a_nouns_own_room_names_its_files() -> None:
+    wrong, excused = [], set()
+    for path in sources():
+        for text, line in literals(path):
+            name = text.rpartition("/")[2]
+            if name not in OWNERS or room_of(path) in OWNERS[name]:
+                continue
+            place = path.relative_to(CDP).as_posix() if path.is_relative_to(CDP) else path.name
+            if (place, name) in OUTSIDE:
+                excused.add((place, name))
+            else:
+                wrong.append(f"{place}:{line} names {text}")
+    assert wrong == []
+    assert excused == set(OUTSIDE), "an exception that nothing needs any more"
 
 
 def test_no_page_lies_directly_in_pages() -> None:

@@ -219,10 +219,6 @@ class Judgments:
     document_lines: dict[str, int] = field(default_factory=dict)
     repeated: int = 0
 
-    @property
-    def n_judgments(self) -> int:
-        return sum(map(len, self.grades.values()))
-
 
 _QRELS_HINT = (
     "A line is: query id, tab, document id, tab, a whole number (or TREC's four columns); "
@@ -259,7 +255,7 @@ def read_qrels(path: Path) -> Judgments:
 
     A first line is a header if its last column is a word for a grade.
     """
-    problems, found = Problems(path.name), Judgments(path.name)
+    problems, judgments = Problems(path.name), Judgments(path.name)
     first = True
     for number, line in lines_of(path):
         columns = _columns(line) if line is not None else []
@@ -274,16 +270,16 @@ def read_qrels(path: Path) -> Judgments:
         if grade is None:
             problems.add(number, f"The grade {columns[2]!r} is not a whole number.")
             continue
-        known = found.grades.setdefault(query, {})
+        known = judgments.grades.setdefault(query, {})
         if document in known:
             if known[document] != grade:
                 problems.add(number, f"{query!r} and {document!r} were judged {known[document]} before, here {grade}.")
-            found.repeated += 1
+            judgments.repeated += 1
             continue
         known[document] = grade
-        found.query_lines.setdefault(query, number)
-        found.document_lines.setdefault(document, number)
+        judgments.query_lines.setdefault(query, number)
+        judgments.document_lines.setdefault(document, number)
     problems.raise_if_any(_QRELS_HINT)
-    if not found.grades:
+    if not judgments.grades:
         raise InputError("There is no judgment in it.", hint=_QRELS_HINT, file=path.name)
-    return found
+    return judgments

@@ -116,14 +116,14 @@ def qrels_files(folder: Path) -> dict[str, Path]:
     """{split: its file}, ``test`` first, then by name. InputError where there is none."""
     if not folder.is_dir():
         raise InputError(f"There is no folder {folder}.", hint=_LAYOUT)
-    found: dict[str, Path] = {}
+    by_split: dict[str, Path] = {}
     for path in sorted((folder / "qrels").glob("*")):
         ending = next((e for e in sorted(_QRELS_ENDINGS, key=len, reverse=True) if path.name.endswith(e)), None)
         if ending and path.is_file() and not path.name.startswith("."):
-            found.setdefault(path.name.removesuffix(ending), path)
-    if not found:
+            by_split.setdefault(path.name.removesuffix(ending), path)
+    if not by_split:
         raise InputError(f"{folder} has no judgments: no qrels/<split>.tsv.", hint=_LAYOUT)
-    return {split: found[split] for split in sorted(found, key=lambda s: (s != "test", s))}
+    return {split: by_split[split] for split in sorted(by_split, key=lambda s: (s != "test", s))}
 
 
 def list_splits(folder: Path | str) -> list[str]:
@@ -244,7 +244,7 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedSplit:
     """The judgments of one split that can be used: its queries in the order of the queries file, and what is odd."""
 
     query_ids: list[str]
@@ -259,7 +259,7 @@ def judged_split(
     manifest: Manifest,
     *,
     allow_unknown: bool = False,
-) -> Judged:
+) -> JudgedSplit:
     """Check one split's judgments against the queries, and against the ``known`` ones of the documents they name."""
     allowed = allow_unknown or manifest.allow_unknown
     warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
@@ -267,7 +267,7 @@ def judged_split(
     if judgments.repeated:
         warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
     query_ids = [query for query in queries if query in judgments.grades]
-    return Judged(query_ids, {query: judgments.grades[query] for query in query_ids}, tuple(warnings))
+    return JudgedSplit(query_ids, {query: judgments.grades[query] for query in query_ids}, tuple(warnings))
 
 
 def subset_note(manifest: Manifest) -> tuple[str, ...]:

@@ -76,20 +76,20 @@ def write_layout(
         written, again, unjudged, exclusions, repaired = _queries(file, contents, qrels)
     wanted = {document for grades in qrels.values() for document in grades}
     with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
-        found = _documents(file, contents, wanted, expected, progress, should_stop)
+        tally = _documents(file, contents, wanted, expected, progress, should_stop)
     return Counts(
-        documents=found.written,
+        documents=tally.written,
         queries=len(written),
         judgments=sum(map(len, qrels.values())),
-        repeated_documents=found.repeated,
-        conflicting_documents=found.conflicting,
+        repeated_documents=tally.repeated,
+        conflicting_documents=tally.conflicting,
         repeated_judgments=repeated,
         repeated_queries=again,
         unjudged_queries=unjudged,
-        unknown_documents=len(wanted) - found.judged,
+        unknown_documents=len(wanted) - tally.judged,
         unknown_queries=len(qrels) - len(written),
         exclusions=exclusions,
-        repaired=repaired + found.repaired,
+        repaired=repaired + tally.repaired,
     )
 
 
@@ -143,7 +143,7 @@ def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]])
 
 
 @dataclass
-class _Found:
+class _Tally:
     written: int = 0
     repeated: int = 0
     conflicting: int = 0
@@ -158,28 +158,28 @@ def _documents(
     expected: int,
     progress: Progress | None,
     should_stop: Callable[[], bool] | None,
-) -> _Found:
+) -> _Tally:
     """Write the documents, each id once, and count those that are judged."""
-    found, seen = _Found(), SeenIds()
+    tally, seen = _Tally(), SeenIds()
     for batch in batched(contents.documents(), BATCH):
         if should_stop is not None and should_stop():
             raise StoppedError
-        for document in _new(batch, seen, found):
+        for document in _new(batch, seen, tally):
             (title, title_changed), (text, text_changed) = storable(document.title), storable(document.text)
-            found.repaired += title_changed or text_changed
+            tally.repaired += title_changed or text_changed
             record = {"_id": checked_id(document.id), "title": title, "text": text}
             _line(file, record if title else {"_id": document.id, "text": text})
-            found.judged += document.id in wanted
-        found.written += len(batch)
+            tally.judged += document.id in wanted
+        tally.written += len(batch)
         if progress is not None:
-            progress("writing documents", found.written, max(expected, found.written))
-    found.written -= found.repeated
-    if not found.written:
+            progress("writing documents", tally.written, max(expected, tally.written))
+    tally.written -= tally.repeated
+    if not tally.written:
         raise InputError("There are no documents in the source.", hint="Is the download whole?")
-    return found
+    return tally
 
 
-def _new(batch: list[Document], seen: SeenIds, found: _Found) -> Iterator[Document]:
+def _new(batch: list[Document], seen: SeenIds, tally: _Tally) -> Iterator[Document]:
     """The documents of a batch whose id did not come before."""
     contents = [hash((document.title, document.text)) for document in batch]
     earlier = seen.add([document.id for document in batch], range(len(batch)), contents)
@@ -187,8 +187,8 @@ def _new(batch: list[Document], seen: SeenIds, found: _Found) -> Iterator[Docume
         if i not in earlier:
             yield document
             continue
-        found.repeated += 1
-        found.conflicting += earlier[i].content != contents[i]
+        tally.repeated += 1
+        tally.conflicting += earlier[i].content != contents[i]
 
 
 def _line(file: TextIO, record: Mapping[str, object]) -> None:

@@ -1,4 +1,4 @@
-"""Bringing a benchmark of the registry into the workspace, from the hub or from a folder that was downloaded elsewhere.
+"""Downloading a benchmark of the registry into the workspace: from the hub, or from a folder downloaded elsewhere.
 
 ::
 
@@ -25,7 +25,7 @@ from cdp.benchmarks import hub, library, manifests
 from cdp.benchmarks.convert import Counts, Progress, write_layout
 from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.origins import Source, from_hub, in_folder, pins
+from cdp.benchmarks.origins import BenchmarkSource, from_hub, in_folder, pins
 
 
 @dataclass(frozen=True)
@@ -36,17 +36,17 @@ class Stored:
     existed: bool
 
 
-def stored(workspace: Workspace) -> dict[str, list[str]]:
+def stored_by_entry(workspace: Workspace) -> dict[str, list[str]]:
     """{entry of the registry: the workspace's benchmarks that were made from it}, subsets left out."""
-    found: dict[str, list[str]] = {}
-    for name in library.names(workspace):
+    by_entry: dict[str, list[str]] = {}
+    for name in library.list_names(workspace):
         manifest = manifests.read(workspace.benchmarks / name)
         if manifest.entry and manifest.subset is None:
-            found.setdefault(manifest.entry, []).append(name)
-    return found
+            by_entry.setdefault(manifest.entry, []).append(name)
+    return by_entry
 
 
-def bring(
+def download_benchmark(
     entry: Entry,
     workspace: Workspace,
     *,
@@ -114,7 +114,7 @@ def _there(entry: Entry, target: Path, workspace: Workspace, revision: str, fold
 
 def _earlier(entry: Entry, workspace: Workspace) -> dict[str, str]:
     """The commits at which the entry is stored in the workspace under another name, if it is."""
-    for name in stored(workspace).get(entry.name, []):
+    for name in stored_by_entry(workspace).get(entry.name, []):
         commits = manifests.read(workspace.benchmarks / name).commits
         if commits:
             return commits
@@ -123,7 +123,7 @@ def _earlier(entry: Entry, workspace: Workspace) -> dict[str, str]:
 
 def _convert(
     entry: Entry,
-    source: Source,
+    source: BenchmarkSource,
     converted: Path,
     target: Path,
     workspace: Workspace,
@@ -157,19 +157,19 @@ def _convert(
     )
     manifests.write(converted, manifest)
     info = library.survey(converted, allow_unknown=False, progress=checked)
-    if not library.put(converted, target):
+    if not library.install(converted, target):
         raise ConfigError(
             f"Something else was stored as {target.name!r} meanwhile.", hint="Store this one under another name."
         )
     info = replace(info, name=target.name, folder=str(target), bytes=folder_size(target))
-    library.keep(info, target, workspace)
+    library.cache_info(info, target, workspace)
     return info
 
 
 def _notes(entry: Entry, counts: Counts) -> list[str]:
     """What a reader should know of the conversion: everything that was left out, and sizes that are not as stated."""
     notes = [entry.note] if entry.note else []
-    said = (
+    left_out = (
         (counts.repeated_documents, "Documents with the id of an earlier one, left out"),
         (counts.conflicting_documents, "of these with another text; the first one stands"),
         (counts.repeated_judgments, "Judgments that came again; the highest grade stands"),
@@ -179,11 +179,11 @@ def _notes(entry: Entry, counts: Counts) -> list[str]:
         (counts.unknown_queries, "Judged queries without a text, left out"),
         (counts.repaired, "Texts with NUL or half of a surrogate pair, which became U+FFFD"),
     )
-    notes += [f"{what}: {n:,}." for n, what in said if n]
-    for what, stated, found in (
+    notes += [f"{what}: {n:,}." for n, what in left_out if n]
+    for what, stated, counted in (
         ("Documents", entry.documents, counts.documents),
         ("Queries", entry.queries, counts.queries),
     ):
-        if stated is not None and stated != found:
-            notes.append(f"{what} here: {found:,}; stated by {entry.figures}: {stated:,}.")
+        if stated is not None and stated != counted:
+            notes.append(f"{what} here: {counted:,}; stated by {entry.figures}: {stated:,}.")
     return notes

@@ -16,12 +16,12 @@ DEFAULT = "en"
 """Taken where neither queries nor documents tell."""
 
 
-def benchmark_language(said: str, queries: Iterable[str], documents: Iterable[str]) -> str:
+def benchmark_language(stated: str, queries: Iterable[str], documents: Iterable[str]) -> str:
     """The code that was ``said``, else the guess from the queries, else from the documents; empty where none tells."""
-    if said:
-        return said
+    if stated:
+        return stated
     for texts in (queries, documents):
-        found = guess_language("\n".join(text[:CHARACTERS] for text in islice(texts, TEXTS)))
-        if found != UNKNOWN:
-            return found
+        guessed = guess_language("\n".join(text[:CHARACTERS] for text in islice(texts, TEXTS)))
+        if guessed != UNKNOWN:
+            return guessed
     return ""

@@ -95,25 +95,25 @@ def describe(folder: Path | str, workspace: Workspace | None = None) -> Benchmar
     """
     folder = typed_path(folder)
     state = _state(folder)
-    kept = _kept(folder, workspace) if workspace is not None else None
-    value = read_json_or_none(kept) if kept is not None else None
+    path = _info_file(folder, workspace) if workspace is not None else None
+    value = read_json_or_none(path) if path is not None else None
     if isinstance(value, dict) and value.get("schema") == _SCHEMA and value.get("state") == state:
         with contextlib.suppress(TypeError, KeyError):  # a description that cannot be read is made anew
             info = value["info"]
             return BenchmarkInfo(**{**info, "splits": tuple(info["splits"]), "warnings": tuple(info["warnings"])})
-    found = survey(folder, allow_unknown=True)
+    surveyed = survey(folder, allow_unknown=True)
     if workspace is not None:
-        keep(found, folder, workspace)
-    return found
+        cache_info(surveyed, folder, workspace)
+    return surveyed
 
 
-def keep(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
+def cache_info(info: BenchmarkInfo, folder: Path, workspace: Workspace) -> None:
     """Remember the description of a benchmark as it is now; without a writable disk nothing is kept."""
     with contextlib.suppress(WorkspaceError, OSError):
-        write_json(_kept(folder, workspace), {"schema": _SCHEMA, "state": _state(folder), "info": asdict(info)})
+        write_json(_info_file(folder, workspace), {"schema": _SCHEMA, "state": _state(folder), "info": asdict(info)})
 
 
-def _kept(folder: Path, workspace: Workspace) -> Path:
+def _info_file(folder: Path, workspace: Workspace) -> Path:
     return workspace.benchmarks / ".info" / f"{_key(folder)}.json"
 
 
@@ -125,7 +125,7 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
     files, manifest = qrels_files(folder), manifests.read(folder)
     queries = read_queries(part(folder, "queries"))
     judgments = {split: read_qrels(path) for split, path in files.items()}
-    wanted = {document for found in judgments.values() for document in found.document_lines}
+    wanted = {document for split_judgments in judgments.values() for document in split_judgments.document_lines}
     known: set[str] = set()
     first: list[str] = []
     content, warnings = ContentHash(), list[str]()
@@ -142,11 +142,11 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
             known.add(document.id)
     judged, relevant = {}, {}
     for split in files:
-        found = judged_split(queries, judgments[split], known, manifest, allow_unknown=allow_unknown)
-        judged[split] = len(found.query_ids)
-        relevant[split] = sum(grade > 0 for grades in found.qrels.values() for grade in grades.values())
-        notes = exclusions(found.query_ids, queries, found.qrels, known, manifest.self_match)[1]
-        warnings += [*found.warnings, *notes]
+        split_judgments = judged_split(queries, judgments[split], known, manifest, allow_unknown=allow_unknown)
+        judged[split] = len(split_judgments.query_ids)
+        relevant[split] = sum(grade > 0 for grades in split_judgments.qrels.values() for grade in grades.values())
+        notes = exclusions(split_judgments.query_ids, queries, split_judgments.qrels, known, manifest.self_match)[1]
+        warnings += [*split_judgments.warnings, *notes]
     return BenchmarkInfo(
         name=folder.resolve().name,
         folder=str(folder),
@@ -169,11 +169,11 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
 def _state(folder: Path) -> list[list[Any]]:
     """Name, size and time of change of each file that counts: equal as long as nothing was written to them."""
     files = [part(folder, "corpus"), part(folder, "queries"), *qrels_files(folder).values()]
-    found = []
+    stamps = []
     for path in [*files, *_courtesies(folder)]:
-        state = path.stat()
-        found.append([str(path.relative_to(folder)), state.st_size, state.st_mtime_ns])
-    return found
+        stat = path.stat()
+        stamps.append([str(path.relative_to(folder)), stat.st_size, stat.st_mtime_ns])
+    return stamps
 
 
 def _courtesies(folder: Path) -> list[Path]:
@@ -186,7 +186,7 @@ def _key(folder: Path) -> str:
     return hashlib.sha256(str(folder.resolve()).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def names(workspace: Workspace) -> list[str]:
+def list_names(workspace: Workspace) -> list[str]:
     """The names of the workspace's benchmarks, sorted."""
     if not workspace.benchmarks.is_dir():
         return []
@@ -195,19 +195,19 @@ def names(workspace: Workspace) -> list[str]:
 
 def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
     """The workspace's benchmarks by name. One that cannot be used stands there with its problem."""
-    found = []
-    for name in names(workspace):
+    listed = []
+    for name in list_names(workspace):
         folder = workspace.benchmarks / name
         try:
-            found.append(describe(folder, workspace))
+            listed.append(describe(folder, workspace))
         except InputError as error:
-            found.append(BenchmarkInfo(name, str(folder), problem=str(error)))
-    return found
+            listed.append(BenchmarkInfo(name, str(folder), problem=str(error)))
+    return listed
 
 
 def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     """The folder of a benchmark, by its name in the workspace or by a path. NotFoundError names those there are."""
-    known = names(workspace)
+    known = list_names(workspace)
     if name_or_folder in known:
         return workspace.benchmarks / name_or_folder
     folder = typed_folder(name_or_folder)
@@ -242,9 +242,9 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
             if language:
                 set_language(copy, language)
                 checked = replace(checked, language=language)
-            if not put(copy, target) and describe(target, workspace).content_hash != checked.content_hash:
+            if not install(copy, target) and describe(target, workspace).content_hash != checked.content_hash:
                 raise _taken(name)
-            keep(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
+            cache_info(replace(checked, name=name, folder=str(target), bytes=folder_size(target)), target, workspace)
     except OSError as error:
         raise WorkspaceError(f"The benchmark could not be copied: {error.strerror or error}.") from error
     return name
@@ -257,7 +257,7 @@ def set_language(folder: Path, language: str) -> None:
         manifests.write(folder, replace(known, language=language))
 
 
-def put(made: Path, target: Path) -> bool:
+def install(made: Path, target: Path) -> bool:
     """Give a finished folder its name; False where somebody else has just put another one there."""
     try:
         os.rename(made, target)  # fails on a folder that holds something, and takes the place of an empty one
@@ -285,8 +285,8 @@ def _checked(folder: Path, source: Path) -> BenchmarkInfo:
 
 def remove_benchmark(name: str, workspace: Workspace) -> None:
     """Delete a benchmark from the workspace. NotFoundError if it is not there."""
-    if name not in names(workspace):
-        raise NotFoundError("benchmark", name, known=names(workspace))
+    if name not in list_names(workspace):
+        raise NotFoundError("benchmark", name, known=list_names(workspace))
     try:
         with staging(workspace.benchmarks) as doomed:  # gone at once for readers, and whole until then
             os.rename(workspace.benchmarks / name, doomed / "benchmark")
@@ -349,9 +349,9 @@ def _members(archive: zipfile.ZipFile) -> dict[zipfile.ZipInfo, str]:
     named = [match for info in infos if (match := _MEMBER.fullmatch(info.filename))]
     tops = {match[1] for match in named if match[2].startswith("qrels/")} or {match[1] for match in named}
     top = "" if "" in tops or len(tops) != 1 else tops.pop()
-    found: dict[str, zipfile.ZipInfo] = {}
+    members: dict[str, zipfile.ZipInfo] = {}
     for info in infos:
         name = info.filename.removeprefix(top)
         if info.filename.startswith(top) and (name in BENCHMARK_FILES or _SPLIT.fullmatch(name)):
-            found.setdefault(name, info)
-    return {info: name for name, info in found.items()}
+            members.setdefault(name, info)
+    return {info: name for name, info in members.items()}

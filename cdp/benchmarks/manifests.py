@@ -95,10 +95,12 @@ def read(folder: Path) -> Manifest:
     subset = values.get("subset")
     try:
         values["subset"] = Subset(**subset) if isinstance(subset, dict) else None
-        found = Manifest(**{**values, "files": tuple(values.get("files", ())), "notes": tuple(values.get("notes", ()))})
+        manifest = Manifest(
+            **{**values, "files": tuple(values.get("files", ())), "notes": tuple(values.get("notes", ()))}
+        )
     except TypeError:
         return Manifest()
-    return found if _fits(found) and (found.subset is None or _fits(found.subset)) else Manifest()
+    return manifest if _fits(manifest) and (manifest.subset is None or _fits(manifest.subset)) else Manifest()
 
 
 _TYPES: Mapping[str, tuple[type, ...]] = {

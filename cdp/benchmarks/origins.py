@@ -21,7 +21,7 @@ LARGEST_WALK = 200_000
 
 
 @dataclass(frozen=True)
-class Source:
+class BenchmarkSource:
     """What was found for a benchmark: files by role, and what to write in its manifest about where they are from."""
 
     files: Mapping[str, Sequence[Path]]
@@ -34,7 +34,7 @@ def pins(entry: Entry, revision: str) -> dict[str, str]:
 
     ``BeIR/scifact=abc123,BeIR/scifact-qrels=def456`` names both. ConfigError for a repository that is not the entry's.
     """
-    found: dict[str, str] = {}
+    revisions: dict[str, str] = {}
     for item in filter(None, (part.strip() for part in revision.split(","))):
         repository, separator, value = item.partition("=")
         if not separator:
@@ -43,8 +43,8 @@ def pins(entry: Entry, revision: str) -> dict[str, str]:
             raise ConfigError(
                 f"{entry.name} has no repository {repository}.", hint=f"It has: {', '.join(entry.repos)}."
             )
-        found[repository] = value
-    return found
+        revisions[repository] = value
+    return revisions
 
 
 def from_hub(
@@ -54,7 +54,7 @@ def from_hub(
     earlier: Mapping[str, str],
     progress: Progress | None = None,
     should_stop: Callable[[], bool] | None = None,
-) -> Source:
+) -> BenchmarkSource:
     """Fetch an entry's files into ``staging``, at commits that are decided once and kept there.
 
     Without a ``revision`` the commits of an ``earlier`` download are used, else those of the main branches now.
@@ -81,31 +81,30 @@ def _from_hub(
     earlier: Mapping[str, str],
     progress: Progress | None,
     should_stop: Callable[[], bool] | None,
-) -> Source:
+) -> BenchmarkSource:
     asked = pins(entry, revision)
-    kept = _kept_pins(staging, entry, revision)
-    pinned = kept or {**({} if revision else earlier), **asked}
+    pinned = _load_pins(staging, entry, revision) or {**({} if revision else earlier), **asked}
     schema = schema_of(entry)
     parts = schema.parts(entry)
     repositories = {
         repo: hub.resolve(repo, pinned.get(repo, ""))
         for repo in dict.fromkeys(part.repo for part in parts if part.repo)
     }
-    commits = {repo: found.commit for repo, found in repositories.items()}
+    commits = {repo: repository.commit for repo, repository in repositories.items()}
     write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})
     wanted: list[tuple[Part, str, int]] = []
     for part in parts:
         if part.url:
             wanted.append((part, part.url, 0))
             continue
-        there = repositories[part.repo]
-        paths = part.choose(there.files)
+        repository = repositories[part.repo]
+        paths = part.choose(repository.files)
         if not paths:
             raise InputError(
-                f"{part.repo} at {there.commit[:12]} has no {part.role}: {part.wanted}.",
+                f"{part.repo} at {repository.commit[:12]} has no {part.role}: {part.wanted}.",
                 hint="Its layout has changed; name an earlier revision.",
             )
-        wanted += [(part, path, there.files[path]) for path in paths]
+        wanted += [(part, path, repository.files[path]) for path in paths]
     total, done = sum(size for _, _, size in wanted), 0
 
     def received(n: int) -> None:
@@ -122,23 +121,23 @@ def _from_hub(
         done = before
         received(0)
         if part.url:
-            found = hub.fetch_address(path, staging / "files", received)
+            file = hub.fetch_address(path, staging / "files", received)
         else:
-            place = staging / "files" / part.repo.replace("/", "__")
-            found = hub.fetch(part.repo, path, commits[part.repo], place, received)
-        before += size or found.stat().st_size
-        files.setdefault(part.role, []).append(found)
+            folder = staging / "files" / part.repo.replace("/", "__")
+            file = hub.fetch(part.repo, path, commits[part.repo], folder, received)
+        before += size or file.stat().st_size
+        files.setdefault(part.role, []).append(file)
     about = {
         "kind": "hub",
         "commits": commits,
         "asked": revision or "main",
         "addresses": [part.url for part in parts if part.url],
-        "licences_on_hub": {repo: found.licence or "not stated" for repo, found in repositories.items()},
+        "licences_on_hub": {repo: repository.licence or "not stated" for repo, repository in repositories.items()},
     }
-    return Source(files, about, schema)
+    return BenchmarkSource(files, about, schema)
 
 
-def _kept_pins(staging: Path, entry: Entry, revision: str) -> dict[str, str]:
+def _load_pins(staging: Path, entry: Entry, revision: str) -> dict[str, str]:
     """The commits of an attempt that did not come to its end; what it fetched is dropped if another one was asked."""
     value = read_json_or_none(staging / "pins.json")
     if not isinstance(value, dict):
@@ -149,7 +148,7 @@ def _kept_pins(staging: Path, entry: Entry, revision: str) -> dict[str, str]:
     return {}
 
 
-def in_folder(entry: Entry, folder: Path) -> Source:
+def in_folder(entry: Entry, folder: Path) -> BenchmarkSource:
     """An entry's files in a local folder: the repository's own layout, each repository in a folder of its name or all
     in one, or a folder in BEIR layout. InputError names what is missing."""
     folder = typed_path(folder)
@@ -170,7 +169,7 @@ def in_folder(entry: Entry, folder: Path) -> Source:
             f"{folder.name} is not {entry.title} as it is published: {listed}.",
             hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ", or a BEIR folder.",
         )
-    return Source(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
+    return BenchmarkSource(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
 
 
 def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], list[Part]]:
@@ -178,9 +177,9 @@ def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], l
     files: dict[str, list[Path]] = {}
     missing: list[Part] = []
     for part in parts:
-        found = next((f for root in _roots(part, folder) if (f := _chosen(part, root))), [])
-        if found:
-            files[part.role] = found
+        chosen = next((f for root in _roots(part, folder) if (f := _chosen(part, root))), [])
+        if chosen:
+            files[part.role] = chosen
         else:
             missing.append(part)
     return files, missing
@@ -189,15 +188,15 @@ def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], l
 def _roots(part: Part, folder: Path) -> list[Path]:
     """Where in a folder the files of a part's repository may lie."""
     owner, _, name = part.repo.partition("/")
-    places = [folder / part.repo, folder / f"{owner}__{name}", folder / name] if name else []
-    return [place for place in [*places, folder] if place.is_dir()]
+    folders = [folder / part.repo, folder / f"{owner}__{name}", folder / name] if name else []
+    return [root for root in [*folders, folder] if root.is_dir()]
 
 
 def _chosen(part: Part, root: Path) -> list[Path]:
     paths: list[str] = []
-    for place, folders, names in os.walk(root):
+    for parent, folders, names in os.walk(root):
         folders[:] = sorted(f for f in folders if not f.startswith("."))
-        paths += [Path(place, name).relative_to(root).as_posix() for name in names if not name.startswith(".")]
+        paths += [Path(parent, name).relative_to(root).as_posix() for name in names if not name.startswith(".")]
         if len(paths) > LARGEST_WALK:
             raise InputError(f"{root} holds over {LARGEST_WALK:,} files.", hint="Give the benchmark's own folder.")
     if part.url:
@@ -207,7 +206,10 @@ def _chosen(part: Part, root: Path) -> list[Path]:
 
 
 def size_on_hub(entry: Entry, revision: str = "") -> dict[str, Any]:
-    """What the hub says of an entry's download before it starts: bytes, commits, licences. Errors as for ``bring``."""
+    """What the hub says of an entry's download before it starts: bytes, commits, licences.
+
+    Errors as for ``download_benchmark``.
+    """
     asked = pins(entry, revision)
     parts = schema_of(entry).parts(entry)
     repositories = {
@@ -216,6 +218,6 @@ def size_on_hub(entry: Entry, revision: str = "") -> dict[str, Any]:
     paths = [(part.repo, path) for part in parts if part.repo for path in part.choose(repositories[part.repo].files)]
     return {
         "bytes": sum(repositories[repo].files[path] for repo, path in paths),
-        "commits": {repo: found.commit for repo, found in repositories.items()},
-        "licences": {repo: found.licence or "not stated" for repo, found in repositories.items()},
+        "commits": {repo: repository.commit for repo, repository in repositories.items()},
+        "licences": {repo: repository.licence or "not stated" for repo, repository in repositories.items()},
     }

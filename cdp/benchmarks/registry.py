@@ -178,11 +178,11 @@ def group_mean(name: str, scores: Mapping[str, float]) -> Mean:
     whole, incomplete = dict(scores), {}
     for member in group.members:
         if parts(member):
-            found = mean_of_parts(member, scores)
-            if found.covered == found.total:
-                whole[member] = found.value or 0.0
+            mean = mean_of_parts(member, scores)
+            if mean.covered == mean.total:
+                whole[member] = mean.value or 0.0
             else:
                 whole.pop(member, None)
-                if found.covered:
-                    incomplete[member] = f"{member} ({found.coverage})"
+                if mean.covered:
+                    incomplete[member] = f"{member} ({mean.coverage})"
     return _mean(group.members, whole, incomplete)

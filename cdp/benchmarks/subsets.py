@@ -63,20 +63,20 @@ def sample(
     target = workspace.benchmarks / called
     if target.exists():
         return _stored(target, subset, workspace), True
-    kept = _documents(source, relevant, documents, seed)
+    document_ids = _documents(source, relevant, documents, seed)
     try:
         with staging(workspace.benchmarks) as incoming:
             made = incoming / "subset"
-            _write(made, source, split, chosen, lines, kept)
+            _write(made, source, split, chosen, lines, document_ids)
             manifests.write(made, _manifest(manifest, info, subset))
-            found = library.survey(made, allow_unknown=False)
-            if not library.put(made, target):  # somebody drew the same subset at the same time
+            drawn = library.survey(made, allow_unknown=False)
+            if not library.install(made, target):  # somebody drew the same subset at the same time
                 return _stored(target, subset, workspace), True
     except OSError as error:
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error
-    found = replace(found, name=called, folder=str(target), bytes=folder_size(target))
-    library.keep(found, target, workspace)
-    return found, False
+    drawn = replace(drawn, name=called, folder=str(target), bytes=folder_size(target))
+    library.cache_info(drawn, target, workspace)
+    return drawn, False
 
 
 def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo:
@@ -138,13 +138,13 @@ def _documents(source: Path, relevant: set[str], n: int, seed: int) -> set[str]:
 
 
 def _write(
-    folder: Path, source: Path, split: str, qrels: Qrels, lines: Mapping[str, Mapping[str, Any]], kept: set[str]
+    folder: Path, source: Path, split: str, qrels: Qrels, lines: Mapping[str, Mapping[str, Any]], document_ids: set[str]
 ) -> None:
     """The three files of the subset; judgments of documents that were not drawn are left out."""
     (folder / "qrels").mkdir(parents=True)
     with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
         for document in iter_corpus(part(source, "corpus")):
-            if document.id in kept:
+            if document.id in document_ids:
                 record = {"_id": document.id, "title": document.title, "text": document.text}
                 file.write(json.dumps(record, ensure_ascii=False) + "\n")
     with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
@@ -152,7 +152,7 @@ def _write(
     with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
         file.write("query-id\tcorpus-id\tscore\n")
         for query, grades in qrels.items():
-            file.writelines(f"{query}\t{d}\t{grade}\n" for d, grade in grades.items() if d in kept)
+            file.writelines(f"{query}\t{d}\t{grade}\n" for d, grade in grades.items() if d in document_ids)
 
 
 def _manifest(manifest: Manifest, info: BenchmarkInfo, subset: Subset) -> Manifest:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.protocols import Protocol, protocol_for
 from cdp.evaluation.ranking import Ranking, in_trec_order, judge
-from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoded, Encoding, Stopped, encode, precision_for
+from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, Stopped, encode, precision_for
 from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
@@ -37,6 +37,19 @@ class Evaluation:
     settings: dict[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class EmbeddedBenchmark:
+    """The embeddings of a benchmark's queries and documents by one model, and how they were made."""
+
+    queries: Embedded
+    documents: Embedded
+    protocol: Protocol
+    max_tokens: int | None
+    precision: str
+    device: str
+    seconds: dict[str, float]
+
+
 def evaluate_model(
     model: SentenceTransformer,
     benchmark: Benchmark,
@@ -50,30 +63,51 @@ def evaluate_model(
     progress: ProgressBy | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
-    """Evaluate a loaded model on one split of a benchmark.
+    """Evaluate a loaded model on one split of a benchmark: ``embed_benchmark``, then ``evaluate_embeddings``."""
+    embedded = embed_benchmark(
+        model,
+        benchmark,
+        protocol=protocol,
+        batch_size=batch_size,
+        precision=precision,
+        store=store,
+        model_hash=model_hash,
+        progress=progress,
+        should_stop=should_stop,
+    )
+    return evaluate_embeddings(embedded, benchmark, top_k=top_k, progress=progress, should_stop=should_stop)
+
+
+def embed_benchmark(
+    model: SentenceTransformer,
+    benchmark: Benchmark,
+    *,
+    protocol: str = "published",
+    batch_size: int = 128,
+    precision: str = "auto",
+    store: EmbeddingStore | None = None,
+    model_hash: str = "",
+    progress: ProgressBy | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> EmbeddedBenchmark:
+    """Encode queries and documents of one split of a benchmark.
 
     With a ``store`` and the model's ``model_hash``, embeddings are kept there and taken from there; without (while
     training, when the model is another one each time) they stay in memory. ``precision`` is auto, fp32, fp16 or bf16.
-    Raises ``encode.Stopped`` between batches, or between chunks of the search, once ``should_stop`` says so, and
-    ``encode.Encoded`` on all but the first of the processes that share the ``store``'s work.
+    Raises ``encode.Stopped`` between batches once ``should_stop`` says so.
     """
     chosen = protocol_for(model, protocol)
     precision = precision_for(model) if precision == "auto" else precision
     was_training = model.training
     model.eval()
     seconds: dict[str, float] = {}
-    reused = 0
 
     def embedded(role: str, texts: list[str], prompt: str, hash_of_texts: str = "") -> Embedded:
         began = time.perf_counter()
         encoding = Encoding(model_hash, role, prompt, chosen.normalise, _length_of(model), precision)
         name = "encoding queries" if role == "query" else "encoding documents"
         report = None if progress is None else lambda done, total: progress(name, done, total)
-        options: Mapping[str, Any] = {
-            "batch_size": batch_size,
-            "progress": report,
-            "should_stop": should_stop,
-        }
+        options: dict[str, Any] = {"batch_size": batch_size, "progress": report, "should_stop": should_stop}
         if store is not None and model_hash:
             embeddings = store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
         else:
@@ -82,48 +116,61 @@ def evaluate_model(
         return embeddings
 
     try:
-        queries = embedded("query", benchmark.queries, chosen.query_prompt)
-        documents = embedded("document", benchmark.documents, chosen.document_prompt, benchmark.documents_hash)
+        return EmbeddedBenchmark(
+            queries=embedded("query", benchmark.queries, chosen.query_prompt),
+            documents=embedded("document", benchmark.documents, chosen.document_prompt, benchmark.documents_hash),
+            protocol=chosen,
+            max_tokens=_length_of(model),
+            precision=precision,
+            device=model.device.type if model.device.type == "cuda" else "cpu",
+            seconds=seconds,
+        )
     finally:
         model.train(was_training)
-    if store is not None and store.share.process:
-        raise Encoded
-    reused = documents.reused
+
+
+def evaluate_embeddings(
+    embedded: EmbeddedBenchmark,
+    benchmark: Benchmark,
+    *,
+    top_k: int = 100,
+    progress: ProgressBy | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Evaluation:
+    """Search and measure. Raises ``encode.Stopped`` between chunks of the search once ``should_stop`` says so."""
     began = time.perf_counter()
 
-    def looked_at(done: int) -> None:
+    def report(done: int) -> None:
         if should_stop is not None and should_stop():
             raise Stopped
         if progress is not None:
             progress("searching", done, benchmark.n_documents)
 
-    looked_at(0)
-    device = model.device.type if model.device.type == "cuda" else "cpu"
-    ranking = retrieve(
-        benchmark, np.concatenate(queries.parts), documents.parts, top_k, device=device, progress=looked_at
-    )
-    seconds["searching"] = time.perf_counter() - began
+    report(0)
+    queries = np.concatenate(embedded.queries.parts)
+    ranking = retrieve(benchmark, queries, embedded.documents.parts, top_k, device=embedded.device, progress=report)
+    seconds = {**embedded.seconds, "searching": time.perf_counter() - began}
     means, per_query, absent = judge(benchmark, ranking)
     return Evaluation(
         measures=means,
         per_query=per_query,
         ranking=ranking,
-        protocol=chosen,
+        protocol=embedded.protocol,
         counts={
             "judged_queries": benchmark.n_queries,
             "judged_without_results": absent,
             "excluded_pairs": sum(map(len, benchmark.excluded.values())),
-            "embeddings_reused": reused,
-            "query_embeddings_reused": queries.reused,
+            "embeddings_reused": embedded.documents.reused,
+            "query_embeddings_reused": embedded.queries.reused,
         },
         seconds={name: round(value, 3) for name, value in seconds.items()},
         settings={
-            "similarity": chosen.similarity,
-            "query_prompt": chosen.query_prompt,
-            "document_prompt": chosen.document_prompt,
-            "prompts_hash": chosen.prompts_hash,
-            "max_tokens": _length_of(model),
-            "precision": precision,
+            "similarity": embedded.protocol.similarity,
+            "query_prompt": embedded.protocol.query_prompt,
+            "document_prompt": embedded.protocol.document_prompt,
+            "prompts_hash": embedded.protocol.prompts_hash,
+            "max_tokens": embedded.max_tokens,
+            "precision": embedded.precision,
             "top_k": top_k,
         },
     )

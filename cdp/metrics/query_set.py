@@ -96,9 +96,9 @@ def measure_query_set(
                 pool.add(queries)
     failures.close()
     cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": describe_stopwords(stopwords)}
-    found = _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
-    found.n_failed = failures.n
-    return found
+    measures = _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
+    measures.n_failed = failures.n
+    return measures
 
 
 def _counted(

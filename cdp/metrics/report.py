@@ -40,8 +40,8 @@ class Selection:
         """Without the documents that are not among ``ids``, which stand in the same order."""
         if len(ids) == len(self.ids):
             return self
-        kept = set(ids)
-        rows = [row for row, name in enumerate(self.ids) if name in kept]
+        wanted = set(ids)
+        rows = [row for row, name in enumerate(self.ids) if name in wanted]
         return replace(self, ids=[self.ids[row] for row in rows], queries=[self.queries[row] for row in rows])
 
 
@@ -166,8 +166,8 @@ def write_pair_scores(path: Path, ids: Sequence[str], table: PairTable, scores: 
     def lines() -> Iterator[str]:
         starts = np.flatnonzero(np.diff(table.document, prepend=-1))
         for rows, number in zip(np.split(table.distinct, starts[1:]), table.document[starts], strict=True):
-            told = [None if np.isnan(score) else score for score in scores[rows].round(4).tolist()]
-            yield json.dumps({"document_id": ids[number], "scores": told}, ensure_ascii=False)
+            rounded = [None if np.isnan(score) else score for score in scores[rows].round(4).tolist()]
+            yield json.dumps({"document_id": ids[number], "scores": rounded}, ensure_ascii=False)
 
     content = "".join(f"{line}\n" for line in lines()) if len(table.document) else ""
     write_bytes(path, content.encode("utf-8", "surrogatepass"))

@@ -14,7 +14,7 @@ from cdp.base.errors import InputError, offer
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
 from cdp.query_sets.options import ImportOptions
-from cdp.query_sets.rows import Row, json_rows
+from cdp.query_sets.rows import QueryRow, json_rows
 
 QUERIES = ("queries.jsonl", "queries.jsonl.gz")
 QRELS = re.compile(r"qrels/[^/]+\.tsv")
@@ -23,7 +23,7 @@ WHOLE = re.compile(r"-?[0-9]{1,9}")
 """A grade. ``str.isdigit`` takes more for digits than ``int`` does."""
 
 
-def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Row]:
+def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[QueryRow]:
     """The rows of a BEIR folder or zip; their lines are those of the qrels. InputError where it is none."""
     with _files(path, budget) as files:
         queries = next((files[name] for name in QUERIES if name in files), None)
@@ -36,7 +36,7 @@ def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Ro
         own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
         for row in json_rows(queries, own):
             if row.reason:
-                yield Row(row.line, reason=f"{queries.name}: {row.reason}")
+                yield QueryRow(row.line, reason=f"{queries.name}: {row.reason}")
             else:
                 texts[row.document_id] = row.queries[0]
         for split in taken:
@@ -64,7 +64,7 @@ def _chosen(path: Path, splits: list[str], asked: str) -> tuple[list[str], list[
     return taken, [split for split in splits if split not in taken]
 
 
-def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[Row]:
+def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[QueryRow]:
     with open_text(source, encoding) as text:
         for number, line in numbered_lines(text):
             cells = (line or "").rstrip("\r\n").split("\t")
@@ -72,19 +72,19 @@ def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[Ro
             if number == 1 and not score:
                 continue
             if len(cells) not in (3, 4) or not score:
-                yield Row(number, reason=f"{source.name}: this is not query id, document id and score")
+                yield QueryRow(number, reason=f"{source.name}: this is not query id, document id and score")
             elif int(score[0]) > 0:
                 query, document_id = texts.get(cells[0]), cells[-2]
                 reason = "" if query is not None else f"{source.name}: there is no query {cells[0]!r}"
-                yield Row(number, document_id, (query or "",), reason)
+                yield QueryRow(number, document_id, (query or "",), reason)
 
 
 @contextmanager
 def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
     """The files below the folder that holds the queries, by their paths relative to it. A zip is not unpacked."""
     if path.is_dir():
-        found = [file for file in path.rglob("*") if file.is_file()]
-        yield {file.relative_to(path).as_posix(): Source.of_file(file, file.name, budget) for file in found}
+        files = [file for file in path.rglob("*") if file.is_file()]
+        yield {file.relative_to(path).as_posix(): Source.of_file(file, file.name, budget) for file in files}
         return
     try:
         archive = zipfile.ZipFile(path)

@@ -27,7 +27,7 @@ from cdp.query_sets import reasoned, store
 from cdp.query_sets.options import ImportOptions
 from cdp.query_sets.ordered import put_in_order
 from cdp.query_sets.reading import beir_splits, read_pairs, read_path
-from cdp.query_sets.rows import Row
+from cdp.query_sets.rows import QueryRow
 from cdp.query_sets.store import Files, QuerySet, known_language
 
 BLOCK = 1000
@@ -114,7 +114,7 @@ def import_queries(
 
 
 def _write(
-    rows: Iterable[Row],
+    rows: Iterable[QueryRow],
     positions: Mapping[str, int],
     folder: Path,
     rejected: _Rejections,
@@ -213,7 +213,7 @@ class _Rejections:
         if len(self._buffer) >= BLOCK:
             self.flush()
 
-    def unexpected(self, error: Exception, row: Row) -> None:
+    def unexpected(self, error: Exception, row: QueryRow) -> None:
         """A row that our own code could not handle; RepeatedFailureError after twenty of them in a row."""
         self.failures.record(f"line {row.line}", error, " | ".join(row.queries), line=row.line)
         self.n += 1
@@ -225,7 +225,9 @@ class _Rejections:
         self._buffer = []
 
 
-def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, rejected: _Rejections) -> tuple[int, int]:
+def _stage(
+    rows: Iterable[QueryRow], positions: Mapping[str, int], path: Path, rejected: _Rejections
+) -> tuple[int, int]:
     """Write the usable rows, in the order of the source; how many named an unknown document, and how many hard
     negatives there are. A row that our own code cannot handle is written down with its traceback, and rejected."""
     unknown = negatives = 0
@@ -252,12 +254,12 @@ def _stage(rows: Iterable[Row], positions: Mapping[str, int], path: Path, reject
     return unknown, negatives
 
 
-def _line_of(row: Row, positions: Mapping[str, int], rejected: _Rejections) -> dict[str, Any] | None:
+def _line_of(row: QueryRow, positions: Mapping[str, int], rejected: _Rejections) -> dict[str, Any] | None:
     """What is stored of a row; None where nothing of it can be used. What cannot is rejected."""
     texts = [" ".join(query.split()) for query in row.queries]
     problems = ["" if text and not storable(text)[1] else UNSTORABLE if text else "a query is empty" for text in texts]
-    places = [place for place, problem in enumerate(problems) if not problem]
-    if row.reason or not places:
+    usable = [index for index, problem in enumerate(problems) if not problem]
+    if row.reason or not usable:
         reason = row.reason or (UNSTORABLE if any(texts) else "the query is empty")
         rejected.add(reason, line=row.line, document_id=row.document_id)
         return None
@@ -266,24 +268,24 @@ def _line_of(row: Row, positions: Mapping[str, int], rejected: _Rejections) -> d
     line = {
         "document_id": row.document_id,
         "position": positions[row.document_id],
-        "queries": [texts[place] for place in places],
+        "queries": [texts[index] for index in usable],
     }
     if row.negatives:
-        line["negatives"] = [_known(row.negatives[place], positions, row, rejected) for place in places]
+        line["negatives"] = [_known(row.negatives[index], positions, row, rejected) for index in usable]
     if row.reasoned:
-        line["reasoned"] = reasoned.kept(row.reasoned[place] for place in places)
+        line["reasoned"] = reasoned.storable_forms(row.reasoned[index] for index in usable)
     return line
 
 
-def _known(names: Iterable[str], positions: Mapping[str, int], row: Row, rejected: _Rejections) -> list[str]:
+def _known(names: Iterable[str], positions: Mapping[str, int], row: QueryRow, rejected: _Rejections) -> list[str]:
     """The hard negatives that are documents of the corpus; the others are counted as rejected."""
-    found = []
+    known = []
     for name in names:
         if name in positions:
-            found.append(name)
+            known.append(name)
         else:
             rejected.add(f"there is no document {name!r}, named as a negative", line=row.line)
-    return found
+    return known
 
 
 class _Merge:

@@ -9,15 +9,15 @@ from cdp.base.errors import InputError
 from cdp.corpus.sources import Budget, Source, existing
 from cdp.query_sets.beir import beir_rows, splits_of
 from cdp.query_sets.options import ImportOptions
-from cdp.query_sets.rows import Row, json_rows, table_rows
+from cdp.query_sets.rows import QueryRow, json_rows, table_rows
 
 MAX_UNPACKED_BYTES = 20 * 2**30
 
 
-def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[Row]:
+def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
     """Rows from (document id, query or queries) pairs; their number stands for the line."""
     for number, (document_id, queries) in enumerate(pairs, start=1):
-        yield Row(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
+        yield QueryRow(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
 
 
 def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
@@ -28,7 +28,7 @@ def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str
     return splits_of(path, options, Budget.of(path, MAX_UNPACKED_BYTES))
 
 
-def read_path(path: Path, options: ImportOptions) -> Iterator[Row]:
+def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
     """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
     budget = Budget.of(existing(path), MAX_UNPACKED_BYTES)
     source = Source.of_file(path, path.name, budget)

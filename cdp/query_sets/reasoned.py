@@ -12,7 +12,7 @@ from cdp.base.workspace import read_jsonl
 from cdp.corpus.checks import storable
 
 
-def kept(texts: Iterable[str]) -> list[str]:
+def storable_forms(texts: Iterable[str]) -> list[str]:
     """Reasoned forms as they are stored, in one line each; empty where one cannot be stored."""
     return ["" if storable(text)[1] else text for text in (" ".join(text.split()) for text in texts)]
 

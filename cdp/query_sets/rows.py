@@ -24,7 +24,7 @@ NEGATIVES = "negatives"
 
 
 @dataclass(frozen=True)
-class Row:
+class QueryRow:
     """The queries that one line of a source has for one document, or the reason why it has none.
 
     ``negatives`` holds, for each query, the ids of its hard negatives; it is empty where the line names none.
@@ -49,37 +49,37 @@ def _names(options: ImportOptions) -> tuple[Sequence[str], Sequence[str]]:
     return document, query
 
 
-def json_rows(source: Source, options: ImportOptions) -> Iterator[Row]:
+def json_rows(source: Source, options: ImportOptions) -> Iterator[QueryRow]:
     """The rows of JSON Lines or of a JSON array of objects, streamed."""
     fields = _names(options)
     for number, record, text, problem in json_values(source, options.encoding):
         if problem:
-            yield Row(number, reason=f"this is not JSON ({problem})" if text else problem)
+            yield QueryRow(number, reason=f"this is not JSON ({problem})" if text else problem)
         else:
             yield _row(number, record, *fields, options.reasoning_field)
 
 
 def _row(
     number: int, record: Any, document_fields: Sequence[str], query_fields: Sequence[str], reasoning_field: str
-) -> Row:
+) -> QueryRow:
     if not isinstance(record, Mapping):
-        return Row(number, reason="this is not a JSON object")
+        return QueryRow(number, reason="this is not a JSON object")
     document_id = next((record[name] for name in document_fields if record.get(name) not in (None, "")), None)
     if document_id is None:
-        return Row(number, reason=f"there is no document id ({_looked_for(document_fields, record)})")
+        return QueryRow(number, reason=f"there is no document id ({_looked_for(document_fields, record)})")
     if isinstance(document_id, (dict, list)):
-        return Row(number, reason="the document id is neither text nor a number")
+        return QueryRow(number, reason="the document id is neither text nor a number")
     value = next((record[name] for name in query_fields if name in record), None)
     queries = [value] if isinstance(value, str) else value
     if not isinstance(queries, list) or not all(isinstance(query, str) for query in queries):
         looked = _looked_for(query_fields, record)
-        return Row(number, str(document_id), reason=f"there is no query, a text or a list of texts ({looked})")
+        return QueryRow(number, str(document_id), reason=f"there is no query, a text or a list of texts ({looked})")
     try:
         negatives = _negatives(record.get(NEGATIVES) or [], len(queries))
         reasoned = _reasoned(record, reasoning_field, len(queries))
     except ValueError as error:
-        return Row(number, str(document_id), reason=str(error))
-    return Row(number, str(document_id), tuple(queries), negatives=negatives, reasoned=reasoned)
+        return QueryRow(number, str(document_id), reason=str(error))
+    return QueryRow(number, str(document_id), tuple(queries), negatives=negatives, reasoned=reasoned)
 
 
 def _reasoned(record: Mapping[str, Any], field: str, n_queries: int) -> tuple[str, ...]:
@@ -119,7 +119,7 @@ def _ids(value: list[Any]) -> tuple[str, ...]:
     return tuple(map(str, value))
 
 
-def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterator[Row]:
+def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterator[QueryRow]:
     """The rows of a table with a header, streamed. InputError where the columns are not there."""
     csv.field_size_limit(MAX_LINE_CHARACTERS)
     with open_text(source, options.encoding, newline="") as text:
@@ -138,7 +138,7 @@ def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterat
             except StopIteration:
                 break
             except csv.Error as error:  # a row that cannot be told apart does not cost the others
-                yield Row(begins, reason=f"the row cannot be read ({error})")
+                yield QueryRow(begins, reason=f"the row cannot be read ({error})")
                 continue
             if header is None:
                 header = [name.strip() for name in cells]
@@ -146,10 +146,10 @@ def table_rows(source: Source, delimiter: str, options: ImportOptions) -> Iterat
                 if options.reasoning_field:
                     reasoned_at = _column(header, [options.reasoning_field], source.name)
             elif cells and len(cells) <= max(id_at, query_at, reasoned_at or 0):
-                yield Row(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
+                yield QueryRow(reader.line_num, reason=f"there are {len(cells)} of {len(header)} columns")
             elif cells:
                 reasoned = () if reasoned_at is None else (cells[reasoned_at],)
-                yield Row(reader.line_num, cells[id_at].strip(), (cells[query_at],), reasoned=reasoned)
+                yield QueryRow(reader.line_num, cells[id_at].strip(), (cells[query_at],), reasoned=reasoned)
 
 
 def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:

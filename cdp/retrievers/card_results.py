@@ -1,18 +1,19 @@
 """The results in a model card: the dev benchmark while training, and every evaluation of the finished model since.
 
-A model is evaluated after its card was written, so whoever evaluates it calls ``refresh``. The scores stand twice: in a
-table for readers, and as ``model-index`` in the metadata at the top, from which the hub draws its own.
+A model is evaluated after its card was written, so whoever evaluates it calls ``put_scores``. The scores stand twice:
+in a table for readers, and as ``model-index`` in the metadata at the top, from which the hub draws its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from cdp.base.locks import locked
-from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
-from cdp.benchmarks import leakage
+from cdp.base.workspace import write_bytes
+from cdp.retrievers.trained import card_file, model_folder
 
 BEGIN, END = "## Results\n", "\n## Licences\n"
 """What stands around the results in a card."""
@@ -22,7 +23,7 @@ FRONT = "---\n"
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class BenchmarkScore:
     """NDCG@10 of the trained model on a benchmark, in percent; ``before`` is the untrained model's, if it is known.
     ``remark`` says what has to be known of the score: leaked queries, a training that was stopped."""
 
@@ -33,9 +34,9 @@ class Judged:
     remark: str = ""
 
 
-def section(result: Mapping[str, Any], judged: Sequence[Judged] = ()) -> str:
+def section(result: Mapping[str, Any], scores: Sequence[BenchmarkScore] = ()) -> str:
     """The text under the heading. ``result`` is ``results/training.json``."""
-    parts = [part for part in (_while_training(result), _afterwards(result, judged)) if part]
+    parts = [part for part in (_while_training(result), _afterwards(result, scores)) if part]
     return "\n\n".join(parts) or "Not evaluated yet."
 
 
@@ -57,8 +58,8 @@ def _while_training(result: Mapping[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def _afterwards(result: Mapping[str, Any], judged: Sequence[Judged]) -> str:
-    if not judged:
+def _afterwards(result: Mapping[str, Any], scores: Sequence[BenchmarkScore]) -> str:
+    if not scores:
         return ""
     lines = [
         f"NDCG@10 in percent; before: {result['retriever']} as it was.",
@@ -66,58 +67,33 @@ def _afterwards(result: Mapping[str, Any], judged: Sequence[Judged]) -> str:
         "| Benchmark | Protocol | Before | After |",
         "|---|---|---|---|",
     ]
-    for one in judged:
-        before = "–" if one.before is None else f"{one.before:.2f}"
-        mark = " (see below)" if one.remark else ""
-        lines.append(f"| {one.benchmark} | {one.protocol} | {before} | {one.after:.2f}{mark} |")
-    remarks = [f"- {one.benchmark}: {one.remark}" for one in judged if one.remark]
+    for score in scores:
+        before = "–" if score.before is None else f"{score.before:.2f}"
+        mark = " (see below)" if score.remark else ""
+        lines.append(f"| {score.benchmark} | {score.protocol} | {before} | {score.after:.2f}{mark} |")
+    remarks = [f"- {score.benchmark}: {score.remark}" for score in scores if score.remark]
     lines += ["", *remarks] if remarks else []
     return "\n".join(lines)
 
 
-def evaluations_of(workspace: Workspace, training_job: str, result: Mapping[str, Any]) -> list[Judged]:
-    """Every evaluation of this very model in the workspace, the newest of each kind, by benchmark.
+def put_scores(job_folder: Path, result: Mapping[str, Any], scores: Callable[[], Sequence[BenchmarkScore]]) -> None:
+    """Put the scores of a trained model into its card; a card that somebody has rearranged stays as it is.
 
-    Two are of one kind on the same content of a benchmark, the same split and protocol; a model is known by its hash.
+    ``scores`` is asked while nobody else writes the card: of two evaluations that end at once the later sees both.
     """
-    scores: dict[str, dict[tuple[str, str, str], tuple[str, float, str]]] = {}
-    for path in sorted(workspace.jobs.glob("*/spec.json")):
-        spec = read_json_or_none(path) or {}
-        if spec.get("kind") != "evaluation" or spec["config"]["retriever"] not in (training_job, result["retriever"]):
-            continue
-        found = read_json_or_none(path.parent / "results" / "evaluation.json")
-        if not isinstance(found, dict):
-            continue
-        benchmark = found["benchmark"]
-        kind = (f"{benchmark['name']}/{benchmark['split']}", found["protocol"], benchmark["hash"])
-        known = scores.setdefault(found["retriever"]["hash"], {})
-        remark = " ".join(leakage.remarks(found.get("counts", {}), int(benchmark.get("n_queries") or 0)))
-        score = (found["created"], 100 * found["measures"]["ndcg@10"], remark)
-        known[kind] = max(known.get(kind, ("", 0.0, "")), score)
-    before = scores.get(result["base_hash"], {})
-    return [
-        Judged(kind[0], kind[1], score, before[kind][1] if kind in before else None, remark)
-        for kind, (_, score, remark) in sorted(scores.get(result["model_hash"], {}).items())
-    ]
-
-
-def refresh(workspace: Workspace, training_job: str) -> None:
-    """Put what is known of a trained model into its card; a card that somebody has rearranged stays as it is."""
-    job = workspace.job(training_job)
-    card = job / "model" / "README.md"
-    result = read_json_or_none(job / "results" / "training.json")
-    if not isinstance(result, dict) or not card.is_file():
+    card = card_file(model_folder(job_folder))
+    if not card.is_file():
         return
-    with locked(job / "card.lock", "the model card"):
+    with locked(job_folder / "card.lock", "the model card"):
         head, begin, rest = card.read_text(encoding="utf-8").partition(BEGIN)
         _, end, tail = rest.partition(END)
         if begin and end:
-            judged = evaluations_of(workspace, training_job, result)
-            text = section(result, judged)
-            write_bytes(card, f"{with_scores(head, judged)}{BEGIN}\n{text}\n{END}{tail}".encode())
+            known = scores()
+            text = section(result, known)
+            write_bytes(card, f"{with_scores(head, known)}{BEGIN}\n{text}\n{END}{tail}".encode())
 
 
-def with_scores(head: str, judged: Sequence[Judged]) -> str:
+def with_scores(head: str, scores: Sequence[BenchmarkScore]) -> str:
     """The top of a card with the scores as ``model-index``; unchanged where it has no metadata or there is no score."""
     import yaml
     from huggingface_hub import EvalResult
@@ -126,7 +102,7 @@ def with_scores(head: str, judged: Sequence[Judged]) -> str:
 
     before, begin, rest = head.partition(FRONT)
     front, end, body = rest.partition(FRONT)
-    if not any(not one.remark for one in judged) or before or not (begin and end):
+    if all(score.remark for score in scores) or before or not (begin and end):
         return head
     try:
         metadata = yaml.safe_load(front)
@@ -135,18 +111,18 @@ def with_scores(head: str, judged: Sequence[Judged]) -> str:
     if not isinstance(metadata, dict):
         return head
     title = next((line.removeprefix("# ").strip() for line in body.splitlines() if line.startswith("# ")), "model")
-    scores = [
+    results = [
         EvalResult(
             task_type="information-retrieval",
-            dataset_type=one.benchmark.split("/")[0],
-            dataset_name=f"{one.benchmark} ({one.protocol} protocol)",
-            dataset_split=one.benchmark.rpartition("/")[2],
+            dataset_type=score.benchmark.split("/")[0],
+            dataset_name=f"{score.benchmark} ({score.protocol} protocol)",
+            dataset_split=score.benchmark.rpartition("/")[2],
             metric_type="ndcg_at_10",
             metric_name="NDCG@10, percent",
-            metric_value=round(one.after, 2),
+            metric_value=round(score.after, 2),
         )
-        for one in judged
-        if not one.remark
+        for score in scores
+        if not score.remark
     ]
-    metadata["model-index"] = eval_results_to_model_index(title, scores)
+    metadata["model-index"] = eval_results_to_model_index(title, results)
     return f"{FRONT}{yaml_dump(metadata, sort_keys=False).rstrip()}\n{FRONT}{body}"

@@ -34,10 +34,10 @@ def verified_folder(folder: Path, sha256: str) -> Path:
         state = weights.stat()
     except OSError as error:
         raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT) from error
-    found = _digest(str(weights), state.st_mtime_ns, state.st_size)
-    if found != sha256:
+    digest = _digest(str(weights), state.st_mtime_ns, state.st_size)
+    if digest != sha256:
         raise ModelError(
-            f"{weights} is not the model it should be: its SHA-256 starts with {found[:12]}, not {sha256[:12]}.",
+            f"{weights} is not the model it should be: its SHA-256 starts with {digest[:12]}, not {sha256[:12]}.",
             hint=_INSTALL_HINT,
         )
     return folder

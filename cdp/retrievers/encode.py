@@ -42,10 +42,6 @@ class Stopped(Exception):  # noqa: N818 - it is an answer to a request, not an e
     """Raised between batches after someone asked to stop; the shards that are done stay."""
 
 
-class Encoded(Exception):  # noqa: N818 - the same
-    """Raised on every process but the first once all embeddings are there: the first one goes on with them."""
-
-
 @dataclass(frozen=True)
 class Encoding:
     """Everything besides the texts that determines an embedding.
@@ -113,15 +109,15 @@ def encode(
         if should_stop is not None and should_stop():
             raise Stopped
         part = order[start : start + step]
-        found = _embed(model, [texts[i] for i in part], encoding, batch_size)
-        if not np.isfinite(found).all():
+        vectors = _embed(model, [texts[i] for i in part], encoding, batch_size)
+        if not np.isfinite(vectors).all():
             raise ModelError(
                 "The model gave an embedding that is not a finite number.",
                 hint="Its weights are damaged, or its numbers do not fit half precision: evaluate in fp32.",
             )
-        if start == 0 and found.shape[1] != result.shape[1]:
-            result = np.empty((len(texts), found.shape[1]), encoding.dtype)
-        result[part] = found
+        if start == 0 and vectors.shape[1] != result.shape[1]:
+            result = np.empty((len(texts), vectors.shape[1]), encoding.dtype)
+        result[part] = vectors
         if progress is not None:
             progress(min(start + step, len(order)), len(order))
     return result
@@ -130,14 +126,14 @@ def encode(
 def _embed(model: SentenceTransformer, texts: list[str], encoding: Encoding, batch_size: int) -> np.ndarray:
     embed = model.encode_query if encoding.role == "query" else model.encode_document
     with _autocast(model, encoding.precision):
-        found = embed(
+        embeddings = embed(
             texts,
             prompt=encoding.prompt,
             batch_size=batch_size,
             show_progress_bar=False,
             convert_to_numpy=True,
         )
-    vectors = np.asarray(found, np.float32)
+    vectors = np.asarray(embeddings, np.float32)
     return unit_length(vectors) if encoding.normalise else vectors
 
 
@@ -221,7 +217,7 @@ class EmbeddingStore:
         stopped = False
         try:
             for i in mine:
-                found = encode(
+                vectors = encode(
                     load(),
                     texts[starts[i] : starts[i] + wanted[i]],
                     encoding,
@@ -229,7 +225,7 @@ class EmbeddingStore:
                     progress=_shifted(progress, done, len(texts)),
                     should_stop=should_stop,
                 )
-                write_bytes(paths[i], _npy(found))
+                write_bytes(paths[i], _npy(vectors))
                 done += wanted[i]
         except Stopped:
             stopped = True
@@ -273,7 +269,7 @@ def _npy(values: np.ndarray) -> bytes:
 def _open(path: Path, rows: int) -> np.ndarray | None:
     """A shard as a memory map; None if it is not there, or is not a whole shard of so many rows."""
     try:
-        found = np.load(path, mmap_mode="r", allow_pickle=False)
+        shard = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError):
         return None
-    return found if found.ndim == 2 and len(found) == rows else None
+    return shard if shard.ndim == 2 and len(shard) == rows else None

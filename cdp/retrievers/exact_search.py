@@ -216,9 +216,9 @@ class _Block:
         order = query.argsort(stable=True)
         query, lower = query[order], lower[order]
         counts = torch.bincount(query, minlength=len(self.queries))
-        place = torch.arange(len(query), device=query.device) - (counts.cumsum(0) - counts)[query]
+        slot = torch.arange(len(query), device=query.device) - (counts.cumsum(0) - counts)[query]
         fresh = torch.full((len(self.queries), int(counts.max())), -torch.inf, device=query.device)
-        fresh[query, place] = lower
+        fresh[query, slot] = lower
         self.bounds = torch.cat([self.bounds, fresh], dim=1).topk(self.k, dim=1).values
 
     def _prune(self) -> None:
@@ -226,9 +226,9 @@ class _Block:
         import torch
 
         query, document, upper = (torch.cat(column) for column in zip(*self.pool, strict=True))
-        kept = upper >= self.bounds[:, -1][query]
-        self.pool = [(query[kept], document[kept], upper[kept])]
-        self.pooled = int(kept.sum())
+        keep = upper >= self.bounds[:, -1][query]
+        self.pool = [(query[keep], document[keep], upper[keep])]
+        self.pooled = int(keep.sum())
 
     def finish(self, rows: Rows, scores: np.ndarray, indices: np.ndarray) -> None:
         """Score the remaining documents exactly and write the best k of each query."""
@@ -239,10 +239,10 @@ class _Block:
         exact = _exact(self.queries.cpu().numpy(), rows, query, document)
         order = np.lexsort((document, -exact, query))
         query, document, exact = query[order], document[order], exact[order]
-        place = np.arange(len(query)) - np.searchsorted(query, np.arange(len(scores)))[query]
-        kept = place < self.k
-        scores[query[kept], place[kept]] = exact[kept]
-        indices[query[kept], place[kept]] = document[kept]
+        slot = np.arange(len(query)) - np.searchsorted(query, np.arange(len(scores)))[query]
+        keep = slot < self.k
+        scores[query[keep], slot[keep]] = exact[keep]
+        indices[query[keep], slot[keep]] = document[keep]
 
 
 @contextmanager

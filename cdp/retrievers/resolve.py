@@ -19,6 +19,7 @@ from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.retrievers.embedded import minilm_folder
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever
 from cdp.retrievers.presets import PRESETS
+from cdp.retrievers.trained import model_folder
 
 HUB_TIMEOUT_S = 8.0
 """Longest wait for the hub to say whether a model exists, name resolution included."""
@@ -112,19 +113,19 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
     spec = read_json_or_none(job / "spec.json") or {}
     if spec.get("kind", "training") != "training":
         raise ModelError(f"The job {name} is of kind {spec['kind']} and makes no model.", hint="Name a training job.")
-    if not (job / "model" / "modules.json").is_file():
+    if not (model_folder(job) / "modules.json").is_file():
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
-    found = replace(_from_folder(name, job / "model", "job"), title=str(spec.get("name") or name))
+    resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
     base = _base(spec, workspace)
     if base is None:
-        return found
+        return resolved
     return replace(
-        found,
+        resolved,
         # It was trained with cosine, whatever its base was evaluated with.
         similarity=COSINE,
-        max_length=base.max_length if base.max_length is None else found.max_length,
+        max_length=base.max_length if base.max_length is None else resolved.max_length,
         defaults=base.defaults,
         licence=base.licence,
         licence_id=base.licence_id,
@@ -199,9 +200,9 @@ def _cached_folder(repository: str) -> Path | None:
     from huggingface_hub import try_to_load_from_cache
 
     for file in ("modules.json", "config.json"):
-        found = try_to_load_from_cache(repository, file)
-        if isinstance(found, str):
-            return Path(found).parent
+        path = try_to_load_from_cache(repository, file)
+        if isinstance(path, str):
+            return Path(path).parent
     return None
 
 

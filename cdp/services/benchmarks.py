@@ -150,7 +150,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
         members = tuple(_known(e, places) for m in group.members if (e := registry.find(m)) is not None)
         return BenchmarkDetails(group.name, group=group, members=members, scores=tuple(scores(workspace, group.name)))
     info = manifest = None
-    stored = name if name in library.names(workspace) else None
+    stored = name if name in library.list_names(workspace) else None
     if entry is not None and stored is None and entry.name in places:
         stored = places[entry.name].name
     if stored is not None:
@@ -158,7 +158,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
         manifest = manifests.read(workspace.benchmark(stored))
         entry = entry or registry.find(manifest.entry)
     if entry is None and info is None:
-        known_names = [*library.names(workspace), *registry.groups(), *(e.name for e in registry.entries())]
+        known_names = [*library.list_names(workspace), *registry.groups(), *(e.name for e in registry.entries())]
         raise NotFoundError("benchmark", name, known=known_names, hint="See `benchmarks list`.")
     parts = tuple(_known(part, places) for part in registry.parts(entry.name)) if entry is not None else ()
     shown = stored or (entry.name if entry is not None else name)
@@ -250,7 +250,7 @@ def is_several(workspace: Workspace, name: str) -> bool:
     entry, group = registry.find(name), registry.find_group(name)
     if (entry is None or entry.schema) and group is None:
         return False
-    return name not in library.names(workspace) and typed_folder(name) is None
+    return name not in library.list_names(workspace) and typed_folder(name) is None
 
 
 @access.runs

@@ -57,8 +57,8 @@ def write_state(folder: Path, state: dict[str, Any]) -> None:
 
 def latest(folder: Path) -> Path | None:
     """The newest whole checkpoint, or None."""
-    found = [p for p in folder.glob("step-*") if re.fullmatch(r"step-\d+", p.name) and (p / STATE).is_file()]
-    return max(found, default=None)
+    folders = [p for p in folder.glob("step-*") if re.fullmatch(r"step-\d+", p.name) and (p / STATE).is_file()]
+    return max(folders, default=None)
 
 
 def load(checkpoint: Path) -> dict[str, Any]:

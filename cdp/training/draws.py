@@ -65,6 +65,6 @@ def ranks(document_of: Indices) -> Indices:
     grouped = document_of[order]
     starts = np.flatnonzero(np.r_[True, grouped[1:] != grouped[:-1]]) if len(grouped) else np.zeros(0, np.int64)
     lengths = np.diff(np.r_[starts, len(grouped)])
-    found = np.empty(len(document_of), dtype=np.int64)
-    found[order] = np.arange(len(grouped)) - np.repeat(starts, lengths)
-    return found
+    ranks = np.empty(len(document_of), dtype=np.int64)
+    ranks[order] = np.arange(len(grouped)) - np.repeat(starts, lengths)
+    return ranks

@@ -108,13 +108,13 @@ class Training:
         if path.is_file():
             known: NDArray[np.float64] = np.load(path)
             return known
-        found = static_ri(self._make_engine(batches, self._make_loss(gather=False)), self.order)
+        latest = static_ri(self._make_engine(batches, self._make_loss(gather=False)), self.order)
         if self.process == 0:
             self.checkpoints.mkdir(parents=True, exist_ok=True)
             buffer = io.BytesIO()
-            np.save(buffer, found)
+            np.save(buffer, latest)
             write_bytes(path, buffer.getvalue())
-        return found
+        return latest
 
     def run(self) -> Outcome:
         """Train from the last checkpoint, or from the start, to the end or to a stop."""
@@ -339,10 +339,10 @@ class Training:
             dist.barrier()
 
     def _resume(self) -> None:
-        found = checkpoint.latest(self.checkpoints)
-        if found is None:
+        latest = checkpoint.latest(self.checkpoints)
+        if latest is None:
             return
-        state = checkpoint.load(found)
+        state = checkpoint.load(latest)
         before = {"total": None, **state["order"]}  # checkpoints of earlier versions have no total
         if (before, state.get("data")) != (self.order.__dict__, self.data_hash):
             raise ConfigError(

@@ -27,7 +27,7 @@ from cdp.training.stores import Stores
 
 
 @dataclass(frozen=True)
-class Made:
+class TrainedModel:
     """What became of the model: the order in which it saw its pairs, what the run did, in which precision."""
 
     order: BatchOrder
@@ -54,7 +54,7 @@ def make_retriever(
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
     steps: int | None = None,
-) -> Made:
+) -> TrainedModel:
     """Train ``model`` in place on tokenised pairs; ``weights`` (n_pairs,) raw. It ends as it is to be scored and saved.
 
     ``config`` must be complete (``settings.complete``); ``steps`` takes the place of its epochs. ConfigError where a
@@ -79,4 +79,4 @@ def make_retriever(
         merge_lora(model)
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
     model.similarity_fn_name = SimilarityFunction(TRAINED_SIMILARITY)
-    return Made(order, outcome, training.precision)
+    return TrainedModel(order, outcome, training.precision)

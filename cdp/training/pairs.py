@@ -88,14 +88,14 @@ class PairSet:
         used = [self.document_of[rows]]
         if self.negatives is not None:
             used.append(self.negatives[rows].ravel())
-        kept = np.unique(np.concatenate(used))
-        kept = kept[kept >= 0]
+        used_documents = np.unique(np.concatenate(used))
+        used_documents = used_documents[used_documents >= 0]
         index_of = np.full(len(self.documents) + 1, -1, dtype=np.int64)  # the last entry is where -1 leads
-        index_of[kept] = np.arange(len(kept))
+        index_of[used_documents] = np.arange(len(used_documents))
         return replace(
             self,
             queries=[self.queries[row] for row in rows],
-            documents=[self.documents[document] for document in kept],
+            documents=[self.documents[document] for document in used_documents],
             document_of=index_of[self.document_of[rows]],
             query_ids=[self.query_ids[row] for row in rows],
             reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],

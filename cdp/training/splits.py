@@ -33,8 +33,8 @@ def pairs_of(counts: NDArray[np.int64], per_doc: int | None = None, max_document
 
     ``counts`` (n_documents,) are the queries of each document, in order, none of them zero.
     """
-    kept = counts[:max_documents]
-    return int((kept if per_doc is None else np.minimum(kept, per_doc)).sum())
+    taken = counts[:max_documents]
+    return int((taken if per_doc is None else np.minimum(taken, per_doc)).sum())
 
 
 def split(counts: NDArray[np.int64], pairs: int, per_doc: int) -> Split:
@@ -83,13 +83,13 @@ def suggested(counts: NDArray[np.int64]) -> int:
 
 def chosen(counts: NDArray[np.int64], pairs: int, per_doc: int) -> Split:
     """The split of this Q/Doc. InputError where it is impossible, naming those that are possible."""
-    found = split(counts, pairs, per_doc)
-    if found.problem:
+    result = split(counts, pairs, per_doc)
+    if result.problem:
         possible = ", ".join(str(s) for s in splits(counts, pairs) if not s.problem)
         raise InputError(
-            f"{pairs:,} pairs at Q/Doc {per_doc} are not possible: {found.problem}.",
+            f"{pairs:,} pairs at Q/Doc {per_doc} are not possible: {result.problem}.",
             hint=f"Possible at {pairs:,} pairs: {possible}."
             if possible
             else f"No Q/Doc gives {pairs:,} pairs here: the set has {int(counts.sum()):,} queries.",
         )
-    return found
+    return result

@@ -52,13 +52,13 @@ def stores_of(
 
 
 def _stores(model: SentenceTransformer, pairs: PairSet, report: Report) -> Stores:
-    def one(role: str, phase: str, texts: list[str]) -> Store:
+    def store(role: str, phase: str, texts: list[str]) -> Store:
         return tokenise(model, texts, model.prompts[role] or "", lambda done: report(phase, done, len(texts)))
 
     return (
-        one("query", "tokenising queries", pairs.queries),
-        one("document", "tokenising documents", pairs.documents),
-        None if pairs.reasoned is None else one("query", "tokenising reasoned queries", pairs.reasoned),
+        store("query", "tokenising queries", pairs.queries),
+        store("document", "tokenising documents", pairs.documents),
+        None if pairs.reasoned is None else store("query", "tokenising reasoned queries", pairs.reasoned),
     )
 
 

@@ -54,10 +54,10 @@ class TokenStore:
         mask = (columns >= start) & (columns < start + lengths[:, None])
         source = np.where(mask, self.offsets[rows][:, None] + columns - start, 0)
         ids = np.where(mask, self.ids[source], self.pad_id)
-        found = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
+        batch = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask.astype(np.int64))}
         if self.token_types:
-            found["token_type_ids"] = torch.zeros_like(found["input_ids"])
-        return {**found, **self.constants}
+            batch["token_type_ids"] = torch.zeros_like(batch["input_ids"])
+        return {**batch, **self.constants}
 
     def content(self) -> Iterator[bytes | memoryview]:
         yield self.offsets.data
@@ -147,11 +147,11 @@ def groups(lengths: NDArray[np.int64], overhead: float, largest: int | None = No
         costs = best[:end] + widths[:end] * (starts[end] - starts[:end]) + overhead
         cut[end] = int(costs.argmin())
         best[end] = costs[cut[end]]
-    found: list[NDArray[np.int64]] = []
+    batch: list[NDArray[np.int64]] = []
     end = len(widths)
     while end > 0:
         members = order[starts[cut[end]] : starts[end]]
         size = largest or len(members)
-        found[:0] = [members[i : i + size] for i in range(0, len(members), size)]
+        batch[:0] = [members[i : i + size] for i in range(0, len(members), size)]
         end = int(cut[end])
-    return found
+    return batch

@@ -33,7 +33,7 @@ def main(job: Job) -> None:
     for number, entry in enumerate(wanted, 1):
         label = f"{entry.name} ({number} of {len(wanted)})" if len(wanted) > 1 else entry.name
         try:
-            done.append(one(job, config, entry, label))
+            done.append(download_one(job, config, entry, label))
         except StoppedError:
             print("Stopped on request; what was fetched is kept.", flush=True)
             return
@@ -45,7 +45,7 @@ def main(job: Job) -> None:
         job.result(
             "download",
             {
-                "stored": ", ".join(one["benchmark"] for one in done),
+                "stored": ", ".join(record["benchmark"] for record in done),
                 "benchmarks": done,
                 "failed": {name: str(e) for name, e in failed.items()},
             },
@@ -59,14 +59,14 @@ def main(job: Job) -> None:
     job.progress("done", len(done), len(wanted), "benchmarks")
 
 
-def one(job: Job, config: DownloadConfig, entry: Entry, label: str) -> dict[str, Any]:
-    """Bring in one benchmark: what the result says of it."""
+def download_one(job: Job, config: DownloadConfig, entry: Entry, label: str) -> dict[str, Any]:
+    """Download one benchmark; what the result says of it."""
 
     def progress(phase: str, finished: int, total: int) -> None:
         job.progress(phase, finished, total, UNITS.get(phase, ""), label, next_within_s=WAIT_S)
 
     progress("asking for the files", 0, 0)
-    stored = download.bring(
+    stored = download.download_benchmark(
         entry,
         job.workspace,
         revision=config.revision,

@@ -9,21 +9,18 @@ from __future__ import annotations
 import os
 import time
 from datetime import timedelta
-from typing import Any
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
-from cdp.base.workspace import now, sha256_text
-from cdp.benchmarks import leakage
+from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import bm25
-from cdp.evaluation.evaluate import Evaluation, evaluate_model
-from cdp.evaluation.runs import write_run
-from cdp.retrievers import ResolvedRetriever, load, model_hash, resolve
-from cdp.retrievers.card_results import refresh
-from cdp.retrievers.encode import HALF_PRECISION, EmbeddingStore, Encoded, Share, Stopped, cast, precision_for
+from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
+from cdp.evaluation.results import refresh_card, write_result
+from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
+from cdp.retrievers.encode import EmbeddingStore, Share, Stopped, cast, precision_for
 
 LOADING_S = 300.0
 """A model may take this long to load (a download on first use) without a heartbeat."""
@@ -47,45 +44,54 @@ def main(job: Job) -> None:
         flush=True,
     )
     try:
-        if retriever is None:
-            result, who = lexical(job, config, benchmark, language or "")
-        else:
-            result, who = dense(job, config, benchmark, retriever)
+        evaluated = (
+            lexical(job, config, benchmark, language or "")
+            if retriever is None
+            else dense(job, config, benchmark, retriever)
+        )
     except Stopped:
         print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return
-    except Encoded:
+    if evaluated is None:  # another process goes on with the embeddings
         return
+    result, who = evaluated
     result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark.queries))
-    if job.is_main:
-        write_run(job.results / "run.parquet", benchmark, result.ranking)
-    job.result("evaluation", record(job.id, config, who, benchmark, result, time.perf_counter() - began))
+    write_result(job, config, who, benchmark, result, time.perf_counter() - began)
     if job.is_main and who["kind"] == "job":
-        refresh(job.workspace, config.retriever)
+        refresh_card(job.workspace, config.retriever)
     print(", ".join(f"{name} {value:.4f}" for name, value in result.measures.items()), flush=True)
     job.progress("done", benchmark.n_queries, benchmark.n_queries, "queries")
 
 
 def dense(
     job: Job, config: EvaluationConfig, benchmark: Benchmark, retriever: ResolvedRetriever
-) -> tuple[Evaluation, dict[str, str]]:
-    """Evaluate a model: (result, what ``retriever`` holds in the record)."""
+) -> tuple[Evaluation, dict[str, str]] | None:
+    """Evaluate a model: (result, what ``retriever`` holds in the record). Of several processes that share the encoding
+    the first alone searches; the others get None."""
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
     device, share = _processes(config.gpus)
     model = load(retriever, device, config.max_length)
     identity = model_hash(model)
     precision = precision_for(model) if config.precision == "auto" else config.precision
-    result = evaluate_model(
+
+    def report(phase: str, done: int, total: int) -> None:
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
+
+    embedded = embed_benchmark(
         cast(model, precision),
         benchmark,
         protocol=config.protocol,
-        top_k=config.top_k,
         batch_size=config.batch_size,
         precision=precision,
         store=EmbeddingStore(job.workspace, share=share),
         model_hash=identity,
-        progress=lambda phase, done, total: job.progress(phase, done, total, "texts", next_within_s=BATCH_S),
+        progress=report,
         should_stop=job.stop_requested,
+    )
+    if share.process:
+        return None
+    result = evaluate_embeddings(
+        embedded, benchmark, top_k=config.top_k, progress=report, should_stop=job.stop_requested
     )
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
@@ -129,42 +135,6 @@ def _processes(gpus: int | None) -> tuple[str, Share]:
         return bool(answer.item())
 
     return str(state.device), Share(state.process_index, state.num_processes, agree)
-
-
-def record(
-    job_id: str,
-    config: EvaluationConfig,
-    retriever: dict[str, str],
-    benchmark: Benchmark,
-    result: Evaluation,
-    seconds: float,
-) -> dict[str, Any]:
-    """What ``results/evaluation.json`` holds. Measures are means in [0, 1]; ``per_query`` follows ``query_ids``."""
-    return {
-        "schema": 1,
-        "id": job_id,
-        "retriever": retriever,
-        "benchmark": {
-            "name": benchmark.name,
-            "folder": str(benchmark.folder),
-            "split": benchmark.split,
-            "hash": benchmark.hash,
-            "n_queries": benchmark.n_queries,
-            "n_documents": benchmark.n_documents,
-        },
-        "protocol": config.protocol,
-        "settings": {**config.to_dict(), **result.settings, "split": benchmark.split},
-        "measures": result.measures,
-        "per_query": {
-            "query_ids": benchmark.query_ids,
-            **{name: values.tolist() for name, values in result.per_query.items()},
-        },
-        "counts": result.counts,
-        "warnings": [*benchmark.warnings, *([HALF_PRECISION] if result.settings.get("precision") == "fp16" else [])],
-        "seconds": round(seconds, 3),
-        "seconds_by_phase": result.seconds,
-        "created": now(),
-    }
 
 
 if __name__ == "__main__":

@@ -160,7 +160,7 @@ def score_pairs(job: Job, scorer: PairScorer, table: PairTable, batch_size: int)
         scores = failures.batch(
             scorer.score,
             table.pairs(start, start + step),
-            lambda place, start=start: start + place,  # type: ignore[misc]
+            lambda index, start=start: start + index,  # type: ignore[misc]
             "\n".join,
         )
         ledger.append([math.nan if score is None else score for score in scores])
@@ -188,7 +188,7 @@ def compare_with_human(job: Job, config: MetricsConfig, selection: Selection) ->
         rows = failures.batch(
             lambda window: list(document_dist_sims(window, encode, depths)),
             sides[start : start + _DOCUMENTS_AT_ONCE],
-            lambda place, start=start: selection.ids[compared[start + place]],  # type: ignore[misc]
+            lambda index, start=start: selection.ids[compared[start + index]],  # type: ignore[misc]
             lambda side: "\n".join((*side[0], *side[1])),
         )
         ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
@@ -214,7 +214,7 @@ def embed(job: Job, config: MetricsConfig, selection: Selection) -> NDArray[np.f
         rows = failures.batch(
             lambda window: list(document_diversities(window, encode, depths)),
             selection.queries[start : start + _DOCUMENTS_AT_ONCE],
-            lambda place, start=start: selection.ids[start + place],  # type: ignore[misc]
+            lambda index, start=start: selection.ids[start + index],  # type: ignore[misc]
             "\n".join,
         )
         ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])

@@ -82,14 +82,14 @@ def main(job: Job) -> None:
         if isinstance(outcome, CdpError):
             records.append({**record, "error": str(outcome)})
             continue
-        found, one = bench.measure(candidate, outcome, source)
-        records.append({**record, **found})
-        if one is not None:
-            tried.append(one)
+        measured, candidate_tried = bench.measure(candidate, outcome, source)
+        records.append({**record, **measured})
+        if candidate_tried is not None:
+            tried.append(candidate_tried)
     if not tried:
         raise InputError(f"No candidate could be measured. {records[0]['error']}")
     chosen = choose(tried, config.target, ce=bench.scorer.measure.title)
-    far = {one.name: one.standing.distance for one in tried}
+    far = {candidate_tried.name: candidate_tried.standing.distance for candidate_tried in tried}
     records.sort(key=lambda r: (r["name"] != chosen.name, far.get(r["name"], np.inf)))
     job.result(
         "prompts",
@@ -168,21 +168,21 @@ class Bench:
             "measures": [value.to_dict() for value in values],
             "examples": [{"document_id": n, "queries": q} for n, q in zip(ids, queries, strict=True)][:EXAMPLES],
         }
-        place = standing(ce, bleu, self.config.target, seed=self.config.seed)
-        if place is None:
+        position = standing(ce, bleu, self.config.target, seed=self.config.seed)
+        if position is None:
             return {**record, "error": "It wrote two queries for no document, so CE and Self-BLEU are undefined."}, None
         by_name = {value.name: value.value for value in values}
         qualities = [v for name in ("dist_sim", "len_sim") if (v := by_name.get(name)) is not None]
         tokens = record["tokens"]["input"] + record["tokens"]["output"]
-        one = Tried(
+        candidate_tried = Tried(
             name=candidate.name,
-            standing=place,
+            standing=position,
             ce=by_name[self.scorer.measure.name] or 0.0,
             self_bleu=by_name["self_bleu"] or 0.0,
             quality=sum(qualities) / len(qualities) if qualities else None,
             tokens=tokens,
         )
-        return {**record, **asdict(place), "interval": list(place.interval)}, one
+        return {**record, **asdict(position), "interval": list(position.interval)}, candidate_tried
 
     def _values(
         self, candidate: PromptCandidate, selection: Selection
@@ -206,7 +206,7 @@ class Bench:
         values = [*paraphrase_values(table, scores, self.scorer, selection, seed), *quick.values]
         if self.human is not None:
             depths = depths_of(selection.queries)
-            found = np.full((len(selection.ids), len(depths)), np.nan)
+            similarities = np.full((len(selection.ids), len(depths)), np.nan)
             rows = [i for i, name in enumerate(selection.ids) if name in self.human]
             sides = [(selection.queries[i], self.human[selection.ids[i]]) for i in rows]
             similar = failures.batch(
@@ -216,8 +216,8 @@ class Bench:
                 lambda side: "\n".join((*side[0], *side[1])),
             )
             for row, value in zip(rows, similar, strict=True):
-                found[row] = np.nan if value is None else value
-            values += dist_sim_values(found, selection, self.config.encoder, seed)
+                similarities[row] = np.nan if value is None else value
+            values += dist_sim_values(similarities, selection, self.config.encoder, seed)
         most = max(map(len, selection.queries))
         full = [value for value in values if value.scope == DOCUMENT and value.per_doc == most]
         return selection, full, table.ratios(scores, self.scorer.threshold), quick.per_document["self_bleu"]

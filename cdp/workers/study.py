@@ -35,8 +35,8 @@ def main(job: Job) -> None:
     benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
     dev = read_benchmark(job.workspace, *dev_name(config)) if config.dev else None
     for path in (job.folder / records.FOLDER).glob("*.json"):
-        found = records.load(job.folder, path.stem)
-        if found is not None and found.get("failure"):
+        record = records.load(job.folder, path.stem)
+        if record is not None and record.get("failure"):
             path.unlink()
     job.result("about", describe_study(job.workspace, config, sources, benchmarks))
     from cdp.training.optimiser import keep_freed_memory
@@ -71,7 +71,7 @@ def describe_study(
     for benchmark, (family, in_domain) in zip(benchmarks, kin, strict=True):
         language = config.language or benchmark.counted_language
         cw = count_content_words(benchmark.queries, language)
-        found = profile(cw)
+        cw_profile = profile(cw)
         about.append(
             {
                 "name": benchmark.name,
@@ -84,8 +84,8 @@ def describe_study(
                 "family": family,
                 "in_domain": in_domain,
                 "cw_of": dict(zip(benchmark.query_ids, map(int, cw), strict=True)),
-                "cw": found.mean,
-                "cw_interval": list(found.interval),
+                "cw": cw_profile.mean,
+                "cw_interval": list(cw_profile.interval),
             }
         )
     return {

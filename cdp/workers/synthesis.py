@@ -32,8 +32,8 @@ def measure(job: Job, result: dict[str, Any]) -> None:
     if not result["complete"] or not result["n_queries"]:
         return
     try:
-        found = quick.plan(job.workspace, result["query_set"])
-        quick.measure(found, quick.reporting(job), job.failures("measuring"))
+        plan = quick.plan(job.workspace, result["query_set"])
+        quick.measure(plan, quick.reporting(job), job.failures("measuring"))
     except Exception as error:  # the set is there all the same
         if concerns_run(error) and not isinstance(error, CdpError):
             raise

@@ -15,8 +15,8 @@ from typing import Any
 from cdp import __version__
 from cdp.base.config import TrainingConfig
 from cdp.base.worker import Job, run
-from cdp.benchmarks import leakage
-from cdp.retrievers import model_hash
+from cdp.retrievers import leakage, model_hash
+from cdp.retrievers.trained import card_file, model_folder
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
@@ -153,15 +153,15 @@ def train(job: Job, data: TrainingData, plan: Plan) -> None:
             *cut_notes(filled, limit),
         ],
     }
-    leakage.keep(job.results, pairs.queries)
+    leakage.write_hashes(job.results, pairs.queries)
     rows = data_rows(pairs, config, job.workspace)
     card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)
-        (folder / "README.md").write_text(card, encoding="utf-8")
+        card_file(folder).write_text(card, encoding="utf-8")
 
-    write_folder(job.folder / "model", write)
+    write_folder(model_folder(job.folder), write)
     job.result("training", result)
     job.progress("done", outcome.step, outcome.steps, "steps", "stopped; the model is kept" if outcome.stopped else "")
 

@@ -11,7 +11,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import hub, load_benchmark, manifests, remove_benchmark
 from cdp.benchmarks.convert import StoppedError
-from cdp.benchmarks.download import Stored, bring
+from cdp.benchmarks.download import Stored, download_benchmark
 from cdp.benchmarks.origins import size_on_hub
 from cdp.benchmarks.registry import find
 from tests.benchmarks import published
@@ -35,7 +35,7 @@ def fetch(workspace: Workspace) -> Bring:
     def fetched(wanted: str, /, **options: object) -> Stored:
         entry = find(wanted)
         assert entry is not None
-        return bring(entry, workspace, **options)  # type: ignore[arg-type]
+        return download_benchmark(entry, workspace, **options)  # type: ignore[arg-type]
 
     return fetched
 

@@ -10,7 +10,7 @@ import pytest
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark, manifests
-from cdp.benchmarks.download import bring
+from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.registry import find
 from cdp.benchmarks.schemas.records import rows
 from cdp.corpus.options import MAX_LINE_CHARACTERS
@@ -23,7 +23,7 @@ from tests.support import shared
 def stored(workspace: Workspace, name: str, folder: Path) -> Path:
     entry = find(name)
     assert entry is not None
-    found = bring(entry, workspace, folder=folder)
+    found = download_benchmark(entry, workspace, folder=folder)
     assert not found.existed
     return workspace.benchmarks / name
 
@@ -238,8 +238,8 @@ def test_a_name_that_is_taken_is_refused(workspace: Workspace, tmp_path: Path) -
     assert entry is not None
     stored(workspace, "nanoscifact", folder)
     with pytest.raises(ConfigError, match="under the name 'nanoscifact' already"):
-        bring(entry, workspace, folder=folder)
-    assert not bring(entry, workspace, folder=folder, name="other").existed
+        download_benchmark(entry, workspace, folder=folder)
+    assert not download_benchmark(entry, workspace, folder=folder, name="other").existed
 
 
 @pytest.mark.slow

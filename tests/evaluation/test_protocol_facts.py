@@ -10,7 +10,7 @@ import pytrec_eval
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import Benchmark, load_benchmark, manifests
-from cdp.benchmarks.download import bring
+from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import find
 from cdp.evaluation.evaluate import retrieve
@@ -23,7 +23,7 @@ from tests.benchmarks.published import put
 def of_registry(workspace: Workspace, name: str, folder: Path) -> Benchmark:
     entry = find(name)
     assert entry is not None
-    bring(entry, workspace, folder=folder)
+    download_benchmark(entry, workspace, folder=folder)
     return load_benchmark(workspace.benchmarks / name)
 
 

@@ -50,9 +50,9 @@ def main(number: int, of: int, folder: Path) -> dict[str, Any]:
         "benchmarks": lambda: add_benchmark(folder / f"benchmark-{number}", workspace, "mine"),
         "same_benchmark": lambda: add_benchmark(folder / "benchmark-0", workspace, "same"),
         "subset": lambda: subsets.sample("whole", workspace, queries=2, documents=6)[0].name,
-        "download": lambda: download.bring(entry, workspace, folder=folder / "published").info.name,
+        "download": lambda: download.download_benchmark(entry, workspace, folder=folder / "published").info.name,
         "own_download": lambda: (
-            download.bring(entry, workspace, folder=folder / "published", name=f"own-{number}").info.name
+            download.download_benchmark(entry, workspace, folder=folder / "published", name=f"own-{number}").info.name
         ),
     }
     got: dict[str, Any] = {}

@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, library
-from cdp.benchmarks.download import bring
+from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.registry import find
 from cdp.services import jobs
 from tests.benchmarks import published
@@ -22,7 +22,7 @@ from tests.services.support import evaluation
 def stored(workspace: Workspace, name: str, folder: Path) -> None:
     entry = find(name)
     assert entry is not None
-    bring(entry, workspace, folder=folder)
+    download_benchmark(entry, workspace, folder=folder)
 
 
 def test_a_link_opens_a_benchmark_with_its_size_and_licence(open_page: Open, workspace: Workspace) -> None:
@@ -80,7 +80,7 @@ def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_
     at.number_input(key="subset_bright-biology_documents").set_value(3).run()
     at.button(key="subset_bright-biology_draw").click().run()
     assert not at.exception
-    assert "bright-biology-subset-1q-3d" in library.names(workspace)
+    assert "bright-biology-subset-1q-3d" in library.list_names(workspace)
     assert "higher than on the whole" in at.success[0].value.replace("\\", "")
 
 
@@ -114,10 +114,10 @@ def test_an_own_zip_is_added_and_removed(open_page: Open, workspace: Workspace, 
     assert at.button(key="own_benchmark_remove").disabled  # it asks first
     next(box for box in at.checkbox if box.label.startswith("Yes, remove")).check().run()
     at.button(key="own_benchmark_remove").click().run()
-    assert library.names(workspace) == []
+    assert library.list_names(workspace) == []
     at = open_page("benchmarks")
     at.segmented_control(key="benchmark_own_source_way").set_value("Path on this server").run()
     at.text_input(key="benchmark_own_source_path").set_value(str(tmp_path / "mine")).run()
     at.button(key="benchmark_own_add").click().run()
-    assert library.names(workspace) == ["mine"]
+    assert library.list_names(workspace) == ["mine"]
     assert "The benchmark mine is added" in at.success[0].proto.title.replace("\\", "")

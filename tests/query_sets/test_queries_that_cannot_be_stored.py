@@ -10,7 +10,7 @@ import pytest
 from cdp.base.errors import InputError, RepeatedFailureError
 from cdp.base.workspace import Workspace
 from cdp.query_sets import ImportOptions, import_queries, imports, iter_failures, iter_lines
-from cdp.query_sets.rows import Row
+from cdp.query_sets.rows import QueryRow
 from tests.synthesis.conftest import CorpusMaker
 
 ROWS = [
@@ -70,7 +70,7 @@ def test_a_fault_of_our_own_costs_its_row(
     corpus = make_corpus(300)
     whole = imports._line_of
 
-    def faulty(row: Row, *rest: object) -> object:
+    def faulty(row: QueryRow, *rest: object) -> object:
         return 1 // 0 if "bad" in row.queries[0] else whole(row, *rest)  # type: ignore[arg-type]
 
     monkeypatch.setattr(imports, "_line_of", faulty)

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, describe
-from cdp.benchmarks.download import bring
+from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.registry import find, parts
 from cdp.services import benchmarks
 from tests.benchmarks import published
@@ -23,7 +23,7 @@ def forums(workspace: Workspace, tmp_path: Path) -> list[str]:
     """All twelve forums of CQADupStack, each as large as three documents."""
     folder = put(tmp_path / "forum", published.mteb_forum())
     for part in parts("cqadupstack"):
-        bring(part, workspace, folder=folder)
+        download_benchmark(part, workspace, folder=folder)
     return [part.name for part in parts("cqadupstack")]
 
 
@@ -56,7 +56,7 @@ def test_eleven_forums_are_no_member_of_beir(workspace: Workspace, forums: list[
 def test_the_newest_result_on_these_judgments_counts(workspace: Workspace, tmp_path: Path) -> None:
     entry = find("musique")
     assert entry is not None
-    bring(entry, workspace, folder=put(tmp_path, published.musique()))
+    download_benchmark(entry, workspace, folder=put(tmp_path, published.musique()))
     evaluated(workspace, "musique", 0.1, split="dev", created="2026-01-01T00:00:00+00:00")
     evaluated(workspace, "musique", 0.3, split="dev", created="2026-01-02T00:00:00+00:00")
     evaluated(workspace, "musique", 0.9, split="train", created="2026-01-03T00:00:00+00:00")

@@ -12,10 +12,10 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, write_json
-from cdp.benchmarks import leakage as room
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
+from cdp.retrievers import leakage as room
 from cdp.services import commands, studies, training
 from cdp.services.jobs import clone
 from cdp.services.results import evaluated
@@ -111,7 +111,7 @@ def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> No
     made = workspace.job("train-1")
     spec = {"id": "train-1", "kind": "training", "config": {"query_set": "gone", "retriever": RETRIEVER}}
     write_json(made / "spec.json", spec)
-    room.keep(made / "results", [f"What does mill {i} grind?" for i in (12, 13)])
+    room.write_hashes(made / "results", [f"What does mill {i} grind?" for i in (12, 13)])
     assert room.counts(workspace, "train-1", ["what does mill 12 grind", "nothing"]) == {"leaked_queries": 1}
     write_json(workspace.job("train-2") / "spec.json", {**spec, "config": {"query_set": "x", "retriever": "train-1"}})
     assert room.counts(workspace, "train-2", ["what does mill 12 grind"]) == {"leaked_queries": 1}

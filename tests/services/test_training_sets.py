@@ -13,7 +13,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
-from cdp.benchmarks.download import bring
+from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.registry import find
 from cdp.complexity import count_content_words
 from cdp.services.training import training_sets
@@ -46,7 +46,7 @@ def bring_training(workspace: Workspace, language: str, folder: Path) -> str:
     put(folder / "miracl-corpus", corpus)
     entry = find(f"miracl-{language}-train")
     assert entry is not None
-    bring(entry, workspace, folder=folder)
+    download_benchmark(entry, workspace, folder=folder)
     return entry.name
 
 
@@ -107,7 +107,7 @@ def test_the_dev_set_of_ms_marco_is_known_and_read(workspace: Workspace, tmp_pat
     entry = find("msmarco-dev")
     assert entry is not None
     assert (entry.documents, entry.queries, entry.self_match) == (8_841_823, 6_980, False)
-    bring(entry, workspace, folder=tmp_path)
+    download_benchmark(entry, workspace, folder=tmp_path)
     found = load_benchmark(workspace.benchmarks / "msmarco-dev")
     assert (found.split, found.query_ids) == ("dev", ["q1", "q2"])
 

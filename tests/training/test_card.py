@@ -11,11 +11,12 @@ from sentence_transformers import SentenceTransformer
 
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.corpus import read_documents, store
+from cdp.evaluation.results import refresh_card
 from cdp.metrics import self_bleu
 from cdp.query_sets import import_queries
 from cdp.query_sets.measured import measured
 from cdp.retrievers import PRESETS
-from cdp.retrievers.card_results import refresh, section
+from cdp.retrievers.card_results import section
 from cdp.training.card import MEASURES
 from tests.support import work
 from tests.support_models import tiny_retriever
@@ -83,7 +84,7 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
     }  # fmt: skip
     job = workspace.job("t")
     write_json(job / "results" / "training.json", result)
-    refresh(workspace, "t")  # no card yet: nothing to do
+    refresh_card(workspace, "t")  # no card yet: nothing to do
     (job / "model").mkdir()
     card = job / "model" / "README.md"
     front, tail = "---\nlicense: apache-2.0\ntags:\n- mine\n---\n", "\n\n## Licences\n\nof mine\n"
@@ -100,7 +101,7 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
     evaluated(workspace, "e6", "t", "new", 0.7, "2026-01-06", name="lake")
     evaluated(workspace, "e7", "minilm", "base", 0.3, "2026-01-07", name="lake", hash="other content")
     for _ in range(2):
-        refresh(workspace, "t")
+        refresh_card(workspace, "t")
         text = card.read_text(encoding="utf-8")
         assert "# Sea\n\n## Results\n\n" in text
         assert text.endswith(tail)
@@ -116,7 +117,7 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
         ]
         assert "| 8 | **41.50** |" in text
     card.write_text("my own card\n", encoding="utf-8")
-    refresh(workspace, "t")
+    refresh_card(workspace, "t")
     assert card.read_text(encoding="utf-8") == "my own card\n"
 
 

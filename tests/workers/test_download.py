@@ -34,11 +34,11 @@ def test_a_stop_keeps_the_place_and_a_second_attempt_goes_on(
         at_work = job(workspace, benchmark="nanoscifact")
         (at_work.folder / "stop.request").touch()
         download_worker.main(at_work)
-        assert library.names(workspace) == []
+        assert library.list_names(workspace) == []
         assert not (at_work.results / "download.json").exists()
         (at_work.folder / "stop.request").unlink()
         download_worker.main(Job(at_work.folder))
-    assert library.names(workspace) == ["nanoscifact"]
+    assert library.list_names(workspace) == ["nanoscifact"]
     result = read_json(at_work.results / "download.json")
     assert result["stored"] == "nanoscifact"
     assert result["benchmarks"][0]["documents"] == 3
@@ -51,7 +51,7 @@ def test_a_member_that_fails_does_not_keep_the_others_back(workspace: Workspace,
     with pytest.raises(DownloadError, match=r"2 of 4 could not be brought in \(hotpotqa, novelhopqa\)") as caught:
         download_worker.main(at_work)
     assert caught.value.kind == "data"
-    assert library.names(workspace) == ["2wikimultihopqa", "musique"]
+    assert library.list_names(workspace) == ["2wikimultihopqa", "musique"]
     assert set(read_json(at_work.results / "download.json")["failed"]) == {"hotpotqa", "novelhopqa"}
 
 

@@ -13,6 +13,7 @@ from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
+from cdp.benchmarks.benchmark import part
 from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.principle import Recommendation, tables
 from cdp.services import cached, corpora
@@ -191,7 +192,7 @@ def profile_benchmark(
             profiled, benchmark=f"{found.name}:{found.split}", dataset=published.dataset_of(found.name) or ""
         )
 
-    return cached.of_file(folder / "queries.jsonl", question, measure)
+    return cached.of_file(part(folder, "queries"), question, measure)
 
 
 def guess_language(texts: Sequence[str]) -> str:

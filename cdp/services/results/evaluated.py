@@ -11,10 +11,12 @@ from typing import Any
 
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
-from cdp.base.workspace import Workspace, read_json_or_none
-from cdp.benchmarks import beir_files, leakage, manifests
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import beir_files, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
+from cdp.evaluation.results import read_result, run_file
 from cdp.evaluation.runs import read_run
+from cdp.retrievers import leakage
 from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import cached
 
@@ -47,8 +49,8 @@ def find(workspace: Workspace, name: str, evaluations: Sequence[dict[str, Any]] 
 
 def record(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
     """The evaluation's ``results/evaluation.json``. InputError if it has gone."""
-    value = read_json_or_none(workspace.job(row["job_id"]) / "results" / "evaluation.json")
-    if not isinstance(value, dict):
+    value = read_result(workspace.job(row["job_id"]))
+    if value is None:
         raise InputError(f"The result of {row['id']} is no longer there.", hint="Evaluate once more.")
     return value
 
@@ -98,7 +100,7 @@ def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
 
 def file_of_run(workspace: Workspace, row: dict[str, Any]) -> Path:
     """Where what an evaluation retrieved is kept."""
-    return workspace.job(row["job_id"]) / "results" / "run.parquet"
+    return run_file(workspace.job(row["job_id"]))
 
 
 def judgments(workspace: Workspace, row: dict[str, Any], queries: Collection[str]) -> Judgments:

@@ -14,9 +14,9 @@ from cdp import catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import leakage
 from cdp.corpus import load_manifest
 from cdp.evaluation import bm25
+from cdp.retrievers import leakage
 
 NEAR = 6
 """How many retrievers are compared with the baseline where nobody chose."""

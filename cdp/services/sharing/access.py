@@ -111,7 +111,7 @@ def model(workspace: Workspace, name: str) -> str:
 
 def benchmark(workspace: Workspace, name: str) -> str:
     """A benchmark's name in the workspace as it is; a folder only where it may be read."""
-    if may(Action.ANY_PATH) or name in library.names(workspace):
+    if may(Action.ANY_PATH) or name in library.list_names(workspace):
         return name
     return str(paths.to_read(workspace, name)) if paths.is_path(name) or _is_folder(name) else name
 

@@ -19,9 +19,9 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.benchmarks import beir_files
-from cdp.benchmarks import leakage as room
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.query_sets import QuerySet
+from cdp.retrievers import leakage as room
 from cdp.services import cached
 from cdp.services.sharing import access
 

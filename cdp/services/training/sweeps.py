@@ -12,11 +12,12 @@ from cdp import jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.names import pick
-from cdp.base.workspace import Workspace, new_id, read_json_or_none, read_jsonl
+from cdp.base.workspace import Workspace, new_id, read_jsonl
 from cdp.benchmarks import describe, resolve_benchmark
 from cdp.jobs import JobView
 from cdp.principle.tables import table
 from cdp.retrievers import PRESETS
+from cdp.retrievers.trained import training_result
 from cdp.services import completeness, evaluation, training
 from cdp.services.sharing import access
 from cdp.services.training import leakage
@@ -152,7 +153,7 @@ def report(workspace: Workspace, name: str) -> SweepReport:
 
 def _run(view: JobView) -> SweepRun:
     """A training as the report shows it: from its result, or while it runs from what it has logged."""
-    result = read_json_or_none(view.folder / "results" / "training.json")
+    result = training_result(view.folder)
     failure = view.failure or {}
     facts: dict[str, Any] = {
         "learning_rate": float(view.config.get("learning_rate") or 0.0),
@@ -160,7 +161,7 @@ def _run(view: JobView) -> SweepRun:
         "state": str(view.state),
         "problem": str(failure.get("message", "")),
     }
-    if isinstance(result, dict) and not view.active:
+    if result is not None and not view.active:
         return SweepRun(
             **facts,
             steps=int(result["steps"]),

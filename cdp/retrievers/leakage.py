@@ -26,6 +26,7 @@ from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import part
+from cdp.retrievers.trained import training_result
 
 FILE = "query_hashes.npy"
 LEAKAGE = "leakage"
@@ -69,7 +70,7 @@ def query_texts(folder: Path, wanted: Collection[str] | None = None) -> Iterator
                 yield name, str(fields.get("text", ""))
 
 
-def keep(results: Path, texts: Iterable[str]) -> None:
+def write_hashes(results: Path, texts: Iterable[str]) -> None:
     """Write the hashes of a training's queries into its ``results`` folder, each once, ascending."""
     buffer = io.BytesIO()
     np.save(buffer, np.unique(hashes(texts)))
@@ -104,17 +105,17 @@ def seen(workspace: Workspace, retriever: str) -> Hashes:
 
     A training of before hashes were kept is told by its query set, as long as that is there.
     """
-    found: list[Hashes] = [np.empty(0, dtype=np.uint64)]
+    seen_hashes: list[Hashes] = [np.empty(0, dtype=np.uint64)]
     for folder, spec in chain(workspace, retriever):
         path = folder / "results" / FILE
         if path.is_file():
-            found.append(np.load(path))
+            seen_hashes.append(np.load(path))
             continue
         config = spec["config"]
         query_set = str(config.get("query_set", ""))
         if query_sets.exists(workspace, query_set):
-            found.append(set_hashes(workspace, query_set, config.get("per_doc"), config.get("max_documents")))
-    return np.unique(np.concatenate(found))
+            seen_hashes.append(set_hashes(workspace, query_set, config.get("per_doc"), config.get("max_documents")))
+    return np.unique(np.concatenate(seen_hashes))
 
 
 def counts(workspace: Workspace, retriever: str, judged_queries: Iterable[str]) -> dict[str, int]:
@@ -124,34 +125,34 @@ def counts(workspace: Workspace, retriever: str, judged_queries: Iterable[str]) 
     trainings = list(chain(workspace, retriever))
     if not trainings:
         return {}
-    found = {
+    counted = {
         "leaked_queries": n_shared(seen(workspace, retriever), hashes(judged_queries)),
         "leaked_training": int(any(spec.get("inputs", {}).get(LEAKAGE) for _, spec in trainings)),
     }
-    result = read_json_or_none(trainings[0][0] / "results" / "training.json")
-    if isinstance(result, dict) and result.get("stopped"):
-        found |= {"steps_taken": int(result["steps"]), "steps_planned": int(result["steps_planned"])}
-    return {name: n for name, n in found.items() if n or name == "steps_taken"}
+    result = training_result(trainings[0][0])
+    if result is not None and result.get("stopped"):
+        counted |= {"steps_taken": int(result["steps"]), "steps_planned": int(result["steps_planned"])}
+    return {name: n for name, n in counted.items() if n or name == "steps_taken"}
 
 
 def marks(counts: Mapping[str, Any]) -> tuple[str, ...]:
     """What ``counts`` says in the words of a badge: ``leaked``, ``stopped at step 1 of 116``."""
-    found = []
+    words = []
     if counts.get("leaked_queries") or counts.get("leaked_training"):
-        found.append("leaked")
+        words.append("leaked")
     if "steps_planned" in counts:
-        found.append(f"stopped at step {counts.get('steps_taken', 0):,} of {counts['steps_planned']:,}")
-    return tuple(found)
+        words.append(f"stopped at step {counts.get('steps_taken', 0):,} of {counts['steps_planned']:,}")
+    return tuple(words)
 
 
 def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
     """The same in sentences."""
-    found = []
+    sentences = []
     if counts.get("leaked_queries"):
-        found.append(f"Leaked: {counts['leaked_queries']:,} of the {judged:,} judged queries were trained on.")
+        sentences.append(f"Leaked: {counts['leaked_queries']:,} of the {judged:,} judged queries were trained on.")
     elif counts.get("leaked_training"):
-        found.append("Leaked: this training was allowed to see queries that a benchmark of its evaluation judges.")
+        sentences.append("Leaked: this training was allowed to see queries that a benchmark of its evaluation judges.")
     if "steps_planned" in counts:
         taken, planned = counts.get("steps_taken", 0), counts["steps_planned"]
-        found.append(f"The training was stopped at step {taken:,} of {planned:,}: this is no score of a whole one.")
-    return found
+        sentences.append(f"The training was stopped at step {taken:,} of {planned:,}: this is no score of a whole one.")
+    return sentences
