@@ -7,13 +7,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import benchmarks as room
 from cdp import catalog, jobs
 from cdp.base.config import DownloadConfig, EvaluationConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.paths import typed_folder
 from cdp.base.workspace import Workspace, disk_faults_told
-from cdp.benchmarks import BenchmarkInfo, library, list_benchmarks, manifests, origins, registry, subsets
+from cdp.benchmarks import (
+    BenchmarkInfo,
+    add_benchmark,
+    describe,
+    library,
+    list_benchmarks,
+    manifests,
+    origins,
+    registry,
+    remove_benchmark,
+    subsets,
+)
 from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import Group, Mean
@@ -154,7 +164,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     if entry is not None and stored is None and entry.name in places:
         stored = places[entry.name].name
     if stored is not None:
-        info = room.describe(workspace.benchmark(stored), workspace)
+        info = describe(workspace.benchmark(stored), workspace)
         manifest = manifests.read(workspace.benchmark(stored))
         entry = entry or registry.find(manifest.entry)
     if entry is None and info is None:
@@ -214,8 +224,8 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", language: str
     language = language.strip().lower()
     bm25.check_language(language)
     with disk_faults_told("The import"):
-        added = room.add_benchmark(paths.to_read(workspace, path), workspace, name, language)
-    return room.describe(workspace.benchmark(added), workspace)
+        added = add_benchmark(paths.to_read(workspace, path), workspace, name, language)
+    return describe(workspace.benchmark(added), workspace)
 
 
 @access.writes
@@ -239,7 +249,7 @@ def sample(
 def delete(workspace: Workspace, name: str) -> None:
     """Remove a benchmark from the workspace. Results on it stay. ConfigError while a job needs it."""
     in_use.check_unused(workspace, f"The benchmark {name}", name)
-    room.remove_benchmark(name, workspace)
+    remove_benchmark(name, workspace)
 
 
 # groups

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from cdp import corpus as room
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import FILE, ItemsFailed, summary
@@ -18,7 +17,19 @@ from cdp.base.names import checked_title
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
-from cdp.corpus import CorpusManifest, ReadOptions, list_corpora, resolve_corpus
+from cdp.corpus import (
+    READERS,
+    CorpusManifest,
+    ReadOptions,
+    delete_corpus,
+    get_documents,
+    iter_documents,
+    list_corpora,
+    read_documents,
+    resolve_corpus,
+    search_documents,
+    store,
+)
 from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
 
@@ -48,9 +59,9 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
     with (
         disk_faults_told("The import"),
         staging(workspace.corpora) as scratch,
-        room.read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
+        read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
     ):
-        manifest = room.store(result, checked_title(name) or _name_of(source), workspace, source=source.name)
+        manifest = store(result, checked_title(name) or _name_of(source), workspace, source=source.name)
         existed = manifest.id in known
         if existed:
             manifest = dataclasses.replace(
@@ -76,7 +87,7 @@ def _name_of(source: Path) -> str:
 
 def file_types() -> list[str]:
     """The endings of files that documents are read from, without their dot."""
-    return [*(suffix.lstrip(".") for reader in room.READERS.values() for suffix in reader.suffixes), "gz"]
+    return [*(suffix.lstrip(".") for reader in READERS.values() for suffix in reader.suffixes), "gz"]
 
 
 @access.writes
@@ -107,16 +118,16 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
     """Documents ``offset`` … ``offset + limit - 1`` in corpus order; with ``search`` the first that contain it."""
     manifest = resolve_corpus(workspace, corpus)
     if search:
-        return room.search_documents(workspace, manifest.id, search, limit=offset + limit)[offset:]
-    return list(room.iter_documents(workspace, manifest.id, start=offset, limit=limit))
+        return search_documents(workspace, manifest.id, search, limit=offset + limit)[offset:]
+    return list(iter_documents(workspace, manifest.id, start=offset, limit=limit))
 
 
 def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
     """One document; NotFoundError if the corpus has none of that id."""
     manifest = resolve_corpus(workspace, corpus)
-    found = room.get_documents(workspace, manifest.id, [document_id])
+    found = get_documents(workspace, manifest.id, [document_id])
     if document_id not in found:
-        first = [item.id for item in room.iter_documents(workspace, manifest.id, limit=5)]
+        first = [item.id for item in iter_documents(workspace, manifest.id, limit=5)]
         raise NotFoundError("document", document_id, hint=f"The first ids are: {', '.join(first)}.")
     return found[document_id]
 
@@ -132,7 +143,7 @@ def delete(workspace: Workspace, corpus: str) -> None:
             hint="Remove those first.",
         )
     in_use.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
-    room.delete_corpus(workspace, manifest.id)
+    delete_corpus(workspace, manifest.id)
 
 
 def cw_language(manifest: CorpusManifest) -> str:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cdp import benchmarks as room
 from cdp import catalog, jobs
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import manifests
+from cdp.benchmarks import choose_split, describe, list_benchmarks, manifests, resolve_benchmark
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
 from cdp.services.jobs import devices
@@ -21,14 +20,14 @@ def checked(
     workspace: Workspace, retriever: str, benchmark: str, split: str = "", **settings: object
 ) -> EvaluationConfig:
     """The configuration of an evaluation whose retriever, benchmark and split exist, their names made whole."""
-    folder = room.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
     in_workspace = folder.parent == workspace.benchmarks
     return EvaluationConfig.from_dict(
         {
             **settings,
             "retriever": _named(workspace, retriever)[0],
             "benchmark": folder.name if in_workspace else str(folder),
-            "split": room.choose_split(room.describe(folder, workspace), split),
+            "split": choose_split(describe(folder, workspace), split),
         }
     )
 
@@ -46,7 +45,7 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
 @access.reads
 def existing(workspace: Workspace, config: EvaluationConfig) -> str | None:
     """The id of the newest result for the same model, judgments and settings, if there is one."""
-    info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
+    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     words = bm25.language_in(config.retriever)
     words = words if words is None else words or info.language or "en"
     for row in catalog.evaluations(workspace):
@@ -81,7 +80,7 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
 
 def without_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those (benchmark, split) places that are in the workspace and on which nobody has measured BM25."""
-    here = {info.name for info in room.list_benchmarks(workspace) if not info.problem}
+    here = {info.name for info in list_benchmarks(workspace) if not info.problem}
     known = {
         (row["benchmark"], row["split"])
         for row in catalog.evaluations(workspace)
@@ -95,14 +94,14 @@ def start_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[
     """Submit BM25 on each place, in the benchmark's own language; the jobs' ids."""
     found = []
     for name, split in places:
-        language = manifests.read(room.resolve_benchmark(name, workspace)).language or "en"
+        language = manifests.read(resolve_benchmark(name, workspace)).language or "en"
         retriever = bm25.NAME if language == "en" else f"{bm25.NAME}:{language}"
         found.append(start(workspace, checked(workspace, retriever, name, split)))
     return found
 
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
-    info = room.describe(room.resolve_benchmark(config.benchmark, workspace), workspace)
+    info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     said = config.gpus is not None or config.gpu_ids
     device = devices.request(config.gpus, at_most=None if said else 1, ids=config.gpu_ids)
     return jobs.submit(

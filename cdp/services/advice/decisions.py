@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from cdp import corpus as corpus_room
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
+from cdp.corpus import resolve_corpus
 from cdp.principle import Recommendation
 from cdp.services import commands
 from cdp.services.advice.complexity import Profiled
@@ -43,7 +43,7 @@ class Decision:
 
 def decide(workspace: Workspace, queries: Profiled, answer: Recommendation, *, corpus: str = "") -> Decision:
     """Price and experiment of a recommendation for these target queries, on a corpus if one is named."""
-    manifest = corpus_room.resolve_corpus(workspace, corpus) if corpus else None
+    manifest = resolve_corpus(workspace, corpus) if corpus else None
     price = _price(workspace, answer, manifest)
     settings: dict[str, str] = dict(answer.experiment.changes)
     settings |= {"methods": "diverse", "benchmarks": queries.benchmark}

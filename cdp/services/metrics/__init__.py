@@ -10,13 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import jobs, query_sets
-from cdp import metrics as room
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
 from cdp.jobs import JobView
-from cdp.metrics import MEASURES, PairedDifference
+from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
@@ -145,7 +144,7 @@ def paired(
 
     def compare() -> PairedDifference:
         a, b = per_document(workspace, first), per_document(workspace, second)
-        return room.paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
+        return paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
 
     path = query_sets.files(workspace, first.query_set).measures / first.kept
     return cached.of_file(path, ("paired", second.query_set, second.kept, measure), compare)
@@ -161,7 +160,7 @@ def paired_models(first: dict[str, Any], second: dict[str, Any]) -> PairedDiffer
     a, b = first["per_document"], second["per_document"]
     columns = [np.array(side[name], dtype=np.float64) for side in (a, b)]
     try:
-        return room.paired_difference(a["document_id"], columns[0], b["document_id"], columns[1])
+        return paired_difference(a["document_id"], columns[0], b["document_id"], columns[1])
     except InputError:
         return None
 

@@ -9,7 +9,6 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from cdp import corpus as corpus_room
 from cdp import jobs, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import SHOWN_PROBLEMS, CdpError, ConfigError
@@ -17,6 +16,7 @@ from cdp.base.failures import Failures
 from cdp.base.names import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
+from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet
@@ -25,10 +25,10 @@ from cdp.services.jobs import devices, in_use
 from cdp.services.queries import preview_words, synthesis
 from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
-from cdp.synthesis import preview as room
 from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
 from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, method_of
+from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
 from cdp.synthesis.pricing import Price, load_price, price_file
 
 WORKER = "cdp.workers.synthesis"
@@ -92,14 +92,14 @@ def preview(
     """
     if not methods:
         raise ConfigError("No method is named.", hint=f"There is: {', '.join(METHODS)}.")
-    manifest = corpus_room.resolve_corpus(workspace, corpus)
+    manifest = resolve_corpus(workspace, corpus)
     values = {**settings, "corpus": manifest.id, "per_doc": per_doc, "generator": generator, "method": methods[0]}
     config = access.checked(workspace, SynthesisConfig.from_dict(values))
-    if GENERATORS[generator].is_llm or room.needs_process(config, methods):
+    if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
     key = endpoints.key_for(config.to_dict(), api_key)
     document = corpora.document(workspace, manifest.id, document_id)
-    ask = room.previews_in_process if room.needs_process(config, methods) else room.previews
+    ask = previews_in_process if needs_process(config, methods) else previews
     price = load_price(config.model_name, price_file(workspace)) if GENERATORS[generator].endpoint else None
     shown = ask(workspace, config, methods, document.id, api_key=key.value)
     language = corpora.cw_language(manifest)
@@ -117,7 +117,7 @@ def preview(
     return described
 
 
-def _described(name: str, shown: room.Shown, language: str, price: Price | None, problems: list[str]) -> Preview:
+def _described(name: str, shown: Shown, language: str, price: Price | None, problems: list[str]) -> Preview:
     """What came out, with what can be told of it at once."""
     queries = shown.queries
     return Preview(
@@ -154,7 +154,7 @@ def generate(
     What the run is expected to cost is kept with the job, to stand beside what it did cost.
     """
     checked = synthesis.resolved(workspace, config)
-    manifest = corpus_room.load_manifest(workspace, checked.corpus)
+    manifest = load_manifest(workspace, checked.corpus)
     method = method_of(checked)
     key = endpoints.key_for(checked.to_dict(), api_key)
     make_generator(checked, api_key=key.value)
@@ -187,7 +187,7 @@ def import_file(
     ``options`` say which fields hold what, the encoding, and which split of a BEIR folder is meant. The set is
     measured too: a large one in the background.
     """
-    manifest = corpus_room.resolve_corpus(workspace, corpus)
+    manifest = resolve_corpus(workspace, corpus)
     with disk_faults_told("The import"):
         source = paths.to_read(workspace, path)
         done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
@@ -273,7 +273,7 @@ def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]
     found = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
     if not corpus or any(q.corpus_id == corpus for q in found):
         return [q for q in found if corpus in ("", q.corpus_id)]
-    only = corpus_room.resolve_corpus(workspace, corpus).id
+    only = resolve_corpus(workspace, corpus).id
     return [q for q in found if q.corpus_id == only]
 
 

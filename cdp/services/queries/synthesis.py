@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import corpus as corpus_room
 from cdp import jobs, query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.corpus import resolve_corpus
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.services import completeness
@@ -85,7 +85,7 @@ def list_conditions() -> list[dict[str, str]]:
 @access.reads
 def resolved(workspace: Workspace, config: SynthesisConfig) -> SynthesisConfig:
     """``config`` with the ids of its corpus and source, however they were named."""
-    manifest = corpus_room.resolve_corpus(workspace, config.corpus)
+    manifest = resolve_corpus(workspace, config.corpus)
     source = query_sets.resolve_query_set(workspace, config.source).id if config.source else ""
     return SynthesisConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "source": source})
 

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import corpus as corpus_room
 from cdp import jobs, query_sets
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.workspace import Workspace, fitting, now, read_json_or_none, slug, write_json
+from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.services import queries
 from cdp.services.sharing import access, endpoints, paths
@@ -91,7 +91,7 @@ def start(
     workspace: Workspace, config: PromptTuningConfig, *, prompts: Mapping[str, str] | None = None, api_key: str = ""
 ) -> str:
     """Start trying the candidates, ``prompts`` (name → template) among them; the job's id."""
-    manifest = corpus_room.resolve_corpus(workspace, config.corpus)
+    manifest = resolve_corpus(workspace, config.corpus)
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
     checked = PromptTuningConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "human": human})
     own = {slug(name): text for name, text in (prompts or {}).items()}

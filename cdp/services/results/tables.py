@@ -10,8 +10,8 @@ from typing import Any
 from cdp.base.markup import spreadsheet
 from cdp.base.workspace import Workspace
 from cdp.services.results import SIGNIFICANT, TESTS, ComparedRow, Comparison, evaluated
-from cdp.services.results import means as result_means
 from cdp.services.results.formats import Table, comparison_table
+from cdp.services.results.means import groups, scores
 
 
 def paper_table(found: Comparison) -> Table:
@@ -23,9 +23,9 @@ def paper_table(found: Comparison) -> Table:
     retrievers = sorted({row.retriever: row.retriever_id != found.baseline_id for row in found.rows}.items(),
                         key=lambda item: (item[1], item[0]))  # fmt: skip
     return comparison_table(
-        result_means.scores(found.rows),
+        scores(found.rows),
         retrievers=[name for name, _ in retrievers],
-        groups={group.title: group.members for group in result_means.groups(found.rows)},
+        groups={group.title: group.members for group in groups(found.rows)},
         daggers={(row.retriever, row.place) for row in found.rows if row.significant},
         measure="NDCG@10",
         notes=notes(found),

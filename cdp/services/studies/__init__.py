@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdp import benchmarks as benchmark_room
 from cdp import catalog, jobs, query_sets
-from cdp import corpus as corpus_room
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json_or_none
+from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.complexity import count_content_words
+from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
@@ -110,10 +110,8 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
 def _dev_place(workspace: Workspace, config: StudyConfig, places: Sequence[tuple[str, str]]) -> str:
     """The place of the dev benchmark; ConfigError for one that is also reported on: its scores would be selected."""
     name, split = dev_name(config)
-    info = benchmark_room.describe(
-        benchmark_room.resolve_benchmark(access.benchmark(workspace, name), workspace), workspace
-    )
-    chosen = benchmark_room.choose_split(info, split)
+    info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
+    chosen = choose_split(info, split)
     if (info.name, chosen) in places:
         raise ConfigError(
             f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
@@ -222,7 +220,7 @@ def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySourc
         found.append(source)
     missing: list[PlannedGeneration] = []
     if config.items("methods"):
-        manifest = corpus_room.resolve_corpus(workspace, config.corpus)
+        manifest = resolve_corpus(workspace, config.corpus)
         most = max(config.numbers("per_doc", minimum=1))
         n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
         for method in config.items("methods"):
@@ -318,10 +316,10 @@ def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
 
 
 def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:
-    folder = benchmark_room.resolve_benchmark(access.benchmark(workspace, name), workspace)
-    info = benchmark_room.describe(folder, workspace)
-    chosen = benchmark_room.choose_split(info, split)
-    loaded = benchmark_room.load_benchmark(folder, chosen)
+    folder = resolve_benchmark(access.benchmark(workspace, name), workspace)
+    info = describe(folder, workspace)
+    chosen = choose_split(info, split)
+    loaded = load_benchmark(folder, chosen)
     language = config.language or loaded.counted_language
     cw = count_content_words(loaded.queries, language)
     return {

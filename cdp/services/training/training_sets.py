@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cdp import corpus as corpus_room
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.staging import staging
@@ -20,7 +19,7 @@ from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.benchmarks import library, registry
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.benchmark import part, qrels_files
-from cdp.corpus import ReadOptions
+from cdp.corpus import CorpusManifest, ReadOptions, read_documents, store
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.services.sharing import access
 
@@ -32,7 +31,7 @@ class TrainingSet:
     """What was made. ``languages`` maps each language to its queries; ``left_out`` counts by reason what was not taken:
     queries without an answer here, and documents that could not be stored."""
 
-    corpus: corpus_room.CorpusManifest
+    corpus: CorpusManifest
     query_set: QuerySet
     languages: dict[str, int]
     left_out: dict[str, int] = field(default_factory=dict)
@@ -81,8 +80,8 @@ def from_benchmarks(
                         queries.append((identifier, one.asked[document.id]))
         licence = "; ".join(dict.fromkeys(one.licence for one in found if one.licence))
         options = ReadOptions.from_dict({"id_field": "_id", "text_field": "text", "title_field": "title"})
-        with corpus_room.read_documents(file, options=options, scratch=scratch) as result:
-            corpus = corpus_room.store(result, label, workspace, source=", ".join(names), licence=licence)
+        with read_documents(file, options=options, scratch=scratch) as result:
+            corpus = store(result, label, workspace, source=", ".join(names), licence=licence)
             n_rejected = result.n_rejected
     done = query_sets.import_queries(
         queries,

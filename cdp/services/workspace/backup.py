@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import corpus as corpus_room
 from cdp import jobs, query_sets
 from cdp.base import archives
 from cdp.base.archives import Report, Written
@@ -18,6 +17,7 @@ from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.locks import is_held
 from cdp.base.staging import OLD_S, PREFIX
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none
+from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView, State
 from cdp.jobs.tidy import DELETED, NEW
 from cdp.services.jobs import in_use
@@ -60,7 +60,7 @@ def export(
     at_work = {job.id for job in active} | {name for job in active for name in in_use.written_by(job)}
     left_out = [f"{job.name} ({job.id}): it is {job.state}" for job in active]
     chosen = {
-        "corpora": [corpus_room.resolve_corpus(workspace, name).id for name in corpora],
+        "corpora": [resolve_corpus(workspace, name).id for name in corpora],
         "queries": [query_sets.resolve_query_set(workspace, name).id for name in queries],
         "benchmarks": list(benchmarks),
         "jobs": [jobs.resolve_job(workspace, name) for name in jobs_],

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from cdp import benchmarks as benchmark_room
-from cdp import corpus as corpus_room
 from cdp import jobs, query_sets
 from cdp.base.workspace import Workspace
+from cdp.benchmarks import list_benchmarks
+from cdp.corpus import list_corpora
 from cdp.jobs import JobView
 from cdp.services import commands, results
 
@@ -46,12 +46,12 @@ class Overview:
 
 def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
     """Counts, running jobs, the latest results and what to do next."""
-    corpora = corpus_room.list_corpora(workspace)
+    corpora = list_corpora(workspace)
     sets = query_sets.list_query_sets(workspace)
     all_jobs = jobs.list_jobs(workspace)
     rows = results.list_results(workspace)
     trained = [job for job in all_jobs if job.kind == "training" and job.has_model]
-    benchmarks = benchmark_room.list_benchmarks(workspace)
+    benchmarks = list_benchmarks(workspace)
     return Overview(
         n_corpora=len(corpora),
         n_documents=sum(c.n_documents for c in corpora),
