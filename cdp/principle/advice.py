@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from cdp.base.numbers import signed
+from cdp.base.numbers import counted, signed
 from cdp.principle.correlation import fit_of_means
 from cdp.principle.differences import SCALING, SPLIT, Difference, differences, split_costs, split_differences
 from cdp.principle.kinds import PRINTED_GROUP
@@ -306,5 +306,5 @@ def _spent(
         left = budget - n_documents * per_doc
         text += f" That covers all {n_documents:,} documents and leaves {left:,} of {budget:,} queries unspent."
         return Suggestion(per_doc, n_documents, text, chance, sure)
-    noun = "document" if documents == 1 else "documents"
-    return Suggestion(per_doc, documents, f"{text} {budget:,} queries cover {documents:,} {noun}.", chance, sure)
+    text += f" {budget:,} queries cover {counted(documents, 'document')}."
+    return Suggestion(per_doc, documents, text, chance, sure)

@@ -84,11 +84,9 @@ def _all_datasets() -> str:
 
 
 def _diverse_beats_paraphrase() -> str:
-    gains = [d.points for d in differences() if d.comparison == PARAPHRASE]
-    by_dataset: dict[str, list[float]] = {}
-    for d in differences():
-        if d.comparison == PARAPHRASE:
-            by_dataset.setdefault(d.dataset, []).append(d.points)
+    compared = [d for d in differences() if d.comparison == PARAPHRASE]
+    gains = [d.points for d in compared]
+    by_dataset = {d.dataset: [other.points for other in compared if other.dataset == d.dataset] for d in compared}
     listed = ", ".join(f"{name} {signed(float(np.mean(v)))}" for name, v in sorted(by_dataset.items()))
     return (
         f"Diverse is ahead in {sum(g > 0 for g in gains)} of {len(gains)} pairs on the four sets; mean per dataset: "

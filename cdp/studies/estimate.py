@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field
 from statistics import median
 from typing import Any
 
+from cdp.base.numbers import counted
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions
 from cdp.studies.verdict import design_power, power_text
@@ -191,19 +192,17 @@ def _notes(
     generations: Sequence[PlannedGeneration],
 ) -> list[str]:
     notes = []
+    most = max(config.numbers("per_doc", minimum=1))
     for source in sources:
-        most = max(config.numbers("per_doc", minimum=1))
-        if source.counts and source.counts[0]:
-            with_most = source.counts[most - 1] if most <= len(source.counts) else 0
-            if with_most < source.n_documents and config.budget is None:
-                notes.append(
-                    f"{source.label}: {with_most:,} of {source.n_documents:,} documents have {most} queries; the "
-                    "others take part with what they have, so Q/Doc is an upper limit."
-                )
+        if source.n_with(1) and source.n_with(most) < source.n_documents and config.budget is None:
+            notes.append(
+                f"{source.label}: {source.n_with(most):,} of {source.n_documents:,} documents have {most} queries; the "
+                "others take part with what they have, so Q/Doc is an upper limit."
+            )
     different = {round(float(b["cw"]), 2) for b in benchmarks if b.get("cw") is not None}
     if len(benchmarks) < 3:
         notes.append(
-            f"With {len(benchmarks)} {'benchmark' if len(benchmarks) == 1 else 'benchmarks'} there is no correlation "
+            f"With {counted(len(benchmarks), 'benchmark')} there is no correlation "
             "with CW and no threshold: that takes three or more."
         )
     elif len(different) < 2:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from cdp.base.numbers import signed
+from cdp.base.numbers import counted, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
 from cdp.studies.gains import TITLES, TRAINING, Gain
@@ -40,7 +40,7 @@ def _best(report: StudyReport) -> list[str]:
         )
         against = "" if before is None else f", {signed((best.average or 0.0) - before)} against the untrained one"
         sentences.append(
-            f"Best on average over {_count(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
+            f"Best on average over {counted(len(report.benchmarks), 'benchmark')}: {best.name}, NDCG@10 "
             f"{best.average:.2f}{against}."
         )
     return sentences
@@ -58,7 +58,7 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     first = group[0]
     who = f"{first.condition}" if comparison != PARAPHRASE else first.retriever
     return (
-        f"{TITLES[comparison]} ({who}): of {_count(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
+        f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
         f"significantly. At Q/Doc {most}: {listed}."
     )
 
@@ -86,7 +86,7 @@ def limits(report: StudyReport) -> list[str]:
         failed = [f for f in report.failures if not f[0].startswith(UNTRAINED)]
         why = f", {len(failed)} of them because they failed" if failed else ""
         sentences.append(
-            f"{missing} of {_count(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
+            f"{missing} of {counted(report.planned, 'training')} are missing{why}: comparisons with them are left out, "
             "and means are over the seeds that are there."
         )
     for condition, reason in report.failures:
@@ -123,7 +123,7 @@ def limits(report: StudyReport) -> list[str]:
         sentences += _confounds(report)
     for source in report.sources:
         most = max(report.config.numbers("per_doc", minimum=1))
-        reached = source.counts[most - 1] if most <= len(source.counts) else 0
+        reached = source.n_with(most)
         if reached < source.n_documents:
             sentences.append(
                 f"{source.label}: only {reached:,} of {source.n_documents:,} documents have {most} queries, so Q/Doc "
@@ -175,7 +175,3 @@ def _confounds(report: StudyReport) -> list[str]:
 def _listed(names: Iterable[str]) -> str:
     known = list(names)
     return f"{', '.join(known[:3])}{f' and {len(known) - 3} more' if len(known) > 3 else ''}"
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}{'' if n == 1 else 's'}"

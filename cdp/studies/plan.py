@@ -31,6 +31,10 @@ class StudySource:
     reasoning: str = ""
     """The query set with the reasoned forms of its queries, where RI needs them."""
 
+    def n_with(self, per_doc: int) -> int:
+        """How many documents have at least so many queries."""
+        return self.counts[per_doc - 1] if per_doc <= len(self.counts) else 0
+
     def pairs(self, per_doc: int, max_documents: int | None = None) -> int:
         """Roughly how many training pairs the first ``per_doc`` queries of so many documents give."""
         total = sum(self.counts[:per_doc]) if self.counts else self.n_documents * per_doc
@@ -87,7 +91,7 @@ def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
         return ""
     for per_doc in config.numbers("per_doc", minimum=1):
         needed = documents_at(config, per_doc) or 0
-        available = source.counts[per_doc - 1] if per_doc <= len(source.counts) else 0
+        available = source.n_with(per_doc)
         if config.max_documents is not None:
             available = min(available, config.max_documents)
         if available < needed:

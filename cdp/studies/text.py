@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cdp.base.markup import shown
-from cdp.base.numbers import signed
+from cdp.base.numbers import counted, signed
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
@@ -17,12 +17,11 @@ from cdp.synthesis.pricing import dollars
 def plan_text(plan: StudyPlan) -> str:
     """What would be run, what it costs and how long it takes."""
     config = plan.config
-    n_seeds = len(config.items("seeds"))
     lines = [
         f"{config.name or 'study'}: {len(plan.conditions)} trainings "
         f"({len(plan.sources)} × queries, Q/Doc {config.per_doc}, weighting {config.weightings}, "
-        f"{config.retrievers}, {n_seeds} {'seed' if n_seeds == 1 else 'seeds'}), each evaluated on "
-        f"{len(plan.benchmarks)} {'benchmark' if len(plan.benchmarks) == 1 else 'benchmarks'}",
+        f"{config.retrievers}, {counted(len(config.items('seeds')), 'seed')}), each evaluated on "
+        f"{counted(len(plan.benchmarks), 'benchmark')}",
         "",
         table(
             ["Queries", "Q/Doc", "Documents", "Pairs", "Steps"],
