@@ -22,7 +22,7 @@ INCOMPLETE = "The query set is incomplete: only what was there is trained on."
 
 
 @dataclass(frozen=True)
-class Plan:
+class RunPlan:
     """``steps`` are those of the whole run on one process; ``left_out_per_epoch`` pairs are not seen in an epoch.
 
     ``texts`` are all that is embedded: queries, reasoned queries, documents, hard negatives. ``licences`` says whose
@@ -69,18 +69,18 @@ class Measured:
         return self.memory_peak < 0.9 * self.memory_free
 
 
-def plan(config: TrainingConfig, workspace: Workspace) -> Plan:
+def plan(config: TrainingConfig, workspace: Workspace) -> RunPlan:
     """Read the pairs and work out what would happen. Everything that can be wrong without a model is found here."""
     return plan_of(prepare(config, workspace), workspace)
 
 
-def plan_of(data: TrainingData, workspace: Workspace) -> Plan:
+def plan_of(data: TrainingData, workspace: Workspace) -> RunPlan:
     """What training on this data would do. ConfigError where a batch has no negatives."""
     settings, pairs = data.settings, data.pairs
     order = order_of(settings, len(pairs))
     zero = int((data.weights == 0).sum())
     width = 0 if pairs.negatives is None else pairs.negatives.shape[1]
-    return Plan(
+    return RunPlan(
         pairs=len(pairs),
         documents=pairs.n_documents,
         texts=len(pairs.queries) + len(pairs.reasoned or ()) + len(pairs.documents),

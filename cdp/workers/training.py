@@ -20,7 +20,7 @@ from cdp.retrievers.trained import card_file, model_folder
 from cdp.training.card import data_rows, model_card
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
-from cdp.training.plan import Plan, plan_of
+from cdp.training.plan import RunPlan, plan_of
 from cdp.training.settings import on_device
 
 TOGETHER = timedelta(days=1)
@@ -59,7 +59,7 @@ def main(job: Job) -> None:
     train(job, data, plan)
 
 
-def train(job: Job, data: TrainingData, plan: Plan) -> None:
+def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     """Everything that needs torch."""
     from accelerate import PartialState
 

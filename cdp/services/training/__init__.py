@@ -28,8 +28,7 @@ from cdp.services.results import runs
 from cdp.services.sharing import access, paths
 from cdp.services.training import leakage
 from cdp.training.licences import licence_notes
-from cdp.training.plan import INCOMPLETE, Measured, estimate, measured_from, order_notes
-from cdp.training.plan import Plan as WholePlan
+from cdp.training.plan import INCOMPLETE, Measured, RunPlan, estimate, measured_from, order_notes
 from cdp.training.reasoning import Reasoned, check_corpus, check_reasoned, pairs_with, unreasoned_note, uses_reasoned
 from cdp.training.settings import complete, defaults_for, order_of
 from cdp.training.splits import Split, chosen, pairs_of, splits, suggested
@@ -70,7 +69,7 @@ class Preview:
     """What a training would do and take, with everything read and a few steps measured. ``seconds`` from the start to
     the model, on one process, without evaluations; ``command`` starts it."""
 
-    plan: WholePlan
+    plan: RunPlan
     measured: Measured
     seconds: float
     command: str
@@ -277,7 +276,7 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
         said = done.stderr.strip().splitlines()
         raise InputError(said[-1] if said else f"The measurement ended with exit code {done.returncode}.")
     record = json.loads(done.stdout.splitlines()[-1])
-    found, measured = WholePlan(**record["plan"]), measured_from(record["measured"])
+    found, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
     found.notes[:] = [*(item.note for item in lacking), *(note for note in found.notes if note != INCOMPLETE)]
     command = commands.train(config, allow_incomplete=bool(lacking))
     return Preview(found, measured, estimate(found.texts, found.steps, measured), command)
