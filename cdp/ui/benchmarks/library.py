@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
-from cdp.ui.shell import access, command, frame, imports, paper_notes, state, tables
+from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, state, tables
 from cdp.ui.shell.text import count, md, number, size
 
 ALL = "all"
@@ -132,12 +132,12 @@ def details(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
 def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
     entry = item.entry
     st.markdown(f"#### {md(entry.title)}")
-    with st.container(horizontal=True):
-        st.metric("Documents", NOT_STATED if entry.documents is None else number(entry.documents), width="content")
-        st.metric("Queries", NOT_STATED if entry.queries is None else number(entry.queries), width="content")
-        cw = NOT_STATED if entry.cw is None else f"{entry.cw:.2f}"
-        st.metric("CW", cw, width="content", help=frame.definition("cw"))
-        st.metric("Text size", _text(item), width="content", help="Approximate size of the documents' texts.")
+    tables.figures(
+        ("Documents", NOT_STATED if entry.documents is None else number(entry.documents)),
+        ("Queries", NOT_STATED if entry.queries is None else number(entry.queries)),
+        ("CW", NOT_STATED if entry.cw is None else f"{entry.cw:.2f}", frame.definition("cw")),
+        ("Text size", _text(item), "Approximate size of the documents' texts."),
+    )
     st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
     said = [f"Sizes: {md(entry.figures)}", f"split: {md(entry.split)}", f"language: {md(entry.language)}"]
     st.caption(" · ".join(said))
@@ -157,7 +157,7 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
     """The form that brings a benchmark in; size and licence stand beside it."""
     entry = item.entry
     key = f"download_{entry.name}"
-    way = st.segmented_control("From", [HUB, FOLDER], default=HUB, required=True, key=f"{key}_way")
+    way = forms.segments("From", [HUB, FOLDER], key=f"{key}_way", kept=False)
     revision = folder = ""
     if way == HUB:
         revision = st.text_input(

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import streamlit as st
-
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.charts.parallel import parallel
@@ -16,6 +14,7 @@ from cdp.services.results import Comparison
 from cdp.services.results.means import means
 from cdp.ui.compare import focus
 from cdp.ui.compare.comparison import names_of
+from cdp.ui.jobs.live import choose_curve
 from cdp.ui.shell import charts, tables
 from cdp.ui.shell.text import label_of
 
@@ -40,17 +39,7 @@ def curves(
     measures = [measure for measure in LABELS if any(measure in values for values in measured.values())]
     if not measures:
         return
-    picked = st.segmented_control(
-        "Curve",
-        measures,
-        format_func=lambda name: LABELS[name],
-        default=measures[0],
-        required=True,
-        key="compare_curve",
-        label_visibility="collapsed",
-        persist_state="session",
-    )
-    measure = picked if picked in measures else measures[0]
+    measure = choose_curve(measures, key="compare_curve")
     lines = {
         name: _points(workspace, key, measure)
         for key, name in runs.items()

@@ -72,10 +72,8 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
             f"{len(found.families)} of these runs differ from another only in seed; average them under Test and seeds."
         )
     st.caption(" ".join(said))
-    for note in result_tables.noise_notes(found):
-        st.caption(f":material/casino: {md(note)}")
-    for remark in result_tables.remarks(workspace, found):
-        st.caption(f":material/info: {md(remark)}")
+    frame.remarks(result_tables.noise_notes(found), "casino")
+    frame.remarks(result_tables.remarks(workspace, found))
     charts.show(
         ndcg_bars(values, palette=palette, marks=stars, focus=chosen),
         key="ndcg",

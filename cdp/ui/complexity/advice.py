@@ -15,7 +15,7 @@ from cdp.services.advice import decisions, pasted
 from cdp.services.advice.complexity import Profiled, Recommendation
 from cdp.services.sharing.access import read_only
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import command, frame, navigation, state, tables
+from cdp.ui.shell import command, forms, frame, navigation, state, tables
 from cdp.ui.shell.text import count, md, number
 
 OWN = "own"
@@ -54,13 +54,11 @@ def choose_source(workspace: Workspace) -> Asked | None:
     stored = {b.name: b.name for b in benchmarks.list_benchmarks(workspace)}
     sets = incomplete.names(workspace, (q for q in queries.list_query_sets(workspace) if q.n_queries))
     options = [PASTE, *([BENCHMARK] if stored else []), *([QUERY_SET] if sets else [])]
-    source = st.segmented_control(
+    source = forms.segments(
         "Target queries",
         options,
         default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
-        required=True,
         key="target_source",
-        persist_state="session",
         help="Queries of the task the retriever is meant for. Real ones work best: those of a benchmark, or a "
         "sample of your search log.",
     )
@@ -72,27 +70,22 @@ def choose_source(workspace: Workspace) -> Asked | None:
         elif source == QUERY_SET:
             with st.container(width=300):
                 name = state.choose("Query set", sets, "target_set", what="query set") or ""
-        domain = st.segmented_control(
+        domain = forms.segments(
             "These queries are",
-            list(DOMAINS),
-            format_func=lambda key: DOMAINS[key],
-            default="ood",
-            required=True,
+            DOMAINS,
             key="target_domain",
-            persist_state="session",
-            wrap=True,
             help="The principle applies to target queries that differ in task or style from the training queries "
             "(out of domain).",
         )
         task = _task()
         language, words = _counting()
         corpus, budget, n_documents = _budget(workspace)
-    found = _profiled(workspace, source or PASTE, name, language, words)
+    found = _profiled(workspace, source, name, language, words)
     if found is None:
         return None
     if found.doubt:
         st.warning(md(found.doubt), icon=":material/translate:")
-    return Asked(found, domain or "ood", task, corpus, budget, n_documents)
+    return Asked(found, domain, task, corpus, budget, n_documents)
 
 
 def _task() -> str:
@@ -238,17 +231,19 @@ def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
         st.markdown(f"### :{colour}[:material/{icon}:] {title}")
         st.markdown(md(found.headline))
         st.markdown(f"**Do this:** {md(decision.sentence)}")
-        with st.container(horizontal=True):
-            st.metric("Mean CW", f"{found.mean_cw:.2f}", help=frame.definition("cw"), width="content")
-            st.metric("95% interval", f"{low:.2f} to {high:.2f}", help=frame.definition("interval"), width="content")
-            st.metric("Target queries", number(found.n_queries), width="content")
-            if found.suggestion.probability is not None:
-                st.metric(
-                    "Probability",
-                    f"{found.suggestion.probability:.0%}",
-                    help="Probability that a task like this benefits, estimated from similar published datasets.",
-                    width="content",
-                )
+        probability = found.suggestion.probability
+        tables.figures(
+            ("Mean CW", f"{found.mean_cw:.2f}", frame.definition("cw")),
+            ("95% interval", f"{low:.2f} to {high:.2f}", frame.definition("interval")),
+            ("Target queries", number(found.n_queries)),
+            None
+            if probability is None
+            else (
+                "Probability of a gain",
+                f"{probability:.0%}",
+                "For a task like this, estimated from similar published datasets.",
+            ),
+        )
         st.markdown(_why(found, outside))
         st.markdown(md(found.weighting.text))
         st.caption("**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))

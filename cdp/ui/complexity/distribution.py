@@ -120,14 +120,13 @@ def _question_words(profiled: Profiled) -> None:
     language = language_of(profiled.language).name
     st.markdown(f"**Effect of question words: {md(profiled.name)} ({language})**")
     low, high = effect.interval
-    with st.container(horizontal=True):
-        st.metric("Standard list", f"{effect.standard.mean:.2f}", width="content")
-        st.metric("Question words counted", f"{effect.kept.mean:.2f}", width="content")
-        st.metric(
-            "Difference", f"+{effect.difference:.2f}", help=f"95% interval {low:.2f} to {high:.2f}", width="content"
-        )
-        st.metric("Queries affected", f"{effect.changed:.0%}", width="content")
-        st.metric("Still below 7", f"{effect.kept.below:.0%}", width="content")
+    tables.figures(
+        ("Standard list", f"{effect.standard.mean:.2f}"),
+        ("Question words counted", f"{effect.kept.mean:.2f}"),
+        ("Difference", f"+{effect.difference:.2f}", f"95% interval {low:.2f} to {high:.2f}"),
+        ("Queries affected", f"{effect.changed:.0%}"),
+        ("Still below 7", f"{effect.kept.below:.0%}"),
+    )
     charts.show(
         cw_histogram({"standard list": effect.standard.histogram, "question words counted": effect.kept.histogram}),
         key=f"question_words_{profiled.name}",

@@ -9,7 +9,7 @@ from cdp.principle import claims as paper
 from cdp.principle.checks import Prediction
 from cdp.principle.published import notes
 from cdp.services import commands
-from cdp.ui.shell import command, navigation, tables
+from cdp.ui.shell import command, forms, navigation, tables
 from cdp.ui.shell.text import md, points
 
 VERDICTS = {"holds": ":green[holds]", "partly": ":orange[partly]", "does not hold": ":red[does not hold]"}
@@ -27,19 +27,10 @@ def rests_on(fit: Threshold) -> None:
 def prediction_check() -> None:
     """Predictions for the published datasets that the line never saw."""
     st.subheader("Do predictions hold for new datasets?", anchor=False)
-    per_doc = st.segmented_control(
-        "Q/Doc",
-        list(checks.PER_DOCS),
-        default=5,
-        required=True,
-        key="evidence_check",
-        persist_state="session",
-    )
-    found = checks.checks(per_doc or 5)
+    per_doc = forms.segments("Q/Doc", list(checks.PER_DOCS), default=5, key="evidence_check")
+    found = checks.checks(per_doc)
     held = checks.held(found)
-    with st.container(horizontal=True):
-        for name, value in held.items():
-            st.metric(name[0].upper() + name[1:], f"{value.held} of {value.n}", width="content")
+    tables.figures(*((name[0].upper() + name[1:], f"{value.held} of {value.n}") for name, value in held.items()))
     tables.show(
         {
             "Dataset": [c.dataset for c in found],

@@ -15,7 +15,7 @@ from cdp.principle import Correlation, Difference, Threshold
 from cdp.principle.tables import COLUMNS, MARKS_HELP, TABLES, PublishedTable, short_name, table, wide
 from cdp.services import commands
 from cdp.services.advice import published
-from cdp.ui.shell import charts, command, frame, state, tables
+from cdp.ui.shell import charts, command, forms, frame, state, tables
 from cdp.ui.shell.text import count, md, p_value, points
 
 FILTERS = ("retriever", "method", "queries_per_doc", "weighting", "n_docs", "group", "dataset", "metric")
@@ -37,15 +37,11 @@ SAME_DATASETS = (
 def choose_evidence() -> tuple[str, bool]:
     """Which datasets, and whether with the scores that RetroMAE's BEIR averages imply."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        choice = st.segmented_control(
+        choice = forms.segments(
             "Datasets",
-            list(principle.DATASET_CHOICES),
-            format_func=lambda key: principle.DATASET_CHOICES[key],
+            principle.DATASET_CHOICES,
             default=principle.MULTI_HOP,
-            required=True,
             key="evidence_datasets",
-            wrap=True,
-            persist_state="session",
             help="The paper draws its threshold from the four multi-hop datasets. It also prints Q/Doc scaling on all "
             "31 datasets whose CW it gives.",
         )
@@ -56,7 +52,7 @@ def choose_evidence() -> tuple[str, bool]:
             help="RetroMAE's printed HotpotQA scores at Q/Doc above 1 are about 3 points higher than its printed "
             "BEIR averages allow. Turn this on to use the scores that follow from those averages.",
         )
-    return choice or principle.MULTI_HOP, implied
+    return choice, implied
 
 
 def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
@@ -76,13 +72,14 @@ def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
             f"of {len(found)} conditions are significant. BRIGHT's long queries have the most content words and gain "
             "no more than others."
         )
-    with st.container(horizontal=True):
-        st.metric("Zero crossing (CW)", f"{fit.crossing:.2f}", width="content")
-        st.metric("95% interval (datasets)", span(fit.by_dataset), width="content", help=FIELLER)
-        st.metric("95% interval (conditions)", span(fit.by_condition), width="content", help=SAME_DATASETS)
-        st.metric("Range, one dataset left out", span(fit.without_one_dataset), width="content")
-        st.metric("Points per content word", f"{fit.slope:+.2f}", width="content")
-        st.metric("Independent datasets", str(fit.n_datasets), width="content")
+    tables.figures(
+        ("Zero crossing (CW)", f"{fit.crossing:.2f}"),
+        ("95% interval (datasets)", span(fit.by_dataset), FIELLER),
+        ("95% interval (conditions)", span(fit.by_condition), SAME_DATASETS),
+        ("Range, one dataset left out", span(fit.without_one_dataset)),
+        ("Points per content word", f"{fit.slope:+.2f}"),
+        ("Independent datasets", str(fit.n_datasets)),
+    )
 
 
 def by_retriever(data: Sequence[Difference]) -> None:
@@ -225,10 +222,7 @@ def all_tables(workspace: Workspace) -> None:
         return
     rows = [found.rows[i] for i in shown]
     if found.is_scores:
-        view = st.segmented_control(
-            "View", ["As printed", "One row per number"], default="As printed", required=True, key="evidence_view",
-            persist_state="session", label_visibility="collapsed",
-        )  # fmt: skip
+        view = forms.segments("View", ["As printed", "One row per number"], key="evidence_view", hidden=True)
         if view == "As printed":
             columns, lines = wide(found, rows)
             tables.show(
@@ -241,15 +235,7 @@ def all_tables(workspace: Workspace) -> None:
     else:
         _long(workspace, found, rows)
     _notes(found, rows)
-    st.download_button(
-        "Download as CSV",
-        published.to_csv(found),
-        file_name=f"{name.replace(':', '-')}.csv",
-        mime="text/csv",
-        icon=":material/download:",
-        on_click="ignore",
-        key="evidence_csv",
-    )
+    forms.download("Download as CSV", published.to_csv(found), f"{name.replace(':', '-')}.csv", key="evidence_csv")
     command.show(commands.line("published", "show", name), commands.line("principle", "correlation"))
 
 

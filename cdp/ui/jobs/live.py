@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import streamlit as st
@@ -14,7 +14,7 @@ from cdp.services.jobs import JobView, job_words
 from cdp.services.jobs.job_words import KINDS as KINDS
 from cdp.services.jobs.job_words import doing as doing
 from cdp.ui.shell import charts as drawn
-from cdp.ui.shell import navigation
+from cdp.ui.shell import forms, navigation
 from cdp.ui.shell.frame import guarded
 from cdp.ui.shell.text import count, cut, duration, label_of, md, moment
 
@@ -142,30 +142,24 @@ def curves(workspace: Workspace, view: JobView) -> None:
         if view.kind == "training" and str(view.state) == "running":
             st.caption("The loss curve appears after the first steps.")
         return
-    chosen = measures[0]
-    if len(measures) > 1:
-        picked = st.segmented_control(
-            "Curve",
-            measures,
-            format_func=lambda name: LABELS[name],
-            default=measures[0],
-            required=True,
-            key=f"curve_{view.id}",
-            label_visibility="collapsed",
-            wrap=True,
-        )
-        chosen = picked if picked in measures else measures[0]
+    chosen = choose_curve(measures, key=f"curve_{view.id}")
     found = jobs.curve(workspace, view.id, chosen)
     lines = [{"step": step, chosen: value} for step, value in zip(found.steps, found.values, strict=True)]
-    thinned = (
-        f"{found.n:,} points, reduced to the lowest and highest of each interval." if found.n > len(found.steps) else ""
-    )
+    thinned = ""
+    if found.n > len(found.steps):
+        thinned = f"{found.n:,} points, reduced to the lowest and highest of each interval."
     drawn.show(
         curve({cut(view.name, 60): lines}, chosen),
         key=f"curve-{chosen}",
         alt=f"{LABELS[chosen]} over the training steps; the last value is {written[chosen]:.4g}.",
         caption=thinned,
     )
+
+
+def choose_curve(measures: Sequence[str], *, key: str) -> str:
+    """Which of a training's curves is drawn; nothing is asked where there is one."""
+    titles = {name: LABELS[name] for name in measures}
+    return measures[0] if len(measures) == 1 else str(forms.segments("Curve", titles, key=key, hidden=True))
 
 
 def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:

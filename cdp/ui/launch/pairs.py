@@ -19,17 +19,12 @@ MOST = 10**9
 
 def choose(workspace: Workspace, query_set: str, first: dict[str, Any], key: str) -> dict[str, int]:
     """The settings ``per_doc`` and ``max_documents`` as they were chosen; those left empty are not in it."""
-    way = st.segmented_control(
+    way = forms.segments(
         "Pairs",
-        [LIMIT, FIXED],
-        format_func=lambda name: {LIMIT: "First queries of each document", FIXED: "Fixed number of pairs"}[name],
-        default=LIMIT,
-        required=True,
+        {LIMIT: "First queries of each document", FIXED: "Fixed number of pairs"},
         key=f"{key}_pairs_way",
-        wrap=True,
         help="With a fixed number of pairs you can compare many documents with one query each against few "
         "documents with many queries.",
-        persist_state="session",
     )
     return _fixed(workspace, query_set, key) if way == FIXED else _limits(first, key)
 

@@ -8,7 +8,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, training
 from cdp.services.training import Preview, TrainingPlan
-from cdp.ui.shell import access
+from cdp.ui.shell import access, frame, tables
 from cdp.ui.shell.text import count, duration, md, number, size
 
 KEPT = "training_preview"
@@ -16,19 +16,13 @@ KEPT = "training_preview"
 
 def figures(plan: TrainingPlan, trainings: int = 1) -> None:
     """Pairs, documents, steps, and what to know of them."""
-    with st.container(horizontal=True):
-        st.metric("Pairs", number(plan.pairs), width="content", help="Each pair is a query and its document.")
-        st.metric("Documents", number(plan.documents), width="content")
-        st.metric(
-            "Steps" if trainings == 1 else "Steps each",
-            number(plan.steps),
-            width="content",
-            help="Updates of the model's weights.",
-        )
-        if trainings > 1:
-            st.metric("Trainings", number(trainings), width="content")
-    for note in plan.notes:
-        st.caption(f":material/info: {md(note)}")
+    tables.figures(
+        ("Pairs", number(plan.pairs), "Each pair is a query and its document."),
+        ("Documents", number(plan.documents)),
+        ("Steps" if trainings == 1 else "Steps each", number(plan.steps), "Updates of the model's weights."),
+        ("Trainings", number(trainings)) if trainings > 1 else None,
+    )
+    frame.remarks(plan.notes)
 
 
 def licences(plan: TrainingPlan) -> None:
@@ -59,21 +53,20 @@ def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -
 def _show(found: Preview, trainings: int) -> None:
     now = found.measured
     where = "this machine" if now.device == "CPU" else f"the {now.device}"
-    with st.container(horizontal=True):
-        each = "" if trainings == 1 else " each"
-        st.metric(
+    each = "" if trainings == 1 else " each"
+    tables.figures(
+        (
             f"Time{each}",
             duration(found.seconds),
-            width="content",
-            help=f"{now.step_seconds:.3f} s per step, measured on {where}. Evaluations are not included.",
-        )
-        st.metric(
+            f"{now.step_seconds:.3f} s per step, measured on {where}. Evaluations are not included.",
+        ),
+        (
             "Memory",
             size(now.memory_peak),
-            width="content",
-            help=f"Peak memory. {size(now.memory_free)} of {size(now.memory_total)} was free on {where}.",
-        )
-        st.metric("Trainable parameters", f"{now.trained_parameters / 1e6:,.1f} M", width="content", help="Parameters.")
+            f"Peak memory. {size(now.memory_free)} of {size(now.memory_total)} was free on {where}.",
+        ),
+        ("Trainable parameters", f"{now.trained_parameters / 1e6:,.1f} M"),
+    )
     if found.fits:
         st.caption(f":material/check: It fits: {size(now.memory_free)} of memory was free on {where}.")
     else:
@@ -83,5 +76,4 @@ def _show(found: Preview, trainings: int) -> None:
             icon=":material/memory:",
         )
     left = [note for note in found.plan.notes if note.startswith("Left out")]
-    for note in left or [f"All {count(found.plan.pairs, 'pair')} can be used."]:
-        st.caption(f":material/info: {md(note)}")
+    frame.remarks(left or [f"All {count(found.plan.pairs, 'pair')} can be used."])

@@ -18,7 +18,7 @@ from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking
 from cdp.ui.launch import preview as training_preview
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import access, command, frame, navigation, state, tables
+from cdp.ui.shell import access, command, forms, frame, navigation, state, tables
 from cdp.ui.shell.text import count, md, moment
 
 ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
@@ -155,8 +155,8 @@ def _table(report: SweepReport) -> int | None:
         alt="Dev NDCG@10 in percent of each learning rate at its checkpoints; choose a row to open its training",
         key=f"sweep_table_{report.id}",
         config={
-            **{name: st.column_config.NumberColumn(format="%.2f") for name in (*named, "Best")},
-            "Final loss": st.column_config.NumberColumn(format="%.4f"),
+            **tables.decimals(*named, "Best"),
+            **tables.decimals("Final loss", digits=4),
             "At step": st.column_config.NumberColumn(format="localized"),
         },
     )
@@ -181,12 +181,5 @@ def _export(report: SweepReport) -> None:
             ("Markdown", sweeps.to_markdown(report), "md"),
             ("JSON", json.dumps(report.to_dict(), ensure_ascii=False, indent=2), "json"),
         ):
-            st.download_button(
-                f"Report as {label}",
-                data,
-                file_name=f"{report.id}.{kind}",
-                icon=":material/download:",
-                on_click="ignore",
-                key=f"sweep_{kind}_{report.id}",
-            )
+            forms.download(f"Report as {label}", data, f"{report.id}.{kind}", key=f"sweep_{kind}_{report.id}")
     command.show(commands.line("sweep", "report", report.id))

@@ -58,22 +58,18 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
     )
     retriever = _retriever(workspace, first, key)
     pairs = training_pairs.choose(workspace, query_set or ordered[0].id, first, key)
-    weighting = st.segmented_control(
+    weighting = forms.segments(
         "Weighting",
-        list(WEIGHTINGS),
-        format_func=lambda name: WEIGHTINGS[name].title,
-        default=first.get("weighting", "none"),
-        required=True,
+        {name: weighting.title for name, weighting in WEIGHTINGS.items()},
+        default=first.get("weighting"),
         key=f"{key}_weighting",
-        wrap=True,
         help=frame.definition("weighting")
         + " RI (reasoning intensity): how much easier a query becomes once its reasoning is written out, as the "
         "ratio of the two losses. Needs a query set with the reasoned form of each query.",
-        persist_state="session",
     )
     if weighting != "none":
         paper_notes.beside("weighting")
-    needed = _needed(workspace, query_set or ordered[0].id, weighting or "none", first, key)
+    needed = _needed(workspace, query_set or ordered[0].id, weighting, first, key)
     name = forms.widget(TrainingConfig, "name", key=key)
     try:
         lora = st.session_state.get(f"{key}_lora_rank", first.get("lora_rank"))
@@ -96,7 +92,7 @@ def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequenc
                 "gpu_ids",
                 *leave_out,
                 *needed,
-                *_idle(weighting or "none"),
+                *_idle(weighting),
             ),
             values=first,
             presets=presets,

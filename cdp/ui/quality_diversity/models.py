@@ -142,14 +142,10 @@ def trade_off_chart(
 
 def _axis(label: str, names: Sequence[str], key: str) -> str | None:
     """Which measure an axis shows; nothing is asked where there is no choice."""
-    titles = {**DIVERSITY, **QUALITY}
     if len(names) < 2:
         return names[0] if names else None
-    if st.session_state.get(key) not in names:
-        st.session_state[key] = names[0]
-    return st.segmented_control(
-        label, names, format_func=lambda name: titles[name], key=key, required=True, persist_state="session"
-    )
+    titles = {**DIVERSITY, **QUALITY}
+    return str(forms.segments(label, {name: titles[name] for name in names}, key=key))
 
 
 def _title(name: str, stand_in: bool) -> str:

@@ -11,7 +11,7 @@ from cdp.base.workspace import Workspace
 from cdp.services.metrics import QuickMetrics, query_pairs
 from cdp.services.metrics.query_pairs import DocumentQueries
 from cdp.services.queries import QuerySet
-from cdp.ui.shell import frame, tables
+from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.text import md
 
 Value = dict[str, Any]
@@ -29,23 +29,11 @@ def explore(
         return
     st.subheader("Documents behind the numbers", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if st.session_state.get("pairs_set") not in rows:
-            st.session_state["pairs_set"] = next(iter(rows))
-        chosen = st.segmented_control(
-            "Query set",
-            list(rows),
-            format_func=lambda key: md(rows[key], 60),
-            key="pairs_set",
-            required=True,
-            wrap=True,
-        ) or next(iter(rows))
+        chosen = forms.segments("Query set", {key: md(name, 60) for key, name in rows.items()}, key="pairs_set")
         result = results.get(chosen)
         by = "self_bleu"
         if result is not None:
-            by = st.segmented_control(
-                "Sort by", ["ce", "self_bleu"], format_func=lambda name: {"ce": "CE", "self_bleu": "Self-BLEU"}[name],
-                default="ce", key="pairs_by", required=True,
-            ) or "ce"  # fmt: skip
+            by = forms.segments("Sort by", {"ce": "CE", "self_bleu": "Self-BLEU"}, key="pairs_by")
     with frame.guarded():
         documents = query_pairs.list_documents(workspace, measured[chosen], result, by=by)
         columns: dict[str, Sequence[Any]] = {
@@ -56,10 +44,7 @@ def explore(
         }
         if result is None:
             del columns["CE"]
-        digits = {
-            name: st.column_config.NumberColumn(format=form)
-            for name, form in (("Self-BLEU", "%.3f"), ("CE", "%.3f"), ("Mean CW", "%.1f"))
-        }
+        digits = tables.decimals("Self-BLEU", "CE", digits=3) | tables.decimals("Mean CW", digits=1)
         digits["Document"] = st.column_config.TextColumn(width=130 if result is None else 80)
         left, right = st.columns([2, 3], gap="medium")
         with left:

@@ -13,7 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.services.jobs import job_words
 from cdp.services.queries import Preview, QuerySet, synthesis
 from cdp.services.queries.synthesis import Estimate, dollars
-from cdp.ui.shell import access, frame
+from cdp.ui.shell import access, frame, tables
 from cdp.ui.shell.text import count, md, number
 
 MEASURED = "preview_measured"
@@ -54,21 +54,19 @@ def before(workspace: Workspace, config: SynthesisConfig) -> None:
     if not found.requests:
         st.caption(f"{count(found.n_documents, 'document')}. No LLM is used, so this is free.")
         return
-    with st.container(horizontal=True):
-        st.metric("Requests", number(found.requests), width="content")
-        margin = f"± {found.input_margin:,} (95%), estimated from {count(found.sampled, 'document')}"
-        st.metric("Input tokens", number(found.input_tokens), width="content", help=margin)
-        basis = (
-            "measured in the preview"
-            if measured(config)[0]
-            else "assumed for a typical query; run a preview to measure them"
-        )
-        st.metric("Output tokens", f"≈ {number(found.output_tokens)}", width="content", help=basis)
-        st.metric("Cost", dollars(found.cost), width="content")
-        if found.batch_cost is not None and found.batch_cost != found.cost:
-            st.metric("Cost as a batch", dollars(found.batch_cost), width="content")
-        if found.seconds is not None:
-            st.metric("Time", job_words.duration(found.seconds), width="content")
+    margin = f"± {found.input_margin:,} (95%), estimated from {count(found.sampled, 'document')}"
+    basis = "assumed for a typical query; run a preview to measure them"
+    if measured(config)[0]:
+        basis = "measured in the preview"
+    batch = found.batch_cost is not None and found.batch_cost != found.cost
+    tables.figures(
+        ("Requests", number(found.requests)),
+        ("Input tokens", number(found.input_tokens), margin),
+        ("Output tokens", f"≈ {number(found.output_tokens)}", basis),
+        ("Cost", dollars(found.cost)),
+        ("Cost as a batch", dollars(found.batch_cost)) if batch else None,
+        None if found.seconds is None else ("Time", job_words.duration(found.seconds)),
+    )
     if found.cost is None:
         st.caption(f"{md(config.model_name)} is not in the price table: add it below to see what this costs.")
     elif found.price is not None:

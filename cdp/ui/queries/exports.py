@@ -10,7 +10,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
 from cdp.services import commands
 from cdp.services.queries import QuerySet, synthesis
-from cdp.ui.shell import access, command, frame, imports
+from cdp.ui.shell import access, command, forms, frame, imports
 from cdp.ui.shell.text import count, md
 
 MOST_DOWNLOADED = 200 * 2**20
@@ -20,8 +20,7 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
     """Write the set in a format of another program, on the server and to download."""
     with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
         known = synthesis.export_formats(query_set)
-        forms = list(known)
-        form = st.segmented_control("Format", forms, default=forms[0], required=True, key="export_format") or forms[0]
+        form = forms.segments("Format", list(known), key="export_format", kept=False)
         st.caption(md(known[form].help))
         target = st.text_input(
             "File or folder on this server",
@@ -67,8 +66,7 @@ def batch(workspace: Workspace, config: SynthesisConfig) -> None:
             with frame.guarded(), imports.opened(workspace, uploaded, path) as file:
                 read = synthesis.batch_read(workspace, file)
                 st.success(f"{count(read.answers, 'answer')} imported.")
-                for problem in read.problems:
-                    st.caption(f":material/warning: {md(problem)}")
+                frame.remarks(read.problems, "warning")
         command.show(
             commands.line("queries", "batch-write", *_words(config), out=folder),
             commands.line("queries", "batch-read", path or getattr(uploaded, "name", "") or "PATH"),

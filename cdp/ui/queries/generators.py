@@ -48,17 +48,13 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     names = [n for n in known if n != "recorded" or has_recorded]
     if has_recorded:
         names.sort(key=lambda n: n != "recorded")
-    picked = st.segmented_control(
+    name = forms.segments(
         "Generator",
-        names,
-        format_func=lambda n: known[n].title,
-        default=first["generator"] if first.get("generator") in names else names[0],
-        required=True,
+        {n: known[n].title for n in names},
+        default=first.get("generator"),
         key=f"{key}_generator",
         help="  \n".join(f"**{known[n].title}**: {md(known[n].help)}" for n in names),
-        persist_state="session",
     )
-    name = picked if picked in names else names[0]
     if known[name].local:
         model = _model(name, key, first)
         paper_notes.beside("generators")

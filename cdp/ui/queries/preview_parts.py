@@ -49,19 +49,14 @@ def comparison(found: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
 def draw(preview: Preview, title: str) -> None:
     """One method's queries, each with its CW and format, and what they look like together."""
     st.markdown(f"#### {md(title)}", help=frame.DEFINITIONS.get(preview.method))
-    with st.container(horizontal=True):
-        bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
-        st.metric("Self-BLEU", bleu, help=frame.definition("self_bleu"), width="content")
-        mean = sum(preview.cw) / len(preview.cw) if preview.cw else None
-        st.metric("Mean CW", "–" if mean is None else f"{mean:.1f}", help=frame.definition("cw"), width="content")
-        st.metric(
-            "Formats",
-            len(preview.mix),
-            help="The number of different query formats, such as questions and keywords.",
-            width="content",
-        )
-        if len(preview.queries) > 1:
-            st.metric("Overlapping pairs", len(preview.overlaps), help=OVERLAP_HELP, width="content")
+    cw = "–" if not preview.cw else f"{sum(preview.cw) / len(preview.cw):.1f}"
+    bleu = "–" if preview.self_bleu is None else f"{preview.self_bleu:.3f}"
+    tables.figures(
+        ("Self-BLEU", bleu, frame.definition("self_bleu")),
+        ("Mean CW", cw, frame.definition("cw")),
+        ("Formats", len(preview.mix), "The number of different query formats, such as questions and keywords."),
+        ("Overlapping pairs", len(preview.overlaps), OVERLAP_HELP) if len(preview.queries) > 1 else None,
+    )
     if preview.queries:
         st.markdown("\n".join(_line(preview, place) for place in range(len(preview.queries))))
         st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
@@ -72,8 +67,7 @@ def draw(preview: Preview, title: str) -> None:
         if preview.traceback:
             with st.expander("Traceback", type="compact"):
                 st.code(preview.traceback, language=None)
-    for problem in preview.problems:
-        st.caption(f":material/warning: {md(problem)}")
+    frame.remarks(preview.problems, "warning")
     for note in dict.fromkeys(note for note in preview.notes if note):
         st.caption(f"Intermediate output: {md(note, 300)}")
     if preview.prompt:

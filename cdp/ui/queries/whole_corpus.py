@@ -26,16 +26,12 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
         generators.carry("preview", key)
     known = list(METHODS.values())
     titles = methods.titles(known)
-    about = [f"**{md(m.title)}**: {md(m.help)}" for m in known]
-    method = st.segmented_control(
+    method = forms.segments(
         "Method",
-        list(titles),
-        format_func=titles.__getitem__,
-        default=first["method"] if first.get("method") in titles else "diverse",
-        required=True,
+        titles,
+        default=first.get("method", "diverse"),
         key=f"{key}_method",
-        help="  \n".join(about),
-        persist_state="session",
+        help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in known),
     )
     extras = methods.extras([method], known, sets, key, first)
     without_llm = any(m.name == method and m.generator for m in known)

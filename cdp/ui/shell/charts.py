@@ -9,6 +9,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.charts import export
+from cdp.ui.shell import forms
 
 _ON_PAGE: dict[str, Any] = {"displaylogo": False, "responsive": True, "displayModeBar": False}
 _IN_EXPORT: dict[str, Any] = {
@@ -62,21 +63,9 @@ def _export(figure: Any, key: str, alt: str) -> None:
     name = re.sub(r"\W+", "-", key).strip("-")
     with folded:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            form = st.segmented_control(
-                "Format", ["SVG", "PNG"], default="SVG", required=True, key=f"export_format_{key}"
-            )
-            width = st.segmented_control(
-                "Width", list(export.WIDTHS), default="one column", required=True, key=f"export_width_{key}"
-            )
-            st.download_button(
-                "Download data (CSV)",
-                export.to_csv(figure),
-                file_name=f"{name}.csv",
-                mime="text/csv",
-                icon=":material/table:",
-                on_click="ignore",
-                key=f"export_data_{key}",
-            )
+            form = forms.segments("Format", ["SVG", "PNG"], key=f"export_format_{key}", kept=False)
+            width = forms.segments("Width", list(export.WIDTHS), key=f"export_width_{key}", kept=False)
+            forms.download("Download data (CSV)", export.to_csv(figure), f"{name}.csv", key=f"export_data_{key}")
         st.caption("Preview of the saved figure. Click the camera in its upper right corner to save it.")
         drawn = export.paper(figure, str(width))
         st.plotly_chart(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import streamlit as st
@@ -19,6 +19,38 @@ class Preset(Protocol):
     def value(self) -> Any: ...
     @property
     def reason(self) -> str: ...
+
+
+def segments(
+    label: str,
+    options: Mapping[Any, str] | Sequence[Any],
+    *,
+    key: str,
+    default: Any = None,
+    hidden: bool = False,
+    kept: bool = True,
+    **more: Any,
+) -> Any:
+    """One of a few options side by side (with titles, if a mapping), the first unless ``default`` says another.
+
+    ``hidden`` leaves the label to screen readers; ``kept`` holds the choice for the session.
+    """
+    titles = options if isinstance(options, Mapping) else {option: str(option) for option in options}
+    first = default if default in titles else next(iter(titles))
+    stale = st.session_state.get(key, first) not in titles
+    if stale:
+        st.session_state[key] = first
+    chosen = st.segmented_control(
+        label, list(titles), format_func=lambda option: titles.get(option, str(option)), required=True, key=key,
+        default=None if stale else first, persist_state="session" if kept else None, wrap=True,
+        label_visibility="collapsed" if hidden else "visible", **more,
+    )  # fmt: skip
+    return chosen if chosen in titles else first
+
+
+def download(label: str, data: Any, file_name: str, *, key: str, **more: Any) -> None:
+    """A button that hands out a file (its bytes, its text, or a function that makes them) and draws nothing anew."""
+    st.download_button(label, data, file_name=file_name, icon=":material/download:", on_click="ignore", key=key, **more)
 
 
 def fields(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 import streamlit as st
@@ -58,6 +58,12 @@ def empty(title: str, text: str, *, icon: str = "inbox") -> None:
     """The empty state: what is missing and what to do. Links and buttons may follow inside the same container."""
     st.markdown(f"##### :material/{icon}: {title}")
     st.markdown(text)
+
+
+def remarks(texts: Iterable[str], icon: str = "info") -> None:
+    """Quiet lines of text, one below the other."""
+    for text in texts:
+        st.caption(f":material/{icon}: {md(text)}")
 
 
 def next_step(name: str, label: str, why: str, key: str, **params: str | list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Tables and paging. Cells of a data frame show text as it is; every table has a name for screen readers."""
+"""Tables, rows of figures and paging. Cells show text as it is; every table has a name for screen readers."""
 
 from __future__ import annotations
 
@@ -52,6 +52,18 @@ def pick_row(
     rows = event["selection"]["rows"]
     n = len(next(iter(columns.values()), ()))
     return rows[0] if rows and rows[0] < n else None
+
+
+def decimals(*columns: str, digits: int = 2) -> dict[str, Any]:
+    """Column settings that show numbers with so many digits."""
+    return {name: st.column_config.NumberColumn(format=f"%.{digits}f") for name in columns}
+
+
+def figures(*shown: tuple[str, Any] | tuple[str, Any, str | None] | None) -> None:
+    """A row of figures, each (label, value) or (label, value, help); None is left out."""
+    with st.container(horizontal=True):
+        for label, value, *about in filter(None, shown):
+            st.metric(label, value, help=about[0] if about else None, width="content")
 
 
 def pager(n: int, per_page: int, key: str, noun: str = "document") -> int:

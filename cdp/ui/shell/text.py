@@ -50,6 +50,11 @@ def points(value: float) -> str:
     return "0.00" if abs(value) < 0.005 else f"{value:+.2f}".replace("-", "−")
 
 
+def between(low: float | None, high: float | None) -> str:
+    """An interval of differences in points: ``+1.20 to +6.40``, a dash without one."""
+    return "–" if low is None or high is None else f"{points(low)} to {points(high)}"
+
+
 def p_value(p: float) -> str:
     """``0.032``, ``< 0.001``."""
     return "< 0.001" if p < 0.001 else f"{p:.3f}"

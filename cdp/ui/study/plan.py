@@ -143,17 +143,19 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
     """What it comes to, what to know before, and the button."""
     plan = studies.plan(workspace, config)
     st.subheader("Summary", anchor=False)
-    with st.container(horizontal=True):
-        st.metric("Trainings", len(plan.conditions), width="content")
-        st.metric("Evaluations", plan.to_dict()["evaluations"], width="content")
-        time = "unknown" if plan.seconds is None else studies.minutes(plan.seconds)
-        st.metric("Time", time, width="content", help="Estimated from earlier runs on this machine, if any.")
-        if plan.generations:
-            requests = sum(g.requests for g in plan.generations)
-            st.metric("LLM requests", f"{requests:,}", width="content")
-            costs = [g.cost for g in plan.generations if g.cost is not None]
-            if requests and len(costs) == len(plan.generations):
-                st.metric("LLM cost", dollars(sum(costs)), width="content")
+    requests = sum(g.requests for g in plan.generations)
+    costs = [g.cost for g in plan.generations if g.cost is not None]
+    tables.figures(
+        ("Trainings", len(plan.conditions)),
+        ("Evaluations", plan.to_dict()["evaluations"]),
+        (
+            "Time",
+            "unknown" if plan.seconds is None else studies.minutes(plan.seconds),
+            "Estimated from earlier runs on this machine, if any.",
+        ),
+        ("LLM requests", f"{requests:,}") if plan.generations else None,
+        ("LLM cost", dollars(sum(costs))) if requests and len(costs) == len(plan.generations) else None,
+    )
     _pairs(plan)
     lacking, agreed = incomplete.consent(workspace, config.items("query_sets"), "study_incomplete")
     leaks = studies.leaks_of(workspace, config)
@@ -174,15 +176,7 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
     command.show(
         commands.line("study", "run", "plan.yaml", allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True)
     )
-    st.download_button(
-        "Download the plan (YAML)",
-        studies.to_yaml(config),
-        file_name="plan.yaml",
-        mime="application/yaml",
-        icon=":material/download:",
-        on_click="ignore",
-        key="study_yaml",
-    )
+    forms.download("Download the plan (YAML)", studies.to_yaml(config), "plan.yaml", key="study_yaml")
 
 
 def _pairs(plan: StudyPlan) -> None:

@@ -13,7 +13,7 @@ from cdp.charts.evidence import difference_against_cw
 from cdp.charts.study_report import html
 from cdp.services import commands, studies
 from cdp.services.studies import Gain, StudyReport
-from cdp.ui.shell import charts, command, frame, navigation, state, tables
+from cdp.ui.shell import charts, command, forms, frame, navigation, state, tables
 from cdp.ui.shell.text import cut, md, moment, p_value, points
 
 
@@ -100,16 +100,8 @@ def comparisons(report: StudyReport) -> None:
     if not kinds:
         return
     st.subheader("Differences", anchor=False, help=frame.definition("p"))
-    kind = st.segmented_control(
-        "Comparison",
-        list(kinds),
-        format_func=lambda k: kinds[k],
-        default=studies.SCALING if studies.SCALING in kinds else next(iter(kinds)),
-        required=True,
-        key="study_comparison",
-        label_visibility="collapsed",
-    )
-    found = report.of(kind or next(iter(kinds)))
+    kind = forms.segments("Comparison", kinds, default=studies.SCALING, key="study_comparison", hidden=True, kept=False)
+    found = report.of(kind)
     tables.show(
         {
             "Condition": [cut(g.condition, 60) for g in found],
@@ -197,24 +189,8 @@ def cost(report: StudyReport) -> None:
 def export(report: StudyReport) -> None:
     """The report as a file, and the commands that give the same."""
     with st.container(horizontal=True):
-        st.download_button(
-            "Report as HTML",
-            lambda: html(report).encode("utf-8"),
-            file_name=f"{report.id}.html",
-            mime="text/html",
-            icon=":material/download:",
-            on_click="ignore",
-            key="study_html",
-        )
-        st.download_button(
-            "Report as Markdown",
-            studies.to_markdown(report),
-            file_name=f"{report.id}.md",
-            mime="text/markdown",
-            icon=":material/download:",
-            on_click="ignore",
-            key="study_md",
-        )
+        forms.download("Report as HTML", lambda: html(report).encode("utf-8"), f"{report.id}.html", key="study_html")
+        forms.download("Report as Markdown", studies.to_markdown(report), f"{report.id}.md", key="study_md")
     command.show(
         commands.line("study", "report", report.id),
         commands.line("study", "report", report.id, format="html", out="report.html"),
