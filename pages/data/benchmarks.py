@@ -18,7 +18,7 @@ with frame.guarded():
     st.subheader("Download benchmarks", anchor=False)
     known = benchmarks.choose_group(workspace)
     benchmarks.table(known)
-    benchmarks.bring_missing(workspace, known)
+    benchmarks.download_missing(workspace, known)
     benchmarks.details(workspace, known)
     benchmarks.group_means(workspace)
     st.caption("CW and sizes are as stated by each source. The Complexity page computes CW from a benchmark's queries.")

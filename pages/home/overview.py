@@ -35,8 +35,8 @@ with frame.guarded():
         st.subheader("Latest results", anchor=False)
         tables.show(
             {
+                "NDCG@10 (%)": [row["ndcg@10"] for row in found.latest],  # first: what one sees on a phone
                 "Retriever": [row["retriever"] for row in found.latest],
-                "NDCG@10 (%)": [row["ndcg@10"] for row in found.latest],
                 "Benchmark": [
                     results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in found.latest
                 ],

@@ -48,7 +48,7 @@ def test_a_group_stands_for_what_is_here_of_it(open_page: Open, workspace: Works
     stored(workspace, "musique", put(tmp_path / "m", published.musique()))
     at = open_page("launch", start="evaluation", judged="bm25", on=["group:multi-hop"])
     assert "Every downloaded benchmark of **Multi-hop**" in words(at).replace("\\", "")
-    assert "Multi-hop: 1 of 4 are here" in at.multiselect(key="choose_on").options
+    assert "Multi-hop: 1 of 4 downloaded" in at.multiselect(key="choose_on").options
     at.button(key="evaluate_start").click().run()
     assert not at.exception
     (job,) = jobs.list_jobs(workspace)

@@ -38,7 +38,7 @@ def table(known: Sequence[RegistryStatus]) -> None:
     entries = [k.entry for k in known]
     columns: dict[str, Sequence[Any]] = {
         "Benchmark": [e.title for e in entries],
-        "Status": [k.state for k in known],
+        "Status": [_status(k) for k in known],
         "Documents": [e.documents for e in entries],
         "Queries": [e.queries for e in entries],
         "Text size": [_text(k) for k in known],
@@ -61,7 +61,14 @@ def table(known: Sequence[RegistryStatus]) -> None:
     )
 
 
-def bring_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
+def _status(known: RegistryStatus) -> str:
+    """Whether a benchmark is in the workspace, or how much of it."""
+    if known.here:
+        return "downloaded"
+    return f"{known.present} of {known.wanted} parts" if known.present else "not downloaded"
+
+
+def download_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
     """One press for all of the chosen group that is not here yet, with what that comes to."""
     group = state.kept("group") or ALL
     missing = [k for k in known if not k.here]

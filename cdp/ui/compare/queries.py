@@ -85,7 +85,7 @@ def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
                 config={
                     "Difference": st.column_config.TextColumn(width=85),
                     "Baseline → this": st.column_config.TextColumn(
-                        width=95, help="NDCG@10 of the baseline and of this retriever."
+                        width=115, help="NDCG@10 of the baseline and of this retriever."
                     ),
                     "Query": st.column_config.TextColumn(width="large"),
                 },

@@ -15,6 +15,7 @@ from cdp.ui.shell.navigation import PAGES
 from cdp.ui.shell.text import md
 
 PARAM = "no_page"
+FIRST = "overview"
 RESERVED = {"healthz", "oauth2callback", "script-health-check"}
 """What the server itself answers at the root, beside names that begin with an underscore or hold a dot."""
 
@@ -37,18 +38,24 @@ def unknown(path: str, base: str = "") -> str:
 
 
 class UnknownPages:
-    """ASGI middleware: a browser that asks for a page that is not here is sent to the Overview."""
+    """ASGI middleware: who asks for a page that is not here, or for the Overview by name, is sent to the root.
+
+    There Streamlit serves its first page; ``/overview`` itself it would not know.
+    """
 
     def __init__(self, app: Application) -> None:
         self.app = app
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         base = str(st.get_option("server.baseUrlPath") or "").strip("/")
-        name = unknown(str(scope["path"]), base) if _asks_for_a_page(scope) else ""
-        if not name:
+        path = str(scope["path"])
+        name = unknown(path, base) if _asks_for_a_page(scope) else ""
+        home = _asks_for_a_page(scope) and path.rstrip("/").removeprefix(f"/{base}").strip("/") == FIRST
+        if not name and not home:
             await self.app(scope, receive, send)
             return
-        target = f"/{base}/".replace("//", "/") + f"?{PARAM}={quote(name[:80], safe='')}"
+        query = scope.get("query_string", b"").decode("latin-1") if home else f"{PARAM}={quote(name[:80], safe='')}"
+        target = f"/{base}/".replace("//", "/") + (f"?{query}" if query else "")
         headers = [(b"location", target.encode("ascii")), (b"content-length", b"0")]
         await send({"type": "http.response.start", "status": 303, "headers": headers})
         await send({"type": "http.response.body", "body": b""})

@@ -91,7 +91,7 @@ WRITTEN = {
 """Words of settings that are written otherwise than they are spelt."""
 
 
-LABELS = {"per_doc": "Queries per document"}
+LABELS = {"per_doc": "Queries per document", "max_documents": "Maximum documents", "dev": "Dev benchmark"}
 """Settings whose name says too little."""
 
 
