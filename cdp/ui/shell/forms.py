@@ -111,7 +111,7 @@ def widget(
     about = help_text(meta["help"], preset)
     widget_key = f"{key}_{name}"
     if meta["choices"]:
-        return _choice(title, meta["choices"], first, widget_key, about)
+        return _choice(title, tuple(meta["choices"]), first, widget_key, about)
     if python_type is bool and optional:
         return _yes_or_no(title, first, widget_key, about)
     if python_type is bool:
