@@ -15,14 +15,24 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from cdp.base import config
+from cdp.base.registry import registry
 from cdp.cli.options import commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
-from cdp.metrics import MEASURES
 from cdp.query_sets import ImportOptions
-from cdp.retrievers import PRESETS
 from cdp.studies import StudyConfig
-from cdp.synthesis.methods import METHODS
+
+REGISTRIES: dict[str, tuple[str, tuple[str, ...]]] = {
+    "corpus format": ("Formats of documents", ()),
+    "method": ("Synthesis methods", ()),
+    "generator": ("Generators", ("model",)),
+    "measure": ("Measures of query sets", ("better", "needs")),
+    "export format": ("Exports of query sets", ()),
+    "weighting": ("Weightings", ("needs",)),
+    "preset": ("Retrievers", ("licence",)),
+    "benchmark schema": ("How benchmarks are published", ()),
+}
+"""What can be extended (`cdp.base.registry.HOMES`): the title of its table, and further facts of an item."""
 
 TARGET = Path(__file__).parent / "REFERENCE.md"
 
@@ -78,18 +88,13 @@ def build() -> str:
     lines += table(["command", "what it does", "arguments and options"], rows)
     for title, kind in CONFIGS.items():
         lines += [f"## Settings: {title}", "", *settings(kind)]
-    lines += ["## Synthesis methods", ""]
-    lines += table(["name", "title", "what it does"], [(f"`{m.name}`", m.title, m.help) for m in METHODS.values()])
-    lines += ["## Measures of query sets", ""]
-    lines += table(
-        ["name", "title", "better", "definition", "needs"],
-        [(f"`{m.name}`", m.title, m.better or "–", m.help, m.needs or "–") for m in MEASURES.values()],
-    )
-    lines += ["## Retrievers", ""]
-    lines += table(
-        ["name", "title", "what it is", "licence"],
-        [(f"`{p.name}`", p.title, p.help, p.licence) for p in PRESETS.values()],
-    )
+    for kind, (title, facts) in REGISTRIES.items():
+        lines += [f"## {title}", ""]
+        items = [item for item in registry(kind).values() if item.offered]
+        rows = [
+            (f"`{item.name}`", item.title, item.help, *(getattr(item, name) or "–" for name in facts)) for item in items
+        ]
+        lines += table(["name", "title", "what it is", *facts], rows)
     lines += ["## Languages of content words", ""]
     lines += table(
         ["code", "language", "words", "stopwords"],

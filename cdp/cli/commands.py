@@ -28,11 +28,11 @@ Handler = Callable[[Workspace, argparse.Namespace], int]
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
-    arguments = build(__version__).read(argv)
-    if not hasattr(arguments, "run"):
-        arguments.usage()
-        return BAD_INPUT
     try:
+        arguments = build(__version__).read(argv)
+        if not hasattr(arguments, "run"):
+            arguments.usage()
+            return BAD_INPUT
         private_files()
         handler: Handler = arguments.run
         return handler(open_workspace(Workspace.default()), arguments)

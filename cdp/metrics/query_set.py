@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from cdp.base.failures import Failures
 from cdp.complexity import STANDARD, count_content_words, describe_stopwords, language_of
+from cdp.metrics.measures import MEASURES
 from cdp.metrics.measures.len_sim import length_similarity
 from cdp.metrics.measures.self_bleu import SMOOTHING, bleu_against_others
 from cdp.metrics.sampling import CorpusPool
@@ -114,15 +115,22 @@ def _counted(
     return failures.batch(together, [queries for _, queries in documents], names.__getitem__, "\n".join)
 
 
+def _columns_of_others() -> dict[tuple[str, int], array[float]]:
+    names = [name for name, measure in MEASURES.items() if measure.of_document]
+    return {(name, depth): array("d") for name in names for depth in (0, *DEPTHS)}
+
+
 @dataclass(slots=True)
 class _Columns:
-    """One number per document and column, growing as documents stream by."""
+    """One number per document and column, growing as documents stream by. ``others`` has one per registered measure of
+    a document and M; Self-BLEU and Len-Sim share a document's tokens over all M instead."""
 
     ids: list[str] = field(default_factory=list)
     sizes: array[int] = field(default_factory=lambda: array("l"))
     cw: list[NDArray[np.int64]] = field(default_factory=list)
     bleu: dict[int, array[float]] = field(default_factory=lambda: {depth: array("d") for depth in (0, *DEPTHS)})
     similar: dict[int, array[float]] = field(default_factory=lambda: {depth: array("d") for depth in (0, *DEPTHS)})
+    others: dict[tuple[str, int], array[float]] = field(default_factory=_columns_of_others)
     human_sizes: array[int] = field(default_factory=lambda: array("l"))
     n_empty: int = 0
 
@@ -139,10 +147,17 @@ class _Columns:
                 length_similarity(lengths[:depth], human_lengths) if 0 < depth < len(queries) and human else full
                 for depth in self.similar
             ]
+        others = [
+            float(function(queries[: depth or None], human or ()))
+            for measure, depth in self.others
+            if (function := MEASURES[measure].of_document)
+        ]
         self.ids.append(name)
         self.sizes.append(len(queries))
         self.cw.append(cw)
         for column, value in zip(self.bleu.values(), bleu, strict=True):
+            column.append(value)
+        for column, value in zip(self.others.values(), others, strict=True):
             column.append(value)
         if human is not None:
             self.human_sizes.append(len(human))
@@ -195,10 +210,16 @@ def _summary(
                     **facts,
                 )
             )
+        values += [
+            aggregate(name, np.array(others), n_pairs=0, reason=f"{MEASURES[name].title} is not defined.", **facts)
+            for (name, at), others in columns.others.items()
+            if at == column
+        ]
         sums = _cw_sums(cw, sizes, depth)
         values.append(mean_over_queries("cw", sums, taken, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
     values.append(_corpus_self_bleu(pool.drawn(), per_doc=most, seed=seed, sampled_from=sampled_from))
     per_document = {"self_bleu": np.array(columns.bleu[0]), "cw": _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)}
+    per_document |= {name: np.array(others) for (name, depth), others in columns.others.items() if depth == 0}
     if has_human:
         per_document["len_sim"] = np.array(columns.similar[0])
     return QuerySetMeasures(values, columns.ids, per_document, cw, columns.n_empty)

@@ -70,6 +70,7 @@ def _whole(values: Any, path: Path) -> bool:
         texts = [(v["name"], v["scope"]) for v in values["values"]]
         return (
             all(isinstance(number, int | float) for number in numbers)
+            and {name for name, measure in MEASURES.items() if measure.of_document} <= {name for name, _ in texts}
             and all(name in MEASURES and isinstance(scope, str) for name, scope in texts)
             and all(isinstance(v["value"], int | float | None) for v in values["values"])
         )

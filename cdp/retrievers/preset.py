@@ -30,12 +30,13 @@ class Default:
 class Retriever(Registered):
     """One preset.
 
-    ``kind`` says how the model is built: ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation
-    if ``normalize``) or ``static`` (one vector per token, averaged). ``similarity`` maps each protocol to ``cosine``
-    or ``dot``; ``prompts`` maps ``query`` and ``document`` to the text put before. ``max_length`` is the length at
-    which the authors evaluate, in tokens; None means that nothing is cut. ``pooling_reason`` and ``prompts_reason`` say
-    why the two are what they are (shown on hover). ``licence`` is the licence in words, ``licence_id`` as the hub's
-    metadata writes it: a card without one is shown as having no licence at all.
+    ``source`` is a name on the hub, or the absolute path of a folder. ``kind`` says how the model is built:
+    ``transformer`` (encoder or decoder, then ``pooling``, then L2 normalisation if ``normalize``) or ``static`` (one
+    vector per token, averaged). ``similarity`` maps each protocol to ``cosine`` or ``dot``; ``prompts`` maps ``query``
+    and ``document`` to the text put before. ``max_length`` is the length at which the authors evaluate, in tokens;
+    None means that nothing is cut. ``pooling_reason`` and ``prompts_reason`` say why the two are what they are (shown
+    on hover). ``licence`` is the licence in words, ``licence_id`` as the hub's metadata writes it: a card without one
+    is shown as having no licence at all.
     """
 
     source: str

@@ -88,6 +88,8 @@ def _from_preset(preset: Retriever, check_hub: bool) -> ResolvedRetriever:
             if _cached_folder(preset.source) is None:
                 raise
             local = True
+    elif Path(preset.source).is_absolute():
+        source, local = preset.source, True
     else:
         source, local = _find_on_hub(preset.name, [preset.source], check_hub)
     return ResolvedRetriever(

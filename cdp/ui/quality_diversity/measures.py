@@ -24,6 +24,9 @@ from cdp.ui.shell.text import count, md
 
 Value = dict[str, Any]
 
+ARROWS = {"higher": "↑", "lower": "↓"}
+"""Which way a measure is better."""
+
 
 def first_choice(known: Sequence[QuerySet]) -> list[str]:
     """What is compared at first: the newest diverse and the newest paraphrase set of one corpus, else the newest."""
@@ -191,9 +194,13 @@ def table(
     rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     if not rows:
         return
-    about = MEASURES
     embedded = [metrics.values(m, (results or {}).get(q.id)).get("embedding_diversity") for q, m in rows]
     lengths = [value_of(m, "len_sim") for _, m in rows]
+    others = {
+        f"{measure.title} {ARROWS.get(measure.better, '')}".rstrip(): measure
+        for measure in MEASURES.values()
+        if measure.of_document
+    }
     tables.show(
         {
             "Query set": [incomplete.name(workspace, q) for q, _ in rows],
@@ -201,15 +208,17 @@ def table(
             "Self-BLEU ↓": [with_interval(value_of(m, "self_bleu")) for _, m in rows],
             "Embedding diversity ↑": [with_interval(value) if value else "not measured" for value in embedded],
             **({"Len-Sim ↑": [with_interval(v) for v in lengths]} if any(lengths) else {}),
+            **{title: [with_interval(value_of(m, other.name)) for _, m in rows] for title, other in others.items()},
             "Corpus Self-BLEU": [with_interval(value_of(m, "self_bleu", "corpus")) for _, m in rows],
             "Mean CW": [with_interval(value_of(m, "cw") or _cw(m), 2) for _, m in rows],
             "Documents": [(value_of(m, "cw") or {}).get("n_documents") for _, m in rows],
         },
         alt="Measures of the chosen query sets with 95% intervals",
         config={
-            "Self-BLEU ↓": st.column_config.TextColumn(help=about["self_bleu"].help),
-            "Embedding diversity ↑": st.column_config.TextColumn(help=about["embedding_diversity"].help),
-            "Len-Sim ↑": st.column_config.TextColumn(help=about["len_sim"].help),
+            "Self-BLEU ↓": st.column_config.TextColumn(help=MEASURES["self_bleu"].help),
+            "Embedding diversity ↑": st.column_config.TextColumn(help=MEASURES["embedding_diversity"].help),
+            "Len-Sim ↑": st.column_config.TextColumn(help=MEASURES["len_sim"].help),
+            **{title: st.column_config.TextColumn(help=md(other.help)) for title, other in others.items()},
             "Corpus Self-BLEU": st.column_config.TextColumn(
                 help="Self-BLEU between queries of different documents, in groups of ten: how similar the "
                 "queries of the whole set are. Also defined for one query per document."

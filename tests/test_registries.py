@@ -1,0 +1,306 @@
+"""One of each that users extend, from files outside the package: the command line runs it, and the pages offer it.
+
+Each file is a whole extension: what it declares is all that there is of it. ``CDP_PLUGINS`` names the files.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.registry import HOMES, PLUGINS, Names, Registered, Registry, registry
+from tests.support import REPOSITORY
+from tests.support_models import tiny_bert
+
+FILES = {
+    "method": '''
+from cdp.synthesis.methods import Method
+
+METHOD = Method("headline", "Headline", "Headlines of the document.", "Headlines, {M} of them:\\n{document}")
+''',
+    "generator": '''
+from cdp.synthesis.generators import Answer, GeneratorType
+
+
+class Echo:
+    name = model = "echo"
+    concurrency = 1
+    is_llm = False
+    parameters = {}
+
+    def prepare(self): ...
+    def cancel(self): ...
+
+    def generate(self, prompt, document, method, m, *, sample=0, query=""):
+        return Answer(queries=tuple(f"{method.name}: {word}!" for word in document.text.split()[:m]), model="echo")
+
+
+GENERATOR = GeneratorType("echo", "Echo", "Repeats the words of a document.", lambda config, api_key: Echo())
+''',
+    "measure": '''
+from cdp.metrics import Measure
+
+MEASURE = Measure(
+    "shouted", "Shouted", "Share of the queries that end with an exclamation mark.", "lower", 0.0, 1.0,
+    of_document=lambda queries, human: sum(query.endswith("!") for query in queries) / len(queries),
+)
+''',
+    "weighting": '''
+import numpy as np
+
+from cdp.training.weightings import Weighting
+
+WEIGHTING = Weighting(
+    "length", "Length", "A pair counts by the length of its query.",
+    lambda queries, language, kappa: np.array([float(len(query)) for query in queries]),
+)
+''',
+    "corpus format": '''
+from cdp.corpus.decoding import numbered_lines, open_text
+from cdp.corpus.readers import Row, RowFormat
+
+
+def rows(source, options):
+    with open_text(source, options.encoding) as text:
+        for number, line in numbered_lines(text):
+            yield Row(number, dict(zip(("_id", "title", "text"), line.rstrip().split("|"))))
+
+
+FORMAT = RowFormat("bars", "Bars", "id, title and text between bars", (".bars",), rows, own_fields=True)
+''',
+    "export format": '''
+from cdp.query_sets.exports import Export
+
+
+def write(selection, target):
+    queries = [query for _, queries in selection.pairs() for query in queries]
+    target.write_text("\\n".join(queries))
+    return len(queries)
+
+
+EXPORT = Export("lines", "Lines", "A query per line.", ".txt", write)
+''',
+    "preset": '''
+from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Retriever
+
+PRESET = Retriever(
+    "tiny", "Tiny BERT", "For tests.", source=SOURCE, kind="transformer", pooling="mean", normalize=True,
+    max_length=32, similarity=COSINE, parameters="50 k parameters", licence="None.", licence_id="mit",
+    defaults=GENERAL_DEFAULTS, pooling_reason="The mean of the tokens.",
+)
+''',
+    "benchmark schema": '''
+from cdp.base.records import Document, Qrel
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas import Contents, Part, Schema, SourceQuery
+from cdp.benchmarks.schemas.records import columns
+
+
+def parts(entry):
+    return [Part("pairs", entry.repos[0], ("pairs.tsv",))]
+
+
+def read(entry, files):
+    rows = [row for path in files["pairs"] for row in columns(path, 3)]
+    return Contents(
+        lambda: (Document(f"d{name}", text) for name, _, text in rows),
+        lambda: (SourceQuery(name, query) for name, query, _ in rows),
+        lambda: (Qrel(name, f"d{name}", 1) for name, _, _ in rows),
+    )
+
+
+SCHEMA = Schema(
+    "pairs", "Pairs", "A query and its document on each line.", parts, read,
+    entries=(Entry("metals", "Metals", repos=("somebody/metals",), documents=3, queries=3),),
+)
+''',
+}  # fmt: skip
+
+DOCUMENTS = "a|Copper|Copper conducts heat\nb|Iron|Iron rusts in water\nc|Gold|Gold never rusts\n"
+PAIRS = "1\tWhat conducts?\tCopper conducts heat\n2\tWhat rusts?\tIron rusts\n3\tWhat never rusts?\tGold does not\n"
+
+
+def test_there_is_a_file_for_each_registry() -> None:
+    assert set(FILES) == set(HOMES)
+    for kind in HOMES:
+        items = registry(kind)
+        assert items.offered
+        assert all(items[name].title and items[name].help for name in items)
+
+
+def test_an_unknown_name_is_told_the_nearest_and_all_that_there_are() -> None:
+    with pytest.raises(NotFoundError, match=r"Did you mean static-minilm\? There is: static-minilm, minilm, contri"):
+        registry("preset").named("static-miniln")
+
+
+@dataclass(frozen=True)
+class Letter(Registered):
+    """A kind of which the product has none."""
+
+
+def test_names_are_taken_once_can_be_typed_and_come_in_order() -> None:
+    letters: Registry[Letter] = Registry("letter", Letter, "cdp.retrievers.presets")
+    a = letters.register(Letter("a", "A", ""), "one.py")
+    letters.register(Letter("b", "B", "", order=1), "two.py")
+    letters.register(Letter("c", "C", "", order=1, offered=False), "two.py")
+    assert letters.register(a) is a
+    assert (list(letters), letters.offered) == (["b", "c", "a"], ["b", "a"])
+    with pytest.raises(ConfigError, match=r"Two letters are called a: in one.py and in three.py"):
+        letters.register(Letter("a", "Another", ""), "three.py")
+    for name in ("", "../a", "A", "a b", "-a"):
+        with pytest.raises(ConfigError, match="It needs a name of small letters"):
+            letters.register(Letter(name, "A", ""))
+
+
+def test_the_choices_of_a_setting_are_read_when_they_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = Names("weighting", first=("auto",), leave_out=("column",))
+    assert list(names) == ["auto", "none", "cw", "ri", "ri-cw"]
+    weightings = registry("weighting")
+    monkeypatch.setattr(weightings, "_items", {"none": weightings["none"]})
+    assert list(names) == ["auto", "none"]
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of an operator who has a plug-in of each kind, and a corpus, a set and a benchmark from them."""
+    folder = tmp_path_factory.mktemp("plugins")
+    model = tiny_bert(folder / "model")
+    paths = []
+    for kind, text in FILES.items():
+        paths.append(folder / f"{kind.replace(' ', '_')}.py")
+        paths[-1].write_text(text.replace("SOURCE", repr(str(model))), encoding="utf-8")
+    (folder / "metals.bars").write_text(DOCUMENTS, encoding="utf-8")
+    (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
+    return {
+        **os.environ,
+        PLUGINS: os.pathsep.join(map(str, paths)),
+        "CDP_WORKSPACE": str(folder / "workspace"),
+        "CDP_ALLOWED_FOLDERS": str(folder),
+        "FOLDER": str(folder),
+    }
+
+
+def python(environment: dict[str, str], *words: str) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], capture_output=True, text=True, cwd=REPOSITORY, env=environment, timeout=600
+    )
+    assert done.returncode == 0, f"{words}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def cdp(environment: dict[str, str], *words: str) -> Any:
+    return json.loads(python(environment, "-m", "cdp", *words, "--json"))
+
+
+@pytest.fixture(scope="module")
+def written(environment: dict[str, str]) -> dict[str, Any]:
+    """Documents in a format of one's own, and queries by a method and a generator of one's own."""
+    folder = environment["FOLDER"]
+    corpus = cdp(environment, "corpus", "add", f"{folder}/metals.bars")
+    words = ("--method", "headline", "--generator", "echo", "--per-doc", "2", "--wait")
+    job = cdp(environment, "queries", "generate", "--corpus", corpus["id"], *words)
+    return {"corpus": corpus, "job": job, "query_set": cdp(environment, "queries", "list")[0]}
+
+
+@pytest.mark.slow
+def test_the_command_line_runs_one_of_each(environment: dict[str, str], written: dict[str, Any]) -> None:
+    folder, query_set = Path(environment["FOLDER"]), written["query_set"]
+    assert (written["corpus"]["n_documents"], written["corpus"]["formats"]) == (3, ["bars"])
+    assert (query_set["method"], query_set["generator"], query_set["n_queries"]) == ("headline", "echo", 6)
+
+    measures = cdp(environment, "metrics", query_set["id"], "--quick")["measures"]
+    assert [(m["title"], m["value"]) for m in measures if m["name"] == "shouted"] == [("Shouted", 1.0)]
+
+    cdp(environment, "queries", "export", query_set["id"], "--format", "lines", "--out", str(folder / "lines.txt"))
+    assert (folder / "lines.txt").read_text().splitlines()[:2] == ["headline: Copper!", "headline: conducts!"]
+
+    cdp(environment, "benchmarks", "download", "metals", "--from", str(folder), "--wait")
+    stored = Path(environment["CDP_WORKSPACE"]) / "benchmarks" / "metals"
+    assert (
+        stored / "qrels" / "test.tsv"
+    ).read_text().split() == "query-id corpus-id score 1 d1 1 2 d2 1 3 d3 1".split()
+
+    settings = ("--weighting", "length", "--set", "batch_size=3", "--set", "epochs=1", "--wait")
+    job = cdp(environment, "train", query_set["id"], "--retriever", "tiny", *settings)
+    assert job["state"] == "finished"
+    card = next(Path(environment["CDP_WORKSPACE"]).glob("jobs/*/model/README.md")).read_text()
+    assert "Weighting: **length**. A pair counts by the length of its query." in card
+
+
+PAGES = """
+import json
+from streamlit.testing.v1 import AppTest
+from cdp.ui.shell.navigation import PAGES
+
+def opened(name, **query):
+    at = AppTest.from_file("app.py", default_timeout=60)
+    at.run()
+    at.switch_page(PAGES[name].path)
+    for key, value in query.items():
+        at.query_params[key] = value
+    at.run()
+    assert not at.exception, at.exception[0].message
+    return at
+
+def options(at, kind, key):
+    return list(at.get_by_key(key).options)
+
+corpus = opened("corpus")
+queries = opened("queries", corpus=CORPUS)
+launch = opened("launch", query_set=QUERY_SET)
+quality = opened("quality_diversity", query_sets=[QUERY_SET])
+benchmarks = opened("benchmarks")
+frames = lambda at: [str(c) for d in at.dataframe for c in d.value.columns]
+print(json.dumps({
+    "corpus format": options(corpus, "selectbox", "read_format"),
+    "all": {
+        name: [str(o) for kind in ("selectbox", "segmented_control", "multiselect", "radio", "pills")
+               for w in at.get(kind) for o in getattr(w, "options", [])]
+        for name, at in {"queries": queries, "launch": launch, "benchmarks": benchmarks}.items()
+    },
+    "measure": frames(quality),
+}))
+"""
+
+
+@pytest.mark.slow
+def test_the_pages_offer_one_of_each(environment: dict[str, str], written: dict[str, Any]) -> None:
+    """In a dashboard of its own, as an operator starts it: the plug-ins are named before it is."""
+    values = {"CORPUS": written["corpus"]["id"], "QUERY_SET": written["query_set"]["id"]}
+    script = "".join(f"{name} = {value!r}\n" for name, value in values.items()) + PAGES
+    offered = json.loads(python(environment, "-c", script).strip().splitlines()[-1])
+    assert "bars" in offered["corpus format"]
+    assert {"Headline", "Echo", "lines"} <= set(offered["all"]["queries"])
+    assert {"Length", "Tiny BERT"} <= set(offered["all"]["launch"])
+    assert "Metals" in offered["all"]["benchmarks"]
+    assert "Shouted ↓" in offered["measure"]
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("raise RuntimeError('broken')", "RuntimeError: broken"),
+        ("import no_such_module", "ModuleNotFoundError"),
+        (FILES["generator"].replace('"echo", "Echo"', '"template", "Echo"'), "Two generators are called template"),
+        ("relative", "Give the file's whole path"),
+    ],
+)
+@pytest.mark.slow
+def test_a_plug_in_that_cannot_be_loaded_is_named_in_one_line(tmp_path: Path, text: str, told: str) -> None:
+    file = tmp_path / "bad.py"
+    file.write_text(text)
+    named = "bad.py" if text == "relative" else str(file)
+    environment = {**os.environ, PLUGINS: named, "CDP_WORKSPACE": str(tmp_path / "workspace")}
+    words = [sys.executable, "-m", "cdp", "queries", "generate", "--corpus", "x"]
+    done = subprocess.run(words, capture_output=True, text=True, cwd=REPOSITORY, env=environment, timeout=120)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert told in done.stderr
