@@ -224,9 +224,20 @@ def test_the_command_line_runs_one_of_each(environment: dict[str, str], written:
 
     cdp(environment, "benchmarks", "download", "metals", "--from", str(folder), "--wait")
     stored = Path(environment["CDP_WORKSPACE"]) / "benchmarks" / "metals"
-    assert (
-        stored / "qrels" / "test.tsv"
-    ).read_text().split() == "query-id corpus-id score 1 d1 1 2 d2 1 3 d3 1".split()
+    assert (stored / "qrels" / "test.tsv").read_text().split() == [
+        "query-id",
+        "corpus-id",
+        "score",
+        "1",
+        "d1",
+        "1",
+        "2",
+        "d2",
+        "1",
+        "3",
+        "d3",
+        "1",
+    ]
 
     settings = ("--weighting", "length", "--set", "batch_size=3", "--set", "epochs=1", "--wait")
     job = cdp(environment, "train", query_set["id"], "--retriever", "tiny", *settings)
@@ -254,7 +265,7 @@ def options(at, kind, key):
     return list(at.get_by_key(key).options)
 
 corpus = opened("corpus")
-queries = opened("queries", corpus=CORPUS)
+queries = opened("queries", corpus=CORPUS, query_set=QUERY_SET)
 launch = opened("launch", query_set=QUERY_SET)
 quality = opened("quality_diversity", query_sets=[QUERY_SET])
 benchmarks = opened("benchmarks")

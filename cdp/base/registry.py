@@ -209,3 +209,6 @@ class Names(Sequence[str]):
 
     def __len__(self) -> int:
         return len(self._names())
+
+    def __bool__(self) -> bool:
+        return True  # there are choices, without loading what they are
