@@ -7,7 +7,6 @@ A test fails when the file is stale.
 
 from __future__ import annotations
 
-import dataclasses
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -61,17 +60,16 @@ def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
 def settings(kind: type[config.Config]) -> list[str]:
     """A row per field of a configuration."""
     rows = []
-    for field in dataclasses.fields(kind):
-        facts = field.metadata
+    for setting in kind.settings().values():
         limits = " ".join(
-            f"{word} {facts[key]:g}" for key, word in (("minimum", "from"), ("maximum", "to")) if facts[key] is not None
+            f"{word} {limit:g}"
+            for word, limit in (("from", setting.minimum), ("to", setting.maximum))
+            if limit is not None
         )
-        allowed = ", ".join(facts["choices"]) or f"{limits} {facts['unit'] if limits else ''}".strip()
-        default = "" if field.default is None else field.default
-        if field.default is dataclasses.MISSING:
-            default = "required"
-        rows.append((f"`{field.name}`", facts["help"], default, allowed))
-    return table(["setting", "what it is", "default", "allowed"], rows)
+        allowed = ", ".join(setting.choices) or f"{limits} {setting.unit if limits else ''}".strip()
+        default = "required" if setting.required else "" if setting.default is None else setting.default
+        rows.append((f"`{setting.name}`", setting.help, default, setting.reason, allowed))
+    return table(["setting", "what it is", "default", "why this default", "allowed"], rows)
 
 
 def build() -> str:

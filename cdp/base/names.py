@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.settings import shown, storable
+from cdp.base.text import shown, storable
 
 SHOWN_IDS = 5
 

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from cdp.base.errors import InputError
-from cdp.base.settings import shown
+from cdp.base.text import shown
 
 LONGEST_NAME = 255
 LONGEST_PATH = 4096

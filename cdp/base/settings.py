@@ -1,26 +1,85 @@
-"""What one setting is: a typed field with its help, unit, range and choices, and a configuration made of such fields.
+"""What a setting is: a typed field with help, unit, range, choices and the reason for its default, in a pydantic model.
 
-``from_dict`` checks a whole configuration and names every problem at once. What settings there are stands in
-``cdp.base.config`` and beside the readers of corpora and query sets.
+Pydantic checks types and ranges and writes the JSON schema; here are the facts that it has no word for, and the words
+in which a wrong configuration is told. The settings themselves are in ``cdp.base.config``, beside the readers of
+corpora and query sets, and in ``cdp.studies.config``.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import math
-import types
 import typing
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ModelWrapValidatorHandler,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
+from pydantic_core import ErrorDetails, PydanticCustomError, PydanticUndefined
+
 from cdp.base.errors import ConfigError, nearest
+from cdp.base.text import LONGEST_SHOWN, storable
+from cdp.base.text import shown as shown
+
+REQUIRED = PydanticUndefined
+"""The default of a setting that has none."""
+
+LARGEST_WHOLE = 2**53
+"""Whole numbers are exact up to here in every part that takes them: JSON, NumPy, a form in a browser."""
+
+LONGEST_READ = 400
+"""Characters of a text that is read as a number: as many as the longest double has, and a wide margin."""
+
+EMPTY = ("", "none", "auto")
+"""What somebody types for "nothing" in a setting that may be empty."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """All there is to know of one setting. ``kind`` is str, int, float or bool; ``default`` may be ``REQUIRED``."""
+
+    help: str
+    reason: str
+    unit: str
+    minimum: float | None
+    maximum: float | None
+    choices: Sequence[str]
+    advanced: bool
+    holds: str
+    name: str = ""
+    kind: type = str
+    optional: bool = False
+    default: Any = REQUIRED
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+    @property
+    def about(self) -> str:
+        """The help with the reason for the default, as a form and the command line show it."""
+        return f"{self.help} {self.reason}".strip()
+
+    def __call__(self, schema: dict[str, Any]) -> None:
+        """Add to the setting's JSON schema what pydantic does not know. It calls this when it writes the schema."""
+        facts = {"enum": list(self.choices), "unit": self.unit, "reason": self.reason}
+        schema.update({name: value for name, value in facts.items() if value})
 
 
 def option(
     default: Any,
     help: str,
     *,
+    reason: str = "",
     unit: str = "",
     minimum: float | None = None,
     maximum: float | None = None,
@@ -28,170 +87,146 @@ def option(
     advanced: bool = False,
     holds: str = "",
 ) -> Any:
-    """A dataclass field with what a form, the command line and the docs need to know of it.
+    """A field of a configuration with what a form, the command line and the docs need to know of it.
 
-    ``choices`` may be a registry's ``Names``, which are read at each use.
-
-    ``advanced`` fields stand folded away in forms. ``holds`` says of a text that names something outside the settings
-    what it names (path, endpoint, model, models, benchmark, benchmarks, stopword list), so that a dashboard can check
-    whether it may. ``default`` may be ``dataclasses.MISSING`` for a required field.
+    ``reason`` says why the default is what it is: a test asks it of every setting that has one. ``choices`` may be a
+    registry's ``Names``, which are read at each use. ``advanced`` fields stand folded away in forms. ``holds`` says of
+    a text that names something outside the settings what it names (path, endpoint, model, models, benchmark,
+    benchmarks, stopword list), so that a dashboard can check whether it may. ``default`` is ``REQUIRED`` for a field
+    without one.
     """
-    metadata = {
-        "help": help,
-        "unit": unit,
-        "minimum": minimum,
-        "maximum": maximum,
-        "choices": choices,
-        "advanced": advanced,
-        "holds": holds,
-    }
-    return field(metadata=metadata) if default is dataclasses.MISSING else field(default=default, metadata=metadata)
+    facts = Setting(help, reason, unit, minimum, maximum, choices, advanced, holds)
+    return Field(default, description=help, ge=minimum, le=maximum, json_schema_extra=facts)
 
 
-REQUIRED = dataclasses.MISSING
+@cache
+def _settings(kind: type[Config]) -> Mapping[str, Setting]:
+    listed = {}
+    for name, field in kind.model_fields.items():
+        facts, hint = field.json_schema_extra, field.annotation
+        assert isinstance(facts, Setting), f"{kind.__name__}.{name} is not made by option()"
+        python_type, *empty = typing.get_args(hint) or (hint,)  # ``int | None`` has two arguments, ``int`` none
+        listed[name] = dataclasses.replace(
+            facts, name=name, kind=python_type, optional=bool(empty), default=field.default
+        )
+    return listed
 
 
-def field_type(f: dataclasses.Field[Any], owner: type) -> tuple[type, bool]:
-    """The plain type of a field (str, int, float or bool) and whether it may be None."""
-    hint = typing.get_type_hints(owner)[f.name]
-    if isinstance(hint, types.UnionType):
-        inner = [a for a in typing.get_args(hint) if a is not types.NoneType]
-        return inner[0], True
-    return hint, False
+class Config(BaseModel):
+    """Base of the configurations: checked when made, and never changed after that.
 
+    Whatever makes one (the constructor, ``from_dict``, ``replace``) raises ConfigError, which names every unknown
+    setting and every value that is not allowed.
+    """
 
-LARGEST_WHOLE = 2**53
-"""Whole numbers are exact up to here in every part that takes them: JSON, NumPy, a form in a browser."""
+    # Built at first use: a command that only lists jobs does not compile nine validators.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
-LONGEST_SHOWN = 60
-"""Characters of a wrong value that an error repeats."""
-
-LONGEST_READ = 400
-"""Characters of a text that is read as a number: as many as the longest double has, and a wide margin."""
-
-
-def shown(value: Any) -> str:
-    """A wrong value as an error repeats it: its beginning, whatever it is, and never an exception of its own."""
-    if not isinstance(value, str | int | float | bool | type(None)):
-        return f"a {type(value).__name__}"
-    try:
-        text = repr(value[: LONGEST_SHOWN + 1] if isinstance(value, str) else value)
-    except ValueError:  # Python writes no integer of more than 4,300 digits
-        return "a number of thousands of digits"
-    return text if len(text) <= LONGEST_SHOWN + 2 else f"{text[:LONGEST_SHOWN]}…"
-
-
-def storable(text: str) -> bool:
-    """Whether a text can be written to files and databases: no NUL in it, and no half of a surrogate pair."""
-    if "\0" in text:
-        return False
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _number(value: Any) -> float:
-    """``value`` as a finite float; ValueError where it is none."""
-    if isinstance(value, bool) or (isinstance(value, str) and len(value) > LONGEST_READ):
-        raise ValueError(f"must be a number, not {shown(value)}")
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise ValueError(f"must be a number, not {shown(value)}") from None
-    if not math.isfinite(number):
-        raise ValueError(f"must be a finite number, not {shown(value)}")
-    return number
-
-
-def _convert(value: Any, kind: type, optional: bool) -> Any:
-    """``value`` as ``kind``; ValueError, with what it must be, where it is not one. Texts are read as numbers."""
-    if value is None or (optional and isinstance(value, str) and value.strip().lower() in ("", "none", "auto")):
-        if optional:
-            return None
-        raise ValueError("is missing")
-    if kind is bool:
-        if isinstance(value, bool):
-            return value
-        text = str(value).strip().lower() if isinstance(value, str | int) and len(shown(value)) < 20 else ""
-        if text in ("1", "true", "yes", "on"):
-            return True
-        if text in ("0", "false", "no", "off"):
-            return False
-        raise ValueError(f"must be yes or no, not {shown(value)}")
-    if kind is int:
-        number = _number(value)
-        if not number.is_integer():
-            raise ValueError(f"must be a whole number, not {shown(value)}")
-        if abs(number) > LARGEST_WHOLE:
-            raise ValueError(f"must be a whole number of at most 2^53, not {shown(value)}")
-        return int(number)
-    if kind is float:
-        return _number(value)
-    if not isinstance(value, str):
-        raise ValueError(f"must be text, not {shown(value)}")
-    if not storable(value):
-        raise ValueError("must not hold the character NUL or half of a surrogate pair")
-    return value
-
-
-@dataclass(frozen=True)
-class Config:
-    """Base of the configurations: reading, checking and writing."""
+    @classmethod
+    def settings(cls) -> Mapping[str, Setting]:
+        """The settings by name, in the order in which they are declared."""
+        return _settings(cls)
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """A checked configuration; ConfigError names every unknown field and every value out of its range."""
+        """A checked configuration of what a file, a form or the command line gives."""
         if not isinstance(values, Mapping):
             raise ConfigError(f"Settings are names with values, not {shown(values)}.")
-        problems: list[str] = []
-        known = {f.name: f for f in dataclasses.fields(cls)}
-        for name in values:
-            if name not in known:
-                near = nearest(str(name)[:LONGEST_SHOWN], known) if isinstance(name, str) else ""
-                offered = f"did you mean {near}?" if near else f"there is: {', '.join(known)}"
-                problems.append(f"{shown(name)} is not a setting ({offered})")
-        converted: dict[str, Any] = {}
-        for name, f in known.items():
-            if name not in values:
-                if f.default is REQUIRED:
-                    problems.append(f"{name!r} is required")
-                continue
-            kind, optional = field_type(f, cls)
-            try:
-                value = _convert(values[name], kind, optional)
-            except ValueError as error:
-                problems.append(f"{name!r} {error}")
-                continue
-            problem = _out_of_range(name, value, f.metadata)
-            if problem:
-                problems.append(problem)
-            converted[name] = value
-        if problems:
-            raise ConfigError.from_problems(problems)
-        config = cls(**converted)
-        config.check()
-        return config
+        return cls.model_validate(dict(values))
+
+    def replace(self, **changes: Any) -> Self:
+        """This configuration with some settings changed, checked again."""
+        return self.from_dict({**self.to_dict(), **changes})
+
+    def to_dict(self) -> dict[str, Any]:
+        return self.model_dump()
 
     def check(self) -> None:
         """What a single field cannot tell: contradictions between fields. Raises ConfigError."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+    @field_validator("*", mode="before")
+    @classmethod
+    def _typed(cls, value: Any, info: ValidationInfo) -> Any:
+        """A value as it is typed: numbers and yes or no may be texts, and what may be empty has several words for it.
+
+        Pydantic would also take bytes for a text and True for 1; neither is what somebody meant.
+        """
+        setting = cls.settings()[info.field_name or ""]
+        if isinstance(value, str):
+            if setting.optional and value.strip().lower() in EMPTY:
+                return None
+            if not storable(value):
+                raise PydanticCustomError("text", "must not hold the character NUL or half of a surrogate pair")
+            if setting.kind in (int, float) and len(value) <= LONGEST_READ:
+                return _number(value, setting.kind)
+            return value if setting.kind is str else value.strip()
+        if not isinstance(value, int | float | None) or (isinstance(value, bool) and setting.kind is not bool):
+            raise PydanticCustomError("type", "is of another type")
+        return value
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _allowed(cls, value: Any, info: ValidationInfo) -> Any:
+        setting = cls.settings()[info.field_name or ""]
+        if isinstance(value, int) and abs(value) > LARGEST_WHOLE:
+            raise PydanticCustomError("whole", "must be a whole number of at most 2^53")
+        if value is not None and setting.choices and value not in setting.choices:
+            raise PydanticCustomError("choice", "is not offered")
+        return value
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+        try:
+            made = handler(values)
+        except ValidationError as error:
+            problems = [_problem(cls, detail) for detail in error.errors(include_url=False)]
+            raise ConfigError.from_problems(problems) from None
+        made.check()
+        return made
 
 
-def _out_of_range(name: str, value: Any, metadata: Mapping[str, Any]) -> str:
-    if value is None:
-        return ""
-    low, high, choices = metadata["minimum"], metadata["maximum"], metadata["choices"]
-    unit = f" {metadata['unit']}" if metadata["unit"] else ""
-    if choices and value not in choices:
-        near = nearest(value[:LONGEST_SHOWN], choices)
-        did_you = f" (did you mean {near}?)" if near else ""
-        return f"{name!r} must be one of {', '.join(choices)}, not {shown(value)}{did_you}"
-    if low is not None and value < low:
-        return f"{name!r} must be at least {low:g}{unit}, not {value!r}"
-    if high is not None and value > high:
-        return f"{name!r} must be at most {high:g}{unit}, not {value!r}"
-    return ""
+def _number(text: str, kind: type) -> Any:
+    """A text as the number it stands for, ``1e3`` as a whole one too; as it is where it stands for none."""
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    if kind is float:
+        return number
+    return int(number) if number.is_integer() else text
+
+
+_TYPES = {str: "text", int: "a whole number", float: "a number", bool: "yes or no"}
+
+
+def _problem(kind: type[Config], detail: ErrorDetails) -> str:
+    """One of pydantic's errors in our words: the setting's name, what is allowed, what was given."""
+    settings, value = kind.settings(), detail["input"]
+    name = detail["loc"][0] if detail["loc"] else value  # no location: a name that is not even Unicode
+    setting = settings.get(str(name))
+    if setting is None:
+        near = nearest(name[:LONGEST_SHOWN], settings) if isinstance(name, str) else ""
+        offered = f"did you mean {near}?" if near else f"there is: {', '.join(settings)}"
+        return f"{shown(name)} is not a setting ({offered})"
+    unit = f" {setting.unit}" if setting.unit else ""
+    match detail["type"]:
+        case "missing":
+            return f"{name!r} is required"
+        case "finite_number":
+            return f"{name!r} must be a finite number, not {shown(value)}"
+        case _ if value is None:
+            return f"{name!r} is missing"
+        case "text":
+            return f"{name!r} {detail['msg']}"
+        case "whole":
+            return f"{name!r} {detail['msg']}, not {shown(value)}"
+        case "greater_than_equal":
+            return f"{name!r} must be at least {setting.minimum:g}{unit}, not {shown(value)}"
+        case "less_than_equal":
+            return f"{name!r} must be at most {setting.maximum:g}{unit}, not {shown(value)}"
+        case "choice":
+            near = nearest(value[:LONGEST_SHOWN], setting.choices)
+            did_you = f" (did you mean {near}?)" if near else ""
+            return f"{name!r} must be one of {', '.join(setting.choices)}, not {shown(value)}{did_you}"
+    return f"{name!r} must be {_TYPES[setting.kind]}, not {shown(value)}"

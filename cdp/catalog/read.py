@@ -11,7 +11,7 @@ from typing import Any
 import duckdb
 
 from cdp.base.errors import InputError, NotFoundError
-from cdp.base.settings import storable
+from cdp.base.text import storable
 from cdp.base.workspace import Workspace
 from cdp.catalog import connection as db
 from cdp.catalog.ingest import with_catalog

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from cdp.base.settings import storable
+from cdp.base.text import storable
 from cdp.base.workspace import Workspace
 
 Row = dict[str, Any]

@@ -11,8 +11,7 @@ _NAME: Option = option(
 
 
 def _help(field: str) -> str:
-    text: str = DownloadConfig.__dataclass_fields__[field].metadata["help"]
-    return text.replace("%", "%%")
+    return DownloadConfig.settings()[field].help.replace("%", "%%")
 
 
 _STORED = option("name", "a benchmark of the workspace")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from cdp.base.settings import Config
+
 Option = tuple[str, dict[str, Any]]
 Commands = dict[str, tuple[str, str, list[Option]]]
 """Command words → (handler's name, see ``parser.run``; help; options)."""
@@ -25,15 +27,15 @@ def repeatable(name: str, text: str, **details: Any) -> Option:
     return option(name, text, action="append", default=[], **details)
 
 
-def setting(config: type, name: str) -> Option:
-    """An option with the choices, default and help of the configuration's field of that name."""
-    field = config.__dataclass_fields__[name.lstrip("-").replace("-", "_")]  # type: ignore[attr-defined]
-    details: dict[str, Any] = {"default": field.default}
-    if field.metadata["choices"]:
-        details["choices"] = field.metadata["choices"]
-    if isinstance(field.default, int):
+def setting(config: type[Config], name: str) -> Option:
+    """An option with the choices, default and help of the configuration's setting of that name."""
+    facts = config.settings()[name.lstrip("-").replace("-", "_")]
+    details: dict[str, Any] = {"default": facts.default}
+    if facts.choices:
+        details["choices"] = facts.choices
+    if facts.kind is int:
         details["type"] = int
-    return option(name, field.metadata["help"].replace("%", "%%"), **details)
+    return option(name, facts.help.replace("%", "%%"), **details)
 
 
 ID = option("id", "its id, name or the beginning of its id")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.paths import typed_path
-from cdp.base.settings import shown
+from cdp.base.text import shown
 from cdp.base.workspace import SHIPPED_DATA
 
 STANDARD = "standard"

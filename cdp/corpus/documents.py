@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.records import Document
-from cdp.base.settings import storable
+from cdp.base.text import storable
 
 SCHEMA = pa.schema([pa.field(name, pa.string(), nullable=False) for name in ("id", "title", "text")])
 ROW_GROUP_ROWS = 8192

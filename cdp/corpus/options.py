@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import codecs
-from dataclasses import dataclass
 
 from cdp.base.errors import ConfigError
 from cdp.base.registry import Names
@@ -20,7 +19,6 @@ KEPT_REJECTIONS = 1_000
 """Rejected rows kept with line and reason; all are counted."""
 
 
-@dataclass(frozen=True)
 class ReadOptions(Config):
     """Choices of the user about one import. The defaults read BEIR files and what common tools export."""
 
@@ -28,9 +26,14 @@ class ReadOptions(Config):
         "auto",
         "What the file is; auto goes by the file's ending. Of a folder or a zip, the format of a single file (jsonl, "
         "csv, text …) reads every file in it as that.",
+        reason="The ending of a file almost always tells its format.",
         choices=Names("corpus format", first=("auto",)),
     )
-    encoding: str = option("utf-8", "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …")
+    encoding: str = option(
+        "utf-8",
+        "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
+        reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
+    )
     id_field: str | None = option(None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid.")
     title_field: str | None = option(None, "The field with the title; auto tries title.")
     text_field: str | None = option(
@@ -40,28 +43,33 @@ class ReadOptions(Config):
         "file",
         "How plain text and Markdown files become documents: file makes one of each file, paragraphs splits at blank "
         "lines, headings splits Markdown at its headings (plain text stays whole).",
+        reason="A file is the unit that its author chose.",
         choices=("file", "paragraphs", "headings"),
     )
     delimiter: str = option(
         "auto",
         "What stands between the cells of a CSV file; auto finds it from the first rows. TSV always has tabs.",
+        reason="The first rows show it, also where a European Excel wrote semicolons.",
         choices=("auto", "comma", "semicolon", "tab", "pipe"),
     )
     header: bool = option(
         True,
         "Whether the first row of a CSV or TSV file names the columns. Without, the columns are called 1, 2, 3 …, and "
         "two are taken as id and text, three as id, title and text.",
+        reason="Almost every CSV file has one.",
     )
     quotes: str = option(
         "auto",
         'Whether cells may stand in double quotes. auto: yes in CSV; in TSV only if the first rows show it ("…" around '
         "whole cells), because passages that merely begin with a quotation mark are common there.",
+        reason="A passage that begins with a quotation mark would else swallow the rows after it.",
         choices=("auto", "yes", "no"),
         advanced=True,
     )
     max_uncompressed_mb: int = option(
         8192,
         "Most that a zip, gz or Parquet file may unpack to; a bigger one is refused as a possible decompression bomb.",
+        reason="MS MARCO's 8.8 million passages are less than half of it.",
         unit="MB",
         minimum=1,
         maximum=1_048_576,

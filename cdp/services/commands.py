@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import shlex
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,9 +31,9 @@ def given(values: Mapping[str, Any]) -> list[str]:
 def settings(config: Config, without: tuple[str, ...] = ()) -> list[str]:
     """``--set field=value`` for every setting that differs from its default."""
     changed = {
-        field.name: value
-        for field in dataclasses.fields(config)
-        if (value := getattr(config, field.name)) != field.default and field.default is not dataclasses.MISSING
+        setting.name: value
+        for setting in config.settings().values()
+        if (value := getattr(config, setting.name)) != setting.default and not setting.required
     }
     return given({name: value for name, value in changed.items() if name not in without})
 

@@ -8,10 +8,12 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from cdp.base.config.shared import AT_ONCE
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.paths import typed_path
 from cdp.base.registry import Names
-from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option, shown
+from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option
+from cdp.base.text import shown
 from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
@@ -32,7 +34,6 @@ DEEPEST_PLAN = 8
 DESIGNS = ("equal documents", "equal pairs", "equal steps")
 
 
-@dataclass(frozen=True)
 class StudyConfig(Config):
     """The paper's experiment on one's own data: each combination is trained and evaluated. Lists have commas."""
 
@@ -41,14 +42,24 @@ class StudyConfig(Config):
     corpus: str = option("", "The corpus that methods write queries for (its id); needed with methods only.")
     methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
     generator: str = option(
-        "template", "What writes missing queries.", choices=Names("generator", leave_out=("transformers",))
-    )  # fmt: skip
-    model: str = option("gpt-4o-mini", "The model's name at the endpoint (generator openai).", advanced=True)
+        "template",
+        "What writes missing queries.",
+        reason=AT_ONCE,
+        choices=Names("generator", leave_out=("transformers",)),
+    )
+    model: str = option(
+        "gpt-4o-mini",
+        "The model's name at the endpoint (generator openai).",
+        reason="The model that the paper writes its queries with.",
+        advanced=True,
+    )
     base_url: str = option(
         "", "The endpoint's address, empty for OpenAI itself (generator openai).", advanced=True, holds="endpoint"
     )
     per_doc: str = option(
-        "1, 2, 5, 10, 20", "Queries per document (Q/Doc, M) to compare: the first M of each document are taken."
+        "1, 2, 5, 10, 20",
+        "Queries per document (Q/Doc, M) to compare: the first M of each document are taken.",
+        reason="The values that the paper compares.",
     )
     design: str = option(
         "",
@@ -67,7 +78,9 @@ class StudyConfig(Config):
         None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1
     )
     weightings: str = option(
-        "none", "Weightings of the loss to compare: none, cw; ri and ri-cw where 'reasoning' names reasoned queries."
+        "none",
+        "Weightings of the loss to compare: none, cw; ri and ri-cw where 'reasoning' names reasoned queries.",
+        reason="The unweighted loss is what every weighting is compared with.",
     )
     reasoning: str = option(
         "",
@@ -76,9 +89,16 @@ class StudyConfig(Config):
         advanced=True,
     )
     retrievers: str = option(
-        "static-minilm", "Retrievers to train: presets, or models by name or folder.", holds="models"
+        "static-minilm",
+        "Retrievers to train: presets, or models by name or folder.",
+        reason="It comes with the installation and trains in seconds on a CPU.",
+        holds="models",
     )
-    seeds: str = option("0, 1, 2", "Seeds: each combination is trained once per seed. One seed shows no spread.")
+    seeds: str = option(
+        "0, 1, 2",
+        "Seeds: each combination is trained once per seed. One seed shows no spread.",
+        reason="One seed shows no spread; three are the least that do so at all.",
+    )
     name: str = option("", "A name for the study.")
     language: str = option(
         "", "Count the content words of all benchmarks in this language; each in its own if empty.", advanced=True
@@ -99,11 +119,13 @@ class StudyConfig(Config):
         False,
         "Draw one line through benchmarks of several languages. CW differs between languages, so without it only those "
         "of the most frequent one are in the line.",
+        reason="Off: CW of different languages are not on one scale.",
         advanced=True,
     )
     protocol: str = option(
         "published",
         "published: as the model's authors evaluate it; paper: cosine similarity for every model.",
+        reason="The scores can then be compared with those that the models' authors published.",
         choices=("published", "paper"),
         advanced=True,
     )
@@ -111,6 +133,7 @@ class StudyConfig(Config):
         "",
         "Evaluate on this benchmark (name or name:split) while training and keep the best checkpoint, as `train` does "
         "with a dev benchmark. Empty: the weights of the last step.",
+        reason="Empty: every condition is trained for its whole length, so no benchmark chooses a checkpoint.",
     )
     eval_steps: int | None = option(
         None, "Evaluate on the dev benchmark every so many steps; 500 if empty.", unit="steps", minimum=1, advanced=True
@@ -288,8 +311,8 @@ def _plain(name: str, value: Any, file: Path) -> Any:
         if with_comma:
             raise InputError(f"{name!r} holds {shown(with_comma[0])}: an entry cannot contain a comma.", file=file)
         return ", ".join(texts)
-    field = StudyConfig.__dataclass_fields__.get(name)
-    if field is not None and str(field.type) == "str" and not isinstance(value, (str, bool)):
+    setting = StudyConfig.settings().get(name)
+    if setting is not None and setting.kind is str and not isinstance(value, (str, bool)):
         return _text(name, value, file)
     return value
 

@@ -140,8 +140,8 @@ def previews_in_process(
 
 def for_method(config: SynthesisConfig, name: str) -> SynthesisConfig:
     """``config`` for one of several methods shown side by side; the user's examples only where it shows any."""
-    own = dataclasses.replace(config, method=name, examples="")
-    return dataclasses.replace(own, examples=config.examples) if method_of(own).few_shot else own
+    own = config.replace(method=name, examples="")
+    return own.replace(examples=config.examples) if method_of(own).few_shot else own
 
 
 def _queries_of(workspace: Workspace, config: SynthesisConfig, method: Method, document_id: str) -> list[str]:

@@ -13,7 +13,7 @@ import resource
 import sys
 import tempfile
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
@@ -56,7 +56,7 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     order = order_of(whole, len(data.pairs))
     rows = np.unique(np.concatenate([r for r, _ in zip(order.batches(), range(WARM_UP + steps), strict=False)]))
     data = data.part(rows)
-    part, config = data.pairs, replace(whole, save_steps=2**31, ri_mode="online")
+    part, config = data.pairs, whole.replace(save_steps=2**31, ri_mode="online")
     free = free_memory()
 
     began = time.perf_counter()

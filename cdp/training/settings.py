@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 
 from cdp.base.config import TrainingConfig
@@ -28,7 +27,7 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
     filled = {
         name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults
     }
-    complete = dataclasses.replace(config, **filled)
+    complete = config.replace(**filled)
     if complete.mini_batch is not None and retriever.preset is not None and retriever.preset.kind == "static":
         raise ConfigError(
             "'mini_batch' (GradCache) does not apply to a static retriever, which needs hardly any memory per text.",
@@ -59,7 +58,7 @@ def on_device(config: TrainingConfig, retriever: ResolvedRetriever, device: str)
         for name, value in left_open.items()
         if getattr(config, name) == value and name in retriever.defaults
     }
-    return dataclasses.replace(config, **filled)
+    return config.replace(**filled)
 
 
 def order_of(settings: TrainingConfig, pairs: int, processes: int = 1) -> BatchOrder:

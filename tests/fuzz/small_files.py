@@ -53,10 +53,10 @@ ODD_VALUES: tuple[Any, ...] = (
 def settings(folder: Path, workspace: Workspace, rng: random.Random) -> None:
     """The settings of some kind of job, as a form, a file or the command line may give them."""
     config = rng.choice(CONFIGS)
-    names = list(config.__dataclass_fields__)
+    names = list(config.settings())
     values: dict[Any, Any] = {}
     for name in rng.sample(names, rng.randrange(len(names) + 1)):
-        default = config.__dataclass_fields__[name].default
+        default = config.settings()[name].default
         values[name] = rng.choice(ODD_VALUES) if rng.random() < 0.5 else default
     if rng.random() < 0.7:  # what is required, so that the checks of whole configurations are reached too
         values |= {

@@ -12,7 +12,7 @@ import pytest
 
 from cdp.base.config import EvaluationConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError, ConfigError, InputError
-from cdp.base.settings import shown
+from cdp.base.text import shown
 from cdp.base.workspace import Workspace
 from cdp.studies.config import StudyConfig, read_plan
 from cdp.training.weightings.column import read_weights

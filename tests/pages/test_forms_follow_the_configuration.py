@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
-
 import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.config import MetricsConfig, SynthesisConfig, TrainingConfig
 from cdp.base.settings import Config
+from cdp.ui.shell.text import JOINER
 
 
 def form() -> None:
@@ -32,15 +31,15 @@ def drawn(kind: type[Config]) -> AppTest:
 @pytest.mark.parametrize("kind", [SynthesisConfig, MetricsConfig, TrainingConfig])
 def test_each_field_has_a_widget_with_its_help(kind: type[Config]) -> None:
     at = drawn(kind)
-    for field in dataclasses.fields(kind):
-        widget = at.get_by_key(f"f_{field.name}")
-        assert widget.help.replace("\\", "").startswith(field.metadata["help"][:20].replace("\\", ""))
+    for name, setting in kind.settings().items():
+        widget = at.get_by_key(f"f_{name}")
+        assert widget.help.replace("\\", "").replace(JOINER, "") == setting.about
 
 
 @pytest.mark.parametrize("kind", [SynthesisConfig, MetricsConfig, TrainingConfig])
 def test_an_untouched_form_changes_nothing(kind: type[Config]) -> None:
     chosen = drawn(kind).session_state["chosen"]
-    required = {f.name for f in dataclasses.fields(kind) if f.default is dataclasses.MISSING}
+    required = {name for name, setting in kind.settings().items() if setting.required}
     assert {key for key in chosen if key not in required} == set()
 
 

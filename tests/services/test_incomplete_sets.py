@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -92,7 +91,7 @@ def test_no_door_to_training_takes_it_unasked(workspace: Workspace, torn: QueryS
     with pytest.raises(ConfigError, match=refused):
         clone.start(workspace, "train-1")
     with pytest.raises(ConfigError, match=refused):
-        sweeps.start(workspace, dataclasses.replace(config, benchmark=mini), [1e-3, 1e-4])
+        sweeps.start(workspace, config.replace(benchmark=mini), [1e-3, 1e-4])
     assert [job.id for job in list_jobs(workspace, ["training"])] == ["train-1"]
     begun = training.start(workspace, config, allow_incomplete=True)
     stop(workspace, begun.job_id, at_once=True)

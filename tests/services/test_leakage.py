@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 from pathlib import Path
 
@@ -62,9 +61,9 @@ def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspac
         training.start(workspace, config, benchmarks=[("mills", "test")])
     assert leakage.FLAG in (told.value.hint or "")
     with pytest.raises(ConfigError, match=refused):
-        training.start(workspace, dataclasses.replace(config, benchmark="mills", split="test"))
+        training.start(workspace, config.replace(benchmark="mills", split="test"))
     with pytest.raises(ConfigError, match=refused):
-        sweeps.start(workspace, dataclasses.replace(config, benchmark="mills", split="test"), [1e-3, 1e-4])
+        sweeps.start(workspace, config.replace(benchmark="mills", split="test"), [1e-3, 1e-4])
     study = StudyConfig(query_sets="tested", benchmarks="mills:test", retrievers=RETRIEVER, per_doc="1")
     with pytest.raises(ConfigError, match=refused):
         studies.run(workspace, study)

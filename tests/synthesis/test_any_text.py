@@ -64,7 +64,7 @@ def test_the_template_generator_takes_any_document(text: str, title: str) -> Non
 @given(text=texts(), title=texts(2))
 @examples(40)
 def test_cropping_and_recorded_answers_take_any_document(text: str, title: str) -> None:
-    cropping = CroppingGenerator(SynthesisConfig(corpus="c", method="dragon_s_paper", generator="cropping"))
+    cropping = CroppingGenerator(SynthesisConfig(corpus="c", method="dragon_s_paper"))
     cropping._encoder = AnyOrder()
     document = Document("x", text, title)
     result_or_error(lambda: generate_for(document, METHODS["dragon_s_paper"], 3, cropping))

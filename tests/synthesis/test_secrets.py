@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -62,7 +61,7 @@ def test_the_key_is_on_no_surface(
     out = tmp_path / "out"
     for form in synthesis.EXPORTS:
         synthesis.export(workspace, made.id, form, out / form)
-    synthesis.batch_write(workspace, dataclasses.replace(config, per_doc=3), out / "batch")
+    synthesis.batch_write(workspace, config.replace(per_doc=3), out / "batch")
     synthesis.save_prices(workspace, [{"model": MODEL, "input": 1, "output": 2}], "2026-01-01")
     assert repr(synthesis.bill(workspace, made.id))
     assert len([path for path in out.rglob("*") if path.is_file()]) >= 7

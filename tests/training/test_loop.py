@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +53,7 @@ def train(
 ) -> tuple[SentenceTransformer, Outcome]:
     values = {"learning_rate": 3e-3, "batch_size": 6, "epochs": 5, "scale": 20.0, "save_steps": 4, "weight_decay": 0.01}
     reasoned, weights = settings.pop("reasoned", None), settings.pop("weights", np.arange(24.0) % 5)
-    config = dataclasses.replace(TrainingConfig(query_set="q"), **{**values, **settings})
+    config = TrainingConfig(query_set="q").model_copy(update={**values, **settings})
     model = SentenceTransformer(str(source), device="cpu")
     queries, documents, thought = (t and tokenise(model, t) for t in (QUERIES, DOCUMENTS, reasoned))
     if config.lora_rank:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -100,7 +99,7 @@ def test_the_paper_s_retrievers_train_in_fp16_with_checkpointing_on_a_gpu(name: 
     assert on_device(config, retriever, "cpu") == config
     found = on_device(config, retriever, "cuda")
     assert (found.precision, found.gradient_checkpointing) == ("fp16", True)
-    own = replace(config, precision="bf16", gradient_checkpointing=False)
+    own = config.replace(precision="bf16", gradient_checkpointing=False)
     assert on_device(own, retriever, "cuda") == own
     assert on_device(config, found_as(PRESETS["minilm"]), "cuda") == config
 

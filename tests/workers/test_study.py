@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -239,9 +238,9 @@ def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
     plan = studies.plan(workspace, config)
     assert [source.reasoning for source in plan.sources] == [thought]
     with pytest.raises(ConfigError, match="'reasoning' names no query set for it"):
-        studies.plan(workspace, replace(config, reasoning=""))
+        studies.plan(workspace, config.replace(reasoning=""))
     with pytest.raises(ConfigError, match="names the set itself"):
-        studies.plan(workspace, replace(config, reasoning=query_set))
+        studies.plan(workspace, config.replace(reasoning=query_set))
     by_weighting = {c.weighting: c for c in conditions(config, plan.sources)}
     assert condition_pairs(workspace, config, plan.sources[0], by_weighting["none"]).reasoned is None
     pairs = condition_pairs(workspace, config, plan.sources[0], by_weighting["ri"])

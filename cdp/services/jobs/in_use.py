@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import fields
 from typing import Any
 
 from cdp import jobs
@@ -44,7 +43,7 @@ def _named_by(job: JobView) -> Iterator[str]:
 def written_by(job: JobView) -> Iterator[str]:
     """The id of the query set that a job writes, if it writes one."""
     if job.kind == "synthesis":
-        known = {field.name for field in fields(SynthesisConfig)}  # a job of another version may have others
+        known = SynthesisConfig.settings()  # a job of another version may have others
         with suppress(CdpError):
             yield query_set_id(job.id, SynthesisConfig.from_dict({k: v for k, v in job.config.items() if k in known}))
 

@@ -205,7 +205,7 @@ def export(
         return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,), note)
     if found.method not in (*METHODS, OWN):
         raise ConfigError(f"{found.name} was imported: there is no prompt behind it.", hint="Choose another format.")
-    known = {field.name for field in dataclasses.fields(SynthesisConfig)}
+    known = SynthesisConfig.settings()
     own = {name: value for name, value in found.parameters.items() if name in known and value is not None}
     values = {
         **own,

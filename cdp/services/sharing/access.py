@@ -8,7 +8,6 @@ resolved.
 
 from __future__ import annotations
 
-import dataclasses
 import os
 from collections.abc import Callable
 from functools import wraps
@@ -67,11 +66,11 @@ def checked(workspace: Workspace, config: _C) -> _C:
         return config
     generator = GENERATORS.get(getattr(config, "generator", ""))
     changed: dict[str, Any] = {}
-    for field in dataclasses.fields(config):
-        holds, value = field.metadata.get("holds", ""), getattr(config, field.name)
-        if holds and field.name == "model":  # only what a local generator loads; an empty one is large, and loads too
+    for setting in config.settings().values():
+        holds, value = setting.holds, getattr(config, setting.name)
+        if holds and setting.name == "model":  # only what a local generator loads; an empty one is large, and loads too
             value = (value or generator.model) if generator and generator.local else ""
-        elif value == field.default or not value:
+        elif value == setting.default or not value:
             continue
         if not holds or not value:
             continue
@@ -79,14 +78,14 @@ def checked(workspace: Workspace, config: _C) -> _C:
             if generator and generator.endpoint:
                 endpoints.check(value)
         elif holds == "path":
-            changed[field.name] = str(paths.to_read(workspace, value))
+            changed[setting.name] = str(paths.to_read(workspace, value))
         else:
             check = _CHECKS[holds]
             items = [part.strip() for part in value.split(",")] if holds.endswith("s") else [value.strip()]
             kept = [check(workspace, item) for item in items if item]
             if kept != items:
-                changed[field.name] = ", ".join(kept)
-    return dataclasses.replace(config, **changed)
+                changed[setting.name] = ", ".join(kept)
+    return config.replace(**changed)
 
 
 def model(workspace: Workspace, name: str) -> str:

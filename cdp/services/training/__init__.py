@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -194,7 +193,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         reasoning = reasoned.id
     if needs == "column" and config.weights:
         cached.of_file(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
-    with_ids = dataclasses.replace(config, query_set=query_set.id, reasoning=reasoning)
+    with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
     check_reasoned(with_ids, query_set.method)
     return with_ids, query_set
 

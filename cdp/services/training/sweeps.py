@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,16 +86,16 @@ def start(
         raise ConfigError("A sweep needs a dev benchmark to choose by.", hint="Set benchmark, as --benchmark NAME.")
     split = config.split or _dev_split(workspace, config.benchmark)
     checked = evaluation.checked(workspace, config.retriever, config.benchmark, split)
-    whole = dataclasses.replace(config, benchmark=checked.benchmark, split=checked.split)
+    whole = config.replace(benchmark=checked.benchmark, split=checked.split)
     plan = training.plan(workspace, whole)
     completeness.require(workspace, training.trained_on(whole), allow_incomplete)
     leaks = leakage.of_training(workspace, whole, [])
     leakage.require(leaks, allow_leakage)
-    whole = dataclasses.replace(whole, eval_steps=steps_between(whole.eval_steps, plan.steps))
+    whole = whole.replace(eval_steps=steps_between(whole.eval_steps, plan.steps))
     name = config.name or f"{training.label(workspace, whole)}, learning rates"
     sweep = {"id": new_id("sweep", name), "name": name}
     for value in sorted(set(rates)):
-        one = dataclasses.replace(whole, learning_rate=value, name=f"{name}, {rate(value)}")
+        one = whole.replace(learning_rate=value, name=f"{name}, {rate(value)}")
         training.submit(workspace, one, {LINK: sweep, **leakage.links(leaks)})
     return resolve_sweep(workspace, sweep["id"])
 

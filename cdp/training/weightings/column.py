@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError
 from cdp.base.paths import typed_path
-from cdp.base.settings import shown
+from cdp.base.text import shown
 from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.sources import Budget, Source
 from cdp.training.weightings.base import Weighting, equal

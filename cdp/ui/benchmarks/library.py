@@ -81,7 +81,7 @@ def download_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> N
         st.caption(f"≈ {size(sum(stated))} of text in total, each under its own licence.")
     if pressed:
         with frame.guarded():
-            job_id = benchmarks.start_download(workspace, DownloadConfig(group))
+            job_id = benchmarks.start_download(workspace, DownloadConfig(benchmark=group))
             frame.navigation.go("jobs", job=job_id)
 
 
@@ -171,7 +171,7 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
             "Revision",
             key=f"{key}_revision",
             placeholder="latest main branch",
-            help=md(DownloadConfig.__dataclass_fields__["revision"].metadata["help"]),
+            help=md(DownloadConfig.settings()["revision"].about),
         ).strip()
     else:
         folder = st.text_input(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 
 import streamlit as st
@@ -61,7 +60,7 @@ def grid(workspace: Workspace, config: TrainingConfig) -> tuple[tuple[float, ...
             hint="Add one: benchmarks add FOLDER.",
         )
     name, split = options[chosen]
-    return rates, dataclasses.replace(config, benchmark=name, split=split)
+    return rates, config.replace(benchmark=name, split=split)
 
 
 def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ...]) -> None:

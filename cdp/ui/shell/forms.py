@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import streamlit as st
 
-from cdp.base.settings import Config, field_type
+from cdp.base.settings import Config, Setting
 from cdp.ui.shell.text import label_of, md
 
 
@@ -68,8 +67,9 @@ def fields(
     Advanced fields stand in an expander. ``key`` begins the widgets' keys; their values outlive a change of page.
     """
     chosen: dict[str, Any] = {}
-    plain = [f for f in dataclasses.fields(kind) if f.name not in leave_out and not f.metadata["advanced"]]
-    folded = [f for f in dataclasses.fields(kind) if f.name not in leave_out and f.metadata["advanced"]]
+    wanted = [setting for setting in kind.settings().values() if setting.name not in leave_out]
+    plain = [setting for setting in wanted if not setting.advanced]
+    folded = [setting for setting in wanted if setting.advanced]
     _draw(kind, plain, chosen, key, values or {}, presets or {}, columns)
     if folded:
         with st.expander("More settings", icon=":material/tune:"):
@@ -79,7 +79,7 @@ def fields(
 
 def _draw(
     kind: type[Config],
-    wanted: list[dataclasses.Field[Any]],
+    wanted: list[Setting],
     chosen: dict[str, Any],
     key: str,
     values: Mapping[str, Any],
@@ -89,37 +89,35 @@ def _draw(
     if not wanted:
         return
     with st.grid(columns, min_column_width=230):
-        for f in wanted:
-            value = widget(kind, f.name, key=key, value=values.get(f.name), preset=presets.get(f.name))
-            default = None if f.default is dataclasses.MISSING else f.default
-            if value != default:
-                chosen[f.name] = value
+        for setting in wanted:
+            name = setting.name
+            value = widget(kind, name, key=key, value=values.get(name), preset=presets.get(name))
+            if value != (None if setting.required else setting.default):
+                chosen[name] = value
 
 
 def widget(
     kind: type[Config], name: str, *, key: str, value: Any = None, preset: Preset | None = None, label: str = ""
 ) -> Any:
     """The widget of one field; its value. ``value`` replaces the field's default as the first value."""
-    field = next(f for f in dataclasses.fields(kind) if f.name == name)
-    python_type, optional = field_type(field, kind)
-    meta = field.metadata
-    default = None if field.default is dataclasses.MISSING else field.default
+    setting = kind.settings()[name]
+    default = None if setting.required else setting.default
     first = default if value is None else value
     title = label or label_of(name)
-    if meta["unit"] and not label and meta["unit"] not in title.lower():
-        title += f" ({meta['unit']})"
-    about = help_text(meta["help"], preset)
+    if setting.unit and not label and setting.unit not in title.lower():
+        title += f" ({setting.unit})"
+    about = help_text(setting.help if preset else setting.about, preset)
     widget_key = f"{key}_{name}"
-    if meta["choices"]:
-        return _choice(title, tuple(meta["choices"]), first, widget_key, about)
-    if python_type is bool and optional:
+    if setting.choices:
+        return _choice(title, setting.choices, first, widget_key, about)
+    if setting.kind is bool and setting.optional:
         return _yes_or_no(title, first, widget_key, about)
-    if python_type is bool:
+    if setting.kind is bool:
         return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
-    if python_type in (int, float):
-        return _number(title, python_type, optional, first, meta, widget_key, about, preset)
+    if setting.kind in (int, float):
+        return _number(title, setting, first, widget_key, about, preset)
     typed = st.text_input(title, value=first or "", key=widget_key, help=about, persist_state="session")
-    return (typed or None) if optional else (typed or "")
+    return (typed or None) if setting.optional else (typed or "")
 
 
 def help_text(text: str, preset: Preset | None) -> str:
@@ -131,7 +129,7 @@ def help_text(text: str, preset: Preset | None) -> str:
     return f"{md(text)} If empty: {value}{reason}."
 
 
-def _choice(title: str, choices: tuple[str, ...], first: Any, key: str, about: str) -> str:
+def _choice(title: str, choices: Sequence[str], first: Any, key: str, about: str) -> str:
     index = choices.index(first) if first in choices else 0
     return st.selectbox(title, choices, index=index, key=key, help=about, persist_state="session") or choices[0]
 
@@ -146,19 +144,10 @@ def _yes_or_no(title: str, first: bool | None, key: str, about: str) -> bool | N
     )  # fmt: skip
 
 
-def _number(
-    title: str,
-    python_type: type,
-    optional: bool,
-    first: Any,
-    meta: Mapping[str, Any],
-    key: str,
-    about: str,
-    preset: Preset | None,
-) -> Any:
-    low, high = meta["minimum"], meta["maximum"]
-    placeholder = _placeholder(key, preset) if optional else None
-    if python_type is int:
+def _number(title: str, setting: Setting, first: Any, key: str, about: str, preset: Preset | None) -> Any:
+    low, high = setting.minimum, setting.maximum
+    placeholder = _placeholder(key, preset) if setting.optional else None
+    if setting.kind is int:
         return st.number_input(
             title,
             min_value=None if low is None else int(low),

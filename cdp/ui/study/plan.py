@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -34,7 +33,7 @@ def asked() -> str:
 
 def asked_changes() -> dict[str, str]:
     """Settings that a link gives on top of its plan (``?plan=qdoc-scaling&per_doc=1, 5``); others are not looked at."""
-    names = {field.name for field in dataclasses.fields(StudyConfig)}
+    names = StudyConfig.settings()
     return {name: value for name, value in st.query_params.to_dict().items() if name in names and value}
 
 
