@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sys
 from pathlib import Path
 
@@ -16,11 +17,24 @@ from cdp.services.sharing import modes
 # Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.
 # Set before torch is loaded, and heard by every child.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# Python reads our modules anew in each child unless it may keep what it compiled.
+# Python reads our modules anew in each child, and pytest the tests in each of its processes, unless they may keep what
+# was compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 gc.set_threshold(COLLECT_AFTER)
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
+RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS")
+"""What an operator may set for a dashboard that others use."""
+WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|browser|soak)\b", re.MULTILINE)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """The quick checks do not import a module of which they run nothing: it may load torch or a browser's driver."""
+    quick = all(f"not {mark}" in config.option.markexpr for mark in ("slow", "browser", "soak"))
+    if quick and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        return bool(WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None
+    return None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -65,5 +79,5 @@ def main_module(monkeypatch: pytest.MonkeyPatch) -> None:
 def no_dashboard(monkeypatch: pytest.MonkeyPatch) -> None:
     """A page under AppTest makes this process a dashboard; the next test runs as the operator again."""
     monkeypatch.setattr(modes, "_dashboard", None)
-    for name in ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS"):
+    for name in RESTRICTIONS:
         monkeypatch.delenv(name, raising=False)
