@@ -16,8 +16,10 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from cdp.base.workspace import Workspace
-from cdp.services import jobs
+from cdp.services import jobs, queries
 from cdp.services.workspace import demo
+from tests.conftest import RESTRICTIONS
+from tests.pages.support import ended_job, with_results
 from tests.support import REPOSITORY
 
 SCREENSHOTS = REPOSITORY / "test-artefacts"
@@ -92,9 +94,16 @@ def browser() -> Iterator[Browser]:
         chromium.close()
 
 
+def end(server: Server) -> None:
+    """Stop the server and the jobs it started."""
+    for view in jobs.list_active(server.workspace):
+        jobs.stop(server.workspace, view.id)
+    server.stop()
+
+
 @pytest.fixture
 def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
-    """Start a server: ``serve()`` on an empty workspace, ``serve(demo=True)`` on one with the demo."""
+    """Start a server: ``serve()`` on an empty workspace, ``serve(with_demo=True)`` on one with the demo."""
     servers: list[Server] = []
 
     def started(*, with_demo: bool = False, workspace: Workspace | None = None, secrets: str = "") -> Server:
@@ -106,10 +115,64 @@ def serve(tmp_path: Path) -> Iterator[Callable[..., Server]]:
 
     yield started
     for server in servers:
-        for view in jobs.list_active(server.workspace):
-            jobs.stop(server.workspace, view.id)
-        server.stop()
+        end(server)
 
+
+def serve_for_reading(folder: Path, *fill: Callable[[Workspace], object]) -> Iterator[Server]:
+    """A server for all tests that only look: to start one takes longer than what most of them do there.
+
+    No test has set its own environment yet when pytest makes a fixture of a wider scope; what the shell has set is
+    taken away, as it is for each test.
+    """
+    workspace = Workspace(folder / "workspace")
+    with pytest.MonkeyPatch.context() as environment:
+        for name in RESTRICTIONS:
+            environment.delenv(name, raising=False)
+        for step in (demo.load, *fill):
+            step(workspace)
+        server = Server(workspace, folder / "server.log")
+    yield server
+    end(server)
+
+
+def _results_and_a_failed_job(workspace: Workspace) -> None:
+    with_results(workspace, queries.list_query_sets(workspace)[0].id)
+    failure = {"kind": "data", "message": "No pairs.", "hint": "Write queries.", "log_tail": "Traceback"}
+    ended_job(workspace, "training-9-bad", "training", {"query_set": "q"}, outcome="failed", failure=failure)
+
+
+@pytest.fixture(scope="session")
+def demo_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The demo, for tests that change nothing."""
+    yield from serve_for_reading(tmp_path_factory.mktemp("demo-server"))
+
+
+@pytest.fixture(scope="session")
+def full_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The demo with results and a job that failed, for tests that change nothing."""
+    yield from serve_for_reading(tmp_path_factory.mktemp("full-server"), _results_and_a_failed_job)
+
+
+OBSERVE = """
+window.cdpSent = window.cdpChanged = 0;
+const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (...message) {
+  window.cdpSent = performance.now();
+  return send.apply(this, message);
+};
+new MutationObserver(() => { window.cdpChanged = performance.now(); }).observe(
+  document, {subtree: true, attributeFilter: ['data-test-script-state']});
+"""
+"""Notes when the page last sent something to the server, and when the state of the script last changed."""
+
+IDLE = """
+() => document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'
+  && (window.cdpChanged > window.cdpSent || !(performance.now() - window.cdpSent < 250))
+"""
+"""Whether the script has run, and has answered what was sent; not all that is sent makes it run."""
+
+SETTLE_MS = 50
+"""What a click does comes to be sent: React handles it within a frame or two."""
 
 DRAWN = """
 () => document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'
@@ -128,6 +191,7 @@ class Looker:
     def __init__(self, page: Page, base: str) -> None:
         self.page = page
         self.base = base
+        page.add_init_script(OBSERVE)
 
     def open(self, path: str = "") -> Looker:
         self.page.goto(f"{self.base}/{path}")
@@ -136,11 +200,8 @@ class Looker:
 
     def idle(self) -> Looker:
         """Wait until the script has run and what it drew is there."""
-        self.page.wait_for_timeout(250)
-        self.page.wait_for_function(
-            "document.querySelector('[data-testid=stApp]')?.getAttribute('data-test-script-state') === 'notRunning'",
-            timeout=60_000,
-        )
+        self.page.wait_for_timeout(SETTLE_MS)
+        self.page.wait_for_function(IDLE, timeout=60_000)
         return self
 
     def drawn(self) -> Looker:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from tests.browser.conftest import Looker, Server
+from tests.browser.conftest import Looker, Server, serve_for_reading
 from tests.pages.support import evaluated, trained
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -34,6 +34,12 @@ def three_retrievers(workspace: Workspace) -> None:
             )
 
 
+@pytest.fixture(scope="module")
+def compared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The demo with three retrievers to compare."""
+    yield from serve_for_reading(tmp_path_factory.mktemp("compared"), three_retrievers)
+
+
 def faded(tab: Looker, opacities: list[float]) -> None:
     """Wait until the first chart on the page draws its series so strongly, in any order."""
     tab.page.wait_for_function(
@@ -46,10 +52,8 @@ def faded(tab: Looker, opacities: list[float]) -> None:
     )
 
 
-def test_the_table_drives_the_charts_and_back(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    server = serve(with_demo=True)
-    three_retrievers(server.workspace)
-    tab = look(server).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
+def test_the_table_drives_the_charts_and_back(compared: Server, look: Callable[..., Looker]) -> None:
+    tab = look(compared).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
     box = tab.page.get_by_test_id("stDataFrame").first.bounding_box()
     assert box is not None
     tab.page.mouse.click(box["x"] + 18, box["y"] + 36 * 2.5)
@@ -67,7 +71,7 @@ def test_the_table_drives_the_charts_and_back(serve: Callable[..., Server], look
     faded(tab, [0.18, 1, 1])
     tab.shot("compare-focus")
 
-    fresh = look(server).open(tab.page.url.split("/", 3)[3]).see("Means cover the benchmarks")
+    fresh = look(compared).open(tab.page.url.split("/", 3)[3]).see("Means cover the benchmarks")
     faded(fresh, [0.18, 1, 1])
     assert fresh.chosen("Baseline") == "Static MiniLM"
     assert fresh.page.url == tab.page.url
@@ -81,12 +85,8 @@ def opened(tab: Looker) -> None:
     popover.locator(".js-plotly-plot").wait_for(timeout=30_000)
 
 
-def test_a_figure_is_saved_as_it_stands_in_the_export(
-    serve: Callable[..., Server], look: Callable[..., Looker]
-) -> None:
-    server = serve(with_demo=True)
-    three_retrievers(server.workspace)
-    tab = look(server, dark=True).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
+def test_a_figure_is_saved_as_it_stands_in_the_export(compared: Server, look: Callable[..., Looker]) -> None:
+    tab = look(compared, dark=True).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
     popover = tab.page.get_by_test_id("stPopoverBody")
     for form, begins in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
         opened(tab)
@@ -106,11 +106,8 @@ def test_a_figure_is_saved_as_it_stands_in_the_export(
     assert len(lines) == 1 + 2 + 2 + 2
 
 
-def test_an_address_that_names_no_page_is_taken_calmly(
-    serve: Callable[..., Server], look: Callable[..., Looker]
-) -> None:
-    server = serve(with_demo=True)
-    tab = look(server).open("comparisons").see("There is no page comparisons")
+def test_an_address_that_names_no_page_is_taken_calmly(demo_server: Server, look: Callable[..., Looker]) -> None:
+    tab = look(demo_server).open("comparisons").see("There is no page comparisons")
     assert tab.page.get_by_text("Page not found").count() == 0
     tab.menu("Corpus").see("Median length")
     tab.page.go_back()

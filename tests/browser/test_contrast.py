@@ -6,9 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cdp.services import queries
 from tests.browser.conftest import Looker, Server
-from tests.pages.support import with_results
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -47,10 +45,8 @@ FAINT_WORDS = """least => {
 
 
 @pytest.mark.parametrize("dark", [False, True])
-def test_words_stand_out(dark: bool, serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    server = serve(with_demo=True)
-    with_results(server.workspace, queries.list_query_sets(server.workspace)[0].id)
-    tab = look(server, dark=dark)
+def test_words_stand_out(dark: bool, full_server: Server, look: Callable[..., Looker]) -> None:
+    tab = look(full_server, dark=dark)
     for path in ("", "queries", "complexity", "launch", "jobs", "compare?baseline=static-minilm", "evidence"):
         tab.open(path).drawn()
         assert tab.page.evaluate(FAINT_WORDS, LEAST) == [], path

@@ -94,10 +94,8 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
 
 
 @pytest.mark.parametrize("path", ["", "queries", "complexity", "launch"])
-def test_the_focus_is_seen_and_never_trapped(
-    path: str, serve: Callable[..., Server], look: Callable[..., Looker]
-) -> None:
-    tab = look(serve(with_demo=True)).open(path)
+def test_the_focus_is_seen_and_never_trapped(path: str, demo_server: Server, look: Callable[..., Looker]) -> None:
+    tab = look(demo_server).open(path)
     tab.page.get_by_test_id("stMain").locator("button, input").first.wait_for()
     unseen, stops = [], 0
     resting = tab.page.evaluate(
@@ -118,8 +116,8 @@ def test_the_focus_is_seen_and_never_trapped(
     assert unseen == []
 
 
-def test_the_menu_can_be_skipped(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    tab = look(serve(with_demo=True)).open("corpus").see("Median length")
+def test_the_menu_can_be_skipped(demo_server: Server, look: Callable[..., Looker]) -> None:
+    tab = look(demo_server).open("corpus").see("Median length")
     tab.page.keyboard.press("Tab")
     here = focused(tab)
     assert here is not None

@@ -27,29 +27,26 @@ def test_the_first_link_on_a_fresh_server_opens_what_it_names(serve: Serve, look
     assert tab.chosen("Query set").startswith(chosen.name)
 
 
-def test_back_returns_to_the_page_before_with_its_selection(serve: Serve, look: Look) -> None:
-    server = serve(with_demo=True)
-    corpus = corpora.list_corpora(server.workspace)[0]
-    tab = look(server).open(f"corpus?corpus={corpus.id}").see("Median length")
+def test_back_returns_to_the_page_before_with_its_selection(demo_server: Server, look: Look) -> None:
+    corpus = corpora.list_corpora(demo_server.workspace)[0]
+    tab = look(demo_server).open(f"corpus?corpus={corpus.id}").see("Median length")
     tab.menu("Compare").see("No results yet")
     tab.page.go_back()
     tab.see("Median length")
     assert tab.page.url.endswith(f"corpus?corpus={corpus.id}")
 
 
-def test_one_press_leaves_a_page_that_was_visited_first(serve: Serve, look: Look) -> None:
-    server = serve(with_demo=True)
-    tab = look(server).open().see("of 5 steps done")
+def test_one_press_leaves_a_page_that_was_visited_first(demo_server: Server, look: Look) -> None:
+    tab = look(demo_server).open().see("of 5 steps done")
     tab.menu("Queries").see("repeat each other less")
     tab.page.go_back()
     tab.see("of 5 steps done")
-    assert tab.page.url == f"{server.url}/"
+    assert tab.page.url == f"{demo_server.url}/"
 
 
-def test_selections_survive_a_change_of_page_and_a_reload(serve: Serve, look: Look) -> None:
-    server = serve(with_demo=True)
-    corpus = corpora.list_corpora(server.workspace)[0]
-    tab = look(server).open(f"queries?corpus={corpus.id}&document=tides").see("repeat each other less")
+def test_selections_survive_a_change_of_page_and_a_reload(demo_server: Server, look: Look) -> None:
+    corpus = corpora.list_corpora(demo_server.workspace)[0]
+    tab = look(demo_server).open(f"queries?corpus={corpus.id}&document=tides").see("repeat each other less")
     tab.menu("Complexity").see("Why:")
     tab.menu("Queries").see("repeat each other less")
     assert "document=tides" in tab.page.url
@@ -75,9 +72,8 @@ def test_a_training_goes_on_through_a_reload_and_in_two_tabs(serve: Serve, look:
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
-def test_every_page_fits_its_screen(serve: Serve, look: Look, width: int, dark: bool) -> None:
-    server = serve(with_demo=True)
-    tab = look(server, width=width, height=844, dark=dark)
+def test_every_page_fits_its_screen(demo_server: Server, look: Look, width: int, dark: bool) -> None:
+    tab = look(demo_server, width=width, height=844, dark=dark)
     for name, page in PAGES.items():
         tab.open("" if name == "overview" else name).see(page.question)
         tab.shot(f"{name}-{width}-{'dark' if dark else 'light'}")
@@ -85,12 +81,11 @@ def test_every_page_fits_its_screen(serve: Serve, look: Look, width: int, dark: 
         shown = tab.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
         assert wide <= shown + 1, f"{name} scrolls sideways at {width} pixels"
         assert tab.page.get_by_test_id("stException").count() == 0, name
-    assert "Traceback" not in server.console()
+    assert "Traceback" not in demo_server.console()
 
 
-def test_on_a_phone_the_menu_opens_and_closes(serve: Serve, look: Look) -> None:
-    server = serve(with_demo=True)
-    tab = look(server, width=390, height=844).open()
+def test_on_a_phone_the_menu_opens_and_closes(demo_server: Server, look: Look) -> None:
+    tab = look(demo_server, width=390, height=844).open()
     expand = tab.page.get_by_test_id("stExpandSidebarButton")
     expand.click()
     tab.menu("Corpus").see("Median length")

@@ -7,29 +7,19 @@ from collections.abc import Callable
 
 import pytest
 
-from cdp.base.workspace import Workspace
-from cdp.services import queries
 from cdp.ui.shell.navigation import PAGES
 from tests.browser.conftest import Looker, Server
-from tests.pages.support import ended_job, with_results
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 GREETING = re.compile(r"You can now view your Streamlit app|^\s*(Local |Network |External )?URL: ")
 
 
-def full(workspace: Workspace) -> None:
-    """Results, and a job that failed."""
-    with_results(workspace, queries.list_query_sets(workspace)[0].id)
-    failure = {"kind": "data", "message": "No pairs.", "hint": "Write queries.", "log_tail": "Traceback"}
-    ended_job(workspace, "training-9-bad", "training", {"query_set": "q"}, outcome="failed", failure=failure)
-
-
 @pytest.mark.parametrize("state", ["empty", "full", "damaged"])
-def test_no_page_writes_to_the_console(state: str, serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    server = serve(with_demo=state == "full")
-    if state == "full":
-        full(server.workspace)
+def test_no_page_writes_to_the_console(
+    state: str, serve: Callable[..., Server], look: Callable[..., Looker], request: pytest.FixtureRequest
+) -> None:
+    server: Server = request.getfixturevalue("full_server") if state == "full" else serve()
     if state == "damaged":
         folder = server.workspace.corpora / "broken-00000000"
         folder.mkdir(parents=True)

@@ -82,7 +82,7 @@ def test_a_forged_token_opens_nothing(serve: Callable[..., Server], look: Callab
         assert {"/token", "/jwks"} <= set(provider.asked)
 
 
-def test_without_configuration_nobody_is_asked(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    tab = look(serve(with_demo=True)).open().see("of 5 steps done")
+def test_without_configuration_nobody_is_asked(demo_server: Server, look: Callable[..., Looker]) -> None:
+    tab = look(demo_server).open().see("of 5 steps done")
     assert tab.page.get_by_role("button", name="Sign in").count() == 0
     assert tab.page.get_by_role("button", name="Sign out").count() == 0
