@@ -6,10 +6,14 @@ import gc
 import os
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from cdp import jobs
+from cdp.base.errors import CdpError
 from cdp.base.worker import COLLECT_AFTER
 from cdp.base.workspace import Workspace
 from cdp.services.sharing import modes
@@ -62,11 +66,18 @@ def pytest_sessionfinish() -> None:
 
 
 @pytest.fixture
-def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Workspace:
-    """An empty workspace of the test's own, in use for child processes too."""
-    root = tmp_path / "workspace"
-    monkeypatch.setenv("CDP_WORKSPACE", str(root))
-    return Workspace(root)
+def workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """An empty workspace of the test's own, in use for child processes too.
+
+    Jobs that the test leaves at work are stopped: they would take the processor from the tests after it.
+    """
+    workspace = Workspace(tmp_path / "workspace")
+    monkeypatch.setenv("CDP_WORKSPACE", str(workspace.root))
+    yield workspace
+    if workspace.jobs.is_dir():
+        with suppress(CdpError, OSError):  # a test may leave a workspace in which nothing can be read
+            for job in jobs.list_active(workspace):
+                jobs.stop(workspace, job.id, at_once=True)
 
 
 @pytest.fixture(autouse=True)

@@ -30,6 +30,7 @@ def imported(workspace: Workspace, tmp_path: Path) -> QuerySet:
     return query_sets.import_queries(asked, workspace, corpus.id, "asked").query_set
 
 
+@pytest.mark.slow
 def test_job_inputs_and_model_card_name_a_set_by_the_same_hash(workspace: Workspace, imported: QuerySet) -> None:
     config = TrainingConfig(query_set=imported.id, retriever="static-minilm", gpus=0, batch_size=4)
     job = workspace.job(training.submit(workspace, config))
