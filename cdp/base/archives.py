@@ -152,7 +152,7 @@ class _Entry:
 def import_archive(workspace: Workspace, source: Path, *, report: Report = lambda done, total: None) -> Written:
     """Bring the files of an archive into the workspace: all of them, or none.
 
-    InputError for an archive that is damaged, holds what it does not list, names a place outside the workspace, or has
+    InputError for an archive that is damaged, holds what it does not list, names a path outside the workspace, or has
     other content for a file that is there.
     """
     with _opened(source) as archive, disk_faults_told("The import"):
@@ -221,7 +221,7 @@ def _listed(archive: zipfile.ZipFile, source: Path) -> tuple[dict[str, Any], lis
         if not (type(entry.size) is int and entry.size >= 0 and isinstance(entry.sha256, str)):
             raise wrong("Its list of files is damaged.")
         if not is_name(entry.path):
-            raise wrong(f"{str(entry.path)[:200]!r} is no place in a workspace.")
+            raise wrong(f"{str(entry.path)[:200]!r} is no path in a workspace.")
     paths = [entry.path for entry in entries]
     if len(set(paths)) != len(paths) or set(paths) != set(infos) - {LIST}:
         raise wrong("What it holds is not what it lists.")
@@ -243,15 +243,11 @@ def is_name(name: object) -> bool:
     parts = name.split("/") if isinstance(name, str) else []
     plain = all(
         part and not part.startswith(".") and len(part.encode("utf-8", "replace")) <= 255 and part.isprintable()
-        and not any(sign in part for sign in '\\:*?"<>|') and not _has_surrogate(part)
+        and not any(sign in part for sign in '\\:*?"<>|')
         for part in parts
     )  # fmt: skip
     in_workspace = (len(parts) > 1 and parts[0] in TOP) or (len(parts) == 1 and parts[0] in SINGLE)
     return plain and in_workspace and parts[-1] not in OF_THIS_MACHINE and len(parts) <= 40
-
-
-def _has_surrogate(text: str) -> bool:
-    return any("\ud800" <= character <= "\udfff" for character in text)
 
 
 def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> list[_Entry]:
@@ -259,20 +255,16 @@ def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> list[
     new, other = [], []
     for entry in entries:
         path = workspace.root / entry.path
-        if not os.path.lexists(path):
-            above = _above(workspace, path)
-            blocked = any(os.path.lexists(parent) and (parent.is_symlink() or not parent.is_dir()) for parent in above)
-            if blocked:
+        if os.path.lexists(path):
+            if not _holds(path, entry):
                 other.append(entry.path)
-            else:
-                new.append(entry)
-        elif (
-            path.is_symlink()
-            or not path.is_file()
-            or path.stat().st_size != entry.size
-            or sha256_file(path) != entry.sha256
-        ):
+            continue
+        above = [parent for parent in path.parents if workspace.root in parent.parents]
+        blocked = any(os.path.lexists(parent) and (parent.is_symlink() or not parent.is_dir()) for parent in above)
+        if blocked:
             other.append(entry.path)
+        else:
+            new.append(entry)
     if other:
         more = f" and {len(other) - 5} more" if len(other) > 5 else ""
         raise InputError(
@@ -283,9 +275,11 @@ def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> list[
     return new
 
 
-def _above(workspace: Workspace, path: Path) -> list[Path]:
-    """The folders between the workspace's root and a file in it."""
-    return [parent for parent in path.parents if parent != workspace.root and parent.is_relative_to(workspace.root)]
+def _holds(path: Path, entry: _Entry) -> bool:
+    """Whether a plain file with this content is there."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size != entry.size:
+        return False
+    return sha256_file(path) == entry.sha256
 
 
 def _existing(path: Path) -> Path:
@@ -321,7 +315,7 @@ def _move(workspace: Workspace, folder: Path, entries: Sequence[_Entry]) -> None
         try:
             os.link(folder / str(number), path)
         except FileExistsError:
-            if path.is_symlink() or not path.is_file() or sha256_file(path) != entry.sha256:
+            if not _holds(path, entry):
                 raise WorkspaceError(
                     f"{path} was written by something else during the import.", hint="Run the import again."
                 ) from None

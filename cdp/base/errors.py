@@ -30,9 +30,9 @@ NEAR = 0.6
 
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name that ``name`` most likely stands for, upper and lower case alike; empty if none is near."""
-    by_folded = {one.casefold(): one for one in known}
-    found = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=NEAR)
-    return by_folded[found[0]] if found else ""
+    by_folded = {candidate.casefold(): candidate for candidate in known}
+    matches = difflib.get_close_matches(name.casefold(), by_folded, n=1, cutoff=NEAR)
+    return by_folded[matches[0]] if matches else ""
 
 
 def offer(name: str, known: Sequence[str], *, also: Sequence[str] = (), instead: str = "") -> str:
@@ -126,6 +126,11 @@ class WorkspaceError(CdpError):
     """The workspace on disk cannot be read or written."""
 
     kind = "disk"
+
+    @classmethod
+    def refused(cls, path: Path, what: str, error: OSError) -> WorkspaceError:
+        """The system would not let ``path`` be made, opened or written."""
+        return cls(f"{path} could not be {what}: {error.strerror or error}.", hint="Is the disk full or read-only?")
 
 
 class RepeatedFailureError(CdpError):

@@ -46,6 +46,15 @@ LONGEST_REASON = 500
 PASSED_ON = ("configuration", "network", "disk", "cuda_out_of_memory", "host_out_of_memory")
 """Kinds of failure that every further item would meet too."""
 
+HINTS = {
+    "cuda_out_of_memory": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
+    "then resume.",
+    "host_out_of_memory": "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume.",
+    "disk": "Free some space on the workspace's disk, then resume.",
+    "network": "Check the connection and the address, then resume.",
+}
+"""What to do next, by the kind of a failure."""
+
 _RUN_ERRNOS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE, errno.ENFILE, errno.ENOMEM)
 
 
@@ -98,7 +107,7 @@ class Failures:
         """What ``call`` makes of the items, one result for each; None for those that fail.
 
         They are given to it together; where that raises, one by one, so that each bad one is recorded by itself.
-        ``name`` maps an item's place among ``items`` to its id.
+        ``name`` maps an item's index among ``items`` to its id.
         """
         if not items:
             return []
@@ -111,9 +120,9 @@ class Failures:
             self.done(len(items))
             return together
         results: list[Result | None] = []
-        for place, item in enumerate(items):
+        for index, item in enumerate(items):
             result: Result | None = None
-            with self.item(name(place), text(item)):
+            with self.item(name(index), text(item)):
                 (result,) = call([item])
             results.append(result)
         return results
@@ -143,9 +152,7 @@ class Failures:
 
     @property
     def _hint(self) -> str:
-        return (
-            "" if self.path is None else f"{FILE} lists them with their texts and tracebacks; what is done stays done."
-        )
+        return f"{FILE} lists them with their texts and tracebacks; what is done stays done." if self.path else ""
 
     def write(self, line: dict[str, Any], *, counts: bool = True) -> None:
         """Write a line down as it is: of an item that failed, or (``counts`` False) of one that is merely noted."""
@@ -321,30 +328,14 @@ def failure_of(error: BaseException) -> dict[str, str]:
         return {"kind": error.kind, "message": error.message, "hint": error.hint}
     name = type(error).__name__
     text = str(error).strip() or name
-    first = text.splitlines()[0]
+    message = text.splitlines()[0]
     if name == "OutOfMemoryError" or "CUDA out of memory" in text:
-        return {
-            "kind": "cuda_out_of_memory",
-            "message": first,
-            "hint": "Use a smaller batch_size, mini_batch (GradCache), a smaller max_length, or another GPU, "
-            "then resume.",
-        }
-    if isinstance(error, MemoryError) or "can't allocate memory" in text:
-        return {
-            "kind": "host_out_of_memory",
-            "message": first,
-            "hint": "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume.",
-        }
-    if full := _disk_full(error, text):
-        return {"kind": "disk", "message": full, "hint": "Free some space on the workspace's disk, then resume."}
-    if isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS:
-        return {
-            "kind": "network",
-            "message": f"{name}: {first}",
-            "hint": "Check the connection and the address, then resume.",
-        }
-    return {
-        "kind": "bug",
-        "message": f"{name}: {first}",
-        "hint": "The log holds the traceback.",
-    }
+        kind = "cuda_out_of_memory"
+    elif isinstance(error, MemoryError) or "can't allocate memory" in text:
+        kind = "host_out_of_memory"
+    elif full := _disk_full(error, text):
+        kind, message = "disk", full
+    else:
+        network = isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS
+        kind, message = "network" if network else "bug", f"{name}: {message}"
+    return {"kind": kind, "message": message, "hint": HINTS.get(kind, "The log holds the traceback.")}

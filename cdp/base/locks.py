@@ -27,9 +27,7 @@ def try_lock(path: Path, *, shared: bool = False) -> int | None:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        raise WorkspaceError(
-            f"{path} could not be opened: {error.strerror or error}.", hint="Is the disk full or read-only?"
-        ) from error
+        raise WorkspaceError.refused(path, "opened", error) from error
     try:
         fcntl.flock(descriptor, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
     except BlockingIOError:

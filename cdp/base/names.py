@@ -51,12 +51,12 @@ def pick(what: str, text: str, things: Sequence[T], *, none_yet: str = "") -> T:
         lambda thing: bool(wanted) and thing.name.casefold().startswith(wanted),
     )
     for fits in steps:
-        found = [thing for thing in things if fits(thing)]
-        if len(found) == 1:
-            return found[0]
-        if found:
-            shown = ", ".join(thing.id for thing in found[:SHOWN_IDS])
-            more = f" and {len(found) - SHOWN_IDS} more" if len(found) > SHOWN_IDS else ""
-            raise ConfigError(f"{text!r} could be more than one {what}.", hint=f"Use the id: {shown}{more}.")
-    ids, names = [thing.id for thing in things], [thing.name for thing in things]
-    raise NotFoundError(what, text, known=ids, also=names, hint="" if things else none_yet)
+        matches = [thing for thing in things if fits(thing)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            ids = ", ".join(thing.id for thing in matches[:SHOWN_IDS])
+            more = f" and {len(matches) - SHOWN_IDS} more" if len(matches) > SHOWN_IDS else ""
+            raise ConfigError(f"{text!r} could be more than one {what}.", hint=f"Use the id: {ids}{more}.")
+    names = [thing.name for thing in things]
+    raise NotFoundError(what, text, known=[thing.id for thing in things], also=names, hint="" if things else none_yet)

@@ -46,9 +46,7 @@ def staging(parent: Path) -> Iterator[Path]:
         try:
             folder.mkdir()
         except OSError as error:
-            raise WorkspaceError(
-                f"{folder} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
-            ) from error
+            raise WorkspaceError.refused(folder, "made", error) from error
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)

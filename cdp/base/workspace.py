@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -145,13 +145,10 @@ def write_bytes(path: Path, data: bytes) -> None:
             os.fsync(file.fileno())
         os.replace(temporary, path)
     except OSError as error:
-        _remove(temporary)
-        raise WorkspaceError(
-            f"{path} could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
-        ) from error
-    except BaseException:
-        _remove(temporary)
-        raise
+        raise WorkspaceError.refused(path, "written", error) from error
+    finally:
+        with suppress(OSError):  # after the rename there is nothing left to remove
+            temporary.unlink()
 
 
 _FAULTS = {
@@ -190,13 +187,6 @@ def disk_faults_told(what: str) -> Iterator[None]:
         raise WorkspaceError(
             f"{what} is not done: {fault}{where}.", hint="What was there before is unchanged."
         ) from error
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink()
-    except OSError:
-        pass
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -304,8 +294,6 @@ def folder_size(path: Path) -> int:
     total = 0
     for folder, _, files in os.walk(path):
         for name in files:
-            try:
+            with suppress(OSError):  # it is gone meanwhile
                 total += os.lstat(os.path.join(folder, name)).st_size
-            except OSError:
-                continue
     return total

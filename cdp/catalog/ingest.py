@@ -47,8 +47,8 @@ def ingest(workspace: Workspace) -> IngestReport:
     """Bring the catalogue up to date. Cheap when nothing changed: one look at the files' stamps."""
     report = IngestReport()
     problems = "SELECT path || ': ' || problem FROM files WHERE problem <> '' ORDER BY path"
-    found = with_catalog(workspace, lambda connection: connection.execute(problems).fetchall(), report)
-    report.problems = [problem for (problem,) in found]
+    rows = with_catalog(workspace, lambda connection: connection.execute(problems).fetchall(), report)
+    report.problems = [problem for (problem,) in rows]
     return report
 
 
@@ -70,27 +70,27 @@ def with_catalog(
     workspace = db.writable(workspace)
     damage: db.DamagedError | None = None
     for _ in range(ROUNDS):
-        present = db.identity(workspace)
+        identity = db.identity(workspace)
         try:
-            found = scan(workspace)
+            present = scan(workspace)
             known: dict[str, str] = {}
             try:
                 with db.reading(workspace) as connection:
                     known = _files(connection)
-                    if _up_to_date(workspace, known, found):
-                        report.unchanged = max(0, len(found) - report.added - report.updated)
+                    if _up_to_date(workspace, known, present):
+                        report.unchanged = max(0, len(present) - report.added - report.updated)
                         return task(connection)
             except db.OutdatedError:
                 with db.writing(workspace) as connection:
                     known = _files(connection)
-            _apply(workspace, known, found, report)
+            _apply(workspace, known, present, report)
         except (db.DamagedError, duckdb.Error) as error:
             problem = db.translated(error, workspace.catalog) if isinstance(error, duckdb.Error) else error
             if not isinstance(problem, db.DamagedError):
                 raise problem from error
             damage = problem
             report.note = f"The catalogue was damaged ({damage}) and has been rebuilt from the files."
-            db.reset(workspace, f"it was damaged ({damage})", only=present)
+            db.reset(workspace, f"it was damaged ({damage})", only=identity)
     if damage is not None:
         raise WorkspaceError(
             f"{workspace.catalog} was found damaged again and again: {damage}.", hint="Is the disk failing?"
@@ -104,22 +104,22 @@ def _files(connection: Any) -> dict[str, str]:
     return dict(connection.execute("SELECT path, stamp FROM files").fetchall())
 
 
-def _up_to_date(workspace: Workspace, known: dict[str, str], found: dict[str, str]) -> bool:
-    """Whether nothing that was found is missing or changed, and nothing that is known has gone."""
-    if any(known.get(path) != stamp for path, stamp in found.items()):
+def _up_to_date(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> bool:
+    """Whether nothing that was present is missing or changed, and nothing that is known has gone."""
+    if any(known.get(path) != stamp for path, stamp in present.items()):
         return False
-    return not _gone(workspace, known, found)
+    return not _gone(workspace, known, present)
 
 
-def _gone(workspace: Workspace, known: dict[str, str], found: dict[str, str]) -> list[str]:
+def _gone(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> list[str]:
     """Known files that are not there; one that was only added after the look around is not gone."""
-    return [path for path in known if path not in found and not (workspace.root / path).exists()]
+    return [path for path in known if path not in present and not (workspace.root / path).exists()]
 
 
-def _apply(workspace: Workspace, known: dict[str, str], found: dict[str, str], report: IngestReport) -> None:
+def _apply(workspace: Workspace, known: dict[str, str], present: dict[str, str], report: IngestReport) -> None:
     """Write the difference between what the catalogue knows and what is there."""
-    gone = _gone(workspace, known, found)
-    changed = [(path, stamp) for path, stamp in found.items() if known.get(path) != stamp]
+    gone = _gone(workspace, known, present)
+    changed = [(path, stamp) for path, stamp in present.items() if known.get(path) != stamp]
     for batch in _batches(read(workspace, path, stamp) for path, stamp in changed):
         with db.writing(workspace) as connection:
             _replace_rows(connection, [content.path for content in batch], batch)

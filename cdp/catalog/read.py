@@ -27,21 +27,21 @@ def evaluations(workspace: Workspace) -> list[dict[str, Any]]:
     benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents, seconds,
     created, settings, counts, hash.
     """
-    found = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM evaluations ORDER BY created DESC, id DESC"))
-    for row in found:
+    rows = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM evaluations ORDER BY created DESC, id DESC"))
+    for row in rows:
         row.pop("source")
         row["measures"] = dict(row["measures"] or {})
         row["settings"], row["counts"] = json.loads(row["settings"]), json.loads(row["counts"])
-    return found
+    return rows
 
 
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
     """Every finished training, the newest first: id, job_id, name, retriever, query_set, weighting, pairs, … result."""
-    found = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM trainings ORDER BY created DESC, id DESC"))
-    for row in found:
+    rows = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM trainings ORDER BY created DESC, id DESC"))
+    for row in rows:
         row.pop("source")
         row["result"] = json.loads(row["result"])
-    return found
+    return rows
 
 
 def retrievers(workspace: Workspace) -> list[dict[str, Any]]:
@@ -51,7 +51,7 @@ def retrievers(workspace: Workspace) -> list[dict[str, Any]]:
 
 def query_set_metrics(workspace: Workspace, query_set: str = "") -> list[dict[str, Any]]:
     """Q-D metrics measured by jobs, the newest first: job_id, query_set, measure, value, low, high, details."""
-    found = with_catalog(
+    rows = with_catalog(
         workspace,
         lambda c: db.rows(
             c,
@@ -60,9 +60,9 @@ def query_set_metrics(workspace: Workspace, query_set: str = "") -> list[dict[st
             [query_set, query_set],
         ),
     )
-    for row in found:
+    for row in rows:
         row["details"] = json.loads(row["details"])
-    return found
+    return rows
 
 
 def per_query(

@@ -18,7 +18,7 @@ from typing import Any
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace
 
-Row = dict[str, Any]
+Fields = dict[str, Any]
 
 
 class UnusableError(Exception):
@@ -33,7 +33,7 @@ class Content:
     stamp: str
     hash: str = ""
     problem: str = ""
-    rows: dict[str, list[Row]] = field(default_factory=dict)
+    rows: dict[str, list[Fields]] = field(default_factory=dict)
     scores: list[tuple[str, str, list[str], list[float]]] = field(default_factory=list)
     """(evaluation id, measure, query ids, values)"""
 
@@ -48,14 +48,14 @@ def scan(workspace: Workspace) -> dict[str, str]:
     Files are replaced, never rewritten in place, so a new content always has a new inode: the stamp tells it even if
     the clock was set back.
     """
-    found: dict[str, str] = {}
+    stamps: dict[str, str] = {}
     for path in _candidates(workspace):
         try:
             stat = os.stat(path)
         except OSError:
             continue
-        found[os.path.relpath(path, workspace.root)] = _stamp(stat)
-    return found
+        stamps[os.path.relpath(path, workspace.root)] = _stamp(stat)
+    return stamps
 
 
 def _stamp(stat: os.stat_result) -> str:
@@ -109,7 +109,7 @@ def read(workspace: Workspace, path: str, stamp: str) -> Content:
     return content
 
 
-def _reader(path: str) -> Callable[[Row, Content], None]:
+def _reader(path: str) -> Callable[[Fields, Content], None]:
     parts = Path(path).parts
     if parts[0] == "corpora":
         return _corpus
@@ -138,7 +138,7 @@ def _job_id(path: str) -> str:
     return Path(path).parts[1]
 
 
-def _corpus(value: Row, content: Content) -> None:
+def _corpus(value: Fields, content: Content) -> None:
     row = {
         "id": _text(value["id"]),
         "name": _text(value.get("name")),
@@ -150,7 +150,7 @@ def _corpus(value: Row, content: Content) -> None:
     content.rows["corpora"] = [row]
 
 
-def _query_set(value: Row, content: Content) -> None:
+def _query_set(value: Fields, content: Content) -> None:
     row = {
         "id": _text(value["id"]),
         "name": _text(value.get("name")),
@@ -166,7 +166,7 @@ def _query_set(value: Row, content: Content) -> None:
     content.rows["query_sets"] = [row]
 
 
-def _job(value: Row, content: Content) -> None:
+def _job(value: Fields, content: Content) -> None:
     row = {
         "id": _text(value["id"]),
         "kind": _text(value["kind"]),
@@ -180,7 +180,7 @@ def _job(value: Row, content: Content) -> None:
     content.rows["jobs"] = [row]
 
 
-def _evaluation(value: Row, content: Content) -> None:
+def _evaluation(value: Fields, content: Content) -> None:
     retriever, benchmark = value["retriever"], value["benchmark"]
     evaluation_id = _text(value.get("id") or _job_id(content.path))
     measures = {}
@@ -222,7 +222,7 @@ def _evaluation(value: Row, content: Content) -> None:
         content.scores.append((evaluation_id, str(name), ids, [float(number) for number in values]))
 
 
-def _training(value: Row, content: Content) -> None:
+def _training(value: Fields, content: Content) -> None:
     job_id = _job_id(content.path)
     row = {
         "id": _text(value.get("id") or job_id),
@@ -243,7 +243,7 @@ def _training(value: Row, content: Content) -> None:
     content.rows["trainings"] = [row]
 
 
-def _metrics(value: Row, content: Content) -> None:
+def _metrics(value: Fields, content: Content) -> None:
     rows = []
     for measure in value["measures"]:
         low, high = [*(measure.get("interval") or ()), None, None][:2]
@@ -262,7 +262,7 @@ def _metrics(value: Row, content: Content) -> None:
     content.rows["metrics"] = rows
 
 
-RESULTS: dict[str, Callable[[Row, Content], None]] = {
+RESULTS: dict[str, Callable[[Fields, Content], None]] = {
     "evaluation": _evaluation,
     "training": _training,
     "metrics": _metrics,

@@ -12,19 +12,17 @@ Workers are started by module name; this room imports none of them.
 
 from __future__ import annotations
 
-from cdp.jobs.control import clone, delete, delete_many, resume, stop, submit
+from cdp.jobs.control import delete, delete_many, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, list_gpus
+from cdp.jobs.logs import follow_log, read_log, search_log
 from cdp.jobs.spec import JobSpec, load_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
 from cdp.jobs.view import (
     JobView,
-    follow_log,
     list_active,
     list_jobs,
-    read_log,
     read_metrics,
     resolve_job,
-    search_log,
     view,
     wait,
 )
@@ -37,7 +35,6 @@ __all__ = [
     "JobState",
     "JobView",
     "State",
-    "clone",
     "cpu_slots",
     "delete",
     "delete_many",

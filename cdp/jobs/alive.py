@@ -38,7 +38,7 @@ def by_job() -> dict[str, list[int]]:
     """The pids of all processes of jobs, by the job's folder; some 10 ms. This process itself is left out."""
     import psutil
 
-    found: dict[str, list[int]] = {}
+    by_folder: dict[str, list[int]] = {}
     for process in psutil.process_iter():
         try:
             folder = process.environ().get(VARIABLE, "")
@@ -49,5 +49,5 @@ def by_job() -> dict[str, list[int]]:
                 raise WorkspaceError(f"The table of processes could not be read: {fault}.") from error
             continue
         if folder and process.pid != os.getpid():
-            found.setdefault(os.path.realpath(folder), []).append(process.pid)
-    return found
+            by_folder.setdefault(os.path.realpath(folder), []).append(process.pid)
+    return by_folder

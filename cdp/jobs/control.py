@@ -166,20 +166,15 @@ def delete(workspace: Workspace, job_id: str) -> None:
         os.close(lock)
 
 
-def clone(workspace: Workspace, job_id: str) -> JobSpec:
-    """The specification of a job, to submit again with changed settings: its ``config`` fills a form."""
-    return load_spec(workspace, job_id)
-
-
 def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
     """Delete several jobs; the ids of those that are still active and were left alone."""
-    kept = []
+    active = []
     for job_id in job_ids:
         try:
             delete(workspace, job_id)
         except ConfigError:
-            kept.append(job_id)
-    return kept
+            active.append(job_id)
+    return active
 
 
 def _current_folder() -> str:
@@ -217,10 +212,8 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, 
         except FileExistsError:
             continue
         except OSError as error:
-            raise WorkspaceError(
-                f"{folder} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
-            ) from error
-    raise WorkspaceError(f"No free name for a job was found in {workspace.jobs}.")
+            raise WorkspaceError.refused(folder, "made", error) from error
+    raise WorkspaceError(f"There is no free name for a job in {workspace.jobs}.")
 
 
 def _is_there(descriptor: int, path: Path) -> bool:
@@ -236,9 +229,7 @@ def _appear(folder: Path, as_job: Path) -> Path:
     try:
         folder.rename(as_job)
     except OSError as error:
-        raise WorkspaceError(
-            f"{as_job} could not be made: {error.strerror or error}.", hint="Is the disk full or read-only?"
-        ) from error
+        raise WorkspaceError.refused(as_job, "made", error) from error
     return as_job
 
 

@@ -8,51 +8,29 @@ from __future__ import annotations
 
 import re
 import signal
-from pathlib import Path
 from typing import Any
 
-TAIL_LINES = 20
-TAIL_BYTES = 64 * 1024
+from cdp.base.failures import HINTS
 
-_OUT_OF_GPU = "Use a smaller batch_size, GradCache (mini_batch), a smaller max_length, or another GPU, then resume."
-_OUT_OF_HOST = "Use a smaller batch_size or fewer documents, or a machine with more memory, then resume."
 _KILLED = (
     "Resume it to go on from its last checkpoint; if it happens again, use a smaller batch_size or a machine with more "
     "memory."
 )
-_DISK_FULL = "Free some space on the workspace's disk, then resume."
-_NETWORK = "Check the connection and the address, then resume."
+_HINTS = {**HINTS, "killed": _KILLED, "configuration": "The log says what is missing."}
 
-_PATTERNS: tuple[tuple[str, str, str], ...] = (
-    (r"CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED", "cuda_out_of_memory", _OUT_OF_GPU),
-    (r"MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc", "host_out_of_memory", _OUT_OF_HOST),
-    (r"SIGKILL|Signal 9\b|exitcode:? -9\b", "killed", _KILLED),
-    (r"No space left on device|Disk quota exceeded|Errno 28\b", "disk", _DISK_FULL),
-    (
-        r"Connection refused|Connection reset|Name or service not known|Temporary failure in name resolution"
-        r"|Network is unreachable|Read timed out|Max retries exceeded",
-        "network",
-        _NETWORK,
-    ),
-    (r"No module named|usage: .*\[-h\]|unrecognized arguments", "configuration", "The log says what is missing."),
-)
-"""Pattern in the last lines of the log, kind, hint: in the order in which they are tried."""
+_PATTERNS = {
+    "cuda_out_of_memory": r"CUDA out of memory|CUDA error: out of memory|CUBLAS_STATUS_ALLOC_FAILED",
+    "host_out_of_memory": r"MemoryError|can't allocate memory|Cannot allocate memory|std::bad_alloc",
+    "killed": r"SIGKILL|Signal 9\b|exitcode:? -9\b",
+    "disk": r"No space left on device|Disk quota exceeded|Errno 28\b",
+    "network": r"Connection refused|Connection reset|Name or service not known|Temporary failure in name resolution"
+    r"|Network is unreachable|Read timed out|Max retries exceeded",
+    "configuration": r"No module named|usage: .*\[-h\]|unrecognized arguments",
+}
+"""By kind of failure, the pattern in the last lines of the log; tried in this order."""
 
 _LAUNCHER_NOISE = re.compile(r"subprocess\.CalledProcessError|returned non-zero exit status|ChildFailedError")
 _LOG_LINE = re.compile(r"^\s*(File \"|Traceback |\^|~|During handling|The above exception|\[?[EWI]\d{4} )")
-
-
-def log_tail(path: Path, lines: int = TAIL_LINES) -> list[str]:
-    """The last lines of a log, progress bars reduced to their last state. Reads at most its last 64 KiB."""
-    try:
-        with open(path, "rb") as file:
-            size = file.seek(0, 2)
-            file.seek(max(0, size - TAIL_BYTES))
-            text = file.read().decode("utf-8", "replace")
-    except OSError:
-        return []
-    shown = [line.rstrip().rsplit("\r", 1)[-1][:2000] for line in text.split("\n")]
-    return [line for line in shown if line.strip()][-lines:]
 
 
 def classify(
@@ -94,20 +72,20 @@ def _by_signal(number: int, killed_for_memory: bool) -> tuple[str, str, str]:
 def _killed(for_memory: bool) -> tuple[str, str, str]:
     if for_memory:
         message = "The worker was killed; the kernel killed processes for lack of memory meanwhile: the likely cause."
-        return "host_out_of_memory", message, _OUT_OF_HOST
+        return "host_out_of_memory", message, HINTS["host_out_of_memory"]
     return "killed", "The worker was killed from outside (kill -9 or out of memory).", _KILLED
 
 
 def _by_log(exit_code: int | None, tail: list[str], killed_for_memory: bool) -> tuple[str, str, str]:
     text = "\n".join(tail)
     message = last_words(tail)
-    for pattern, kind, hint in _PATTERNS:
-        found = re.search(pattern, text)
-        if found and kind == "killed":
+    for kind, pattern in _PATTERNS.items():
+        if not re.search(pattern, text):
+            continue
+        if kind == "killed":
             return _killed(killed_for_memory)
-        if found:
-            line = next((line.strip() for line in reversed(tail) if re.search(pattern, line)), message)
-            return kind, line[:300], hint
+        line = next((line.strip() for line in reversed(tail) if re.search(pattern, line)), message)
+        return kind, line[:300], _HINTS[kind]
     if not message:
         message = f"The worker ended with exit code {exit_code} and said nothing."
     return "bug", message[:300], "The log holds the details."

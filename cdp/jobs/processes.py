@@ -42,8 +42,8 @@ def descendants() -> list[int]:
     import psutil
 
     with suppress(psutil.Error):
-        found = psutil.Process().children(recursive=True)
-        return [process.pid for process in found if process.is_running()]
+        children = psutil.Process().children(recursive=True)
+        return [process.pid for process in children if process.is_running()]
     return []
 
 
@@ -88,9 +88,9 @@ def _memory_counters(root: Path) -> Iterator[Path]:
     with suppress(OSError, ValueError):
         for line in (root / "proc/self/cgroup").read_text(encoding="utf-8").splitlines():
             _, controllers, group = line.split(":", 2)
-            for place in (group.lstrip("/"), ""):
+            for cgroup in (group.lstrip("/"), ""):
                 if not controllers:
-                    yield groups / place / "memory.events"
+                    yield groups / cgroup / "memory.events"
                 elif "memory" in controllers.split(","):
-                    yield groups / "memory" / place / "memory.oom_control"
+                    yield groups / "memory" / cgroup / "memory.oom_control"
     yield root / "proc/vmstat"

@@ -149,12 +149,12 @@ class Queue:
     def positions(self) -> dict[str, int]:
         """Of each waiting job its place in its lane, from 1. Reads file names only."""
         counts: dict[str, int] = {}
-        places: dict[str, int] = {}
+        positions: dict[str, int] = {}
         for name in self._names():
             if name.state == "waiting":
                 counts[name.lane] = counts.get(name.lane, 0) + 1
-                places[name.job_id] = counts[name.lane]
-        return places
+                positions[name.job_id] = counts[name.lane]
+        return positions
 
     def job_ids(self) -> list[str]:
         """The jobs that have a ticket: all that are active, and perhaps some that were cut off."""
@@ -180,10 +180,10 @@ class Queue:
 
     def _names(self) -> list[TicketName]:
         try:
-            found = [TicketName.parse(path) for path in self.folder.glob("[0-9]*.json")]
+            names = [TicketName.parse(path) for path in self.folder.glob("[0-9]*.json")]
         except OSError:
             return []
-        return sorted((name for name in found if name is not None), key=lambda name: name.sequence)
+        return sorted((name for name in names if name is not None), key=lambda name: name.sequence)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,9 +14,9 @@ SCHEMA = 1
 LAUNCHERS = ("python", "accelerate")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JobSpec:
-    """Everything that defines a job.
+    """Everything that defines a job, in the order of ``spec.json``.
 
     ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
     needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
@@ -27,12 +27,12 @@ class JobSpec:
     id: str
     kind: str
     name: str
-    module: str
-    config: dict[str, Any]
     created: str
     sequence: int
+    module: str
     launcher: str = "python"
     device: DeviceRequest = field(default_factory=DeviceRequest.cpu)
+    config: dict[str, Any]
     inputs: dict[str, Any] = field(default_factory=dict)
     secrets: tuple[str, ...] = ()
     cwd: str = ""
@@ -40,23 +40,8 @@ class JobSpec:
     after: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "schema": SCHEMA,
-            "id": self.id,
-            "kind": self.kind,
-            "name": self.name,
-            "created": self.created,
-            "sequence": self.sequence,
-            "module": self.module,
-            "launcher": self.launcher,
-            "device": self.device.to_dict(),
-            "config": self.config,
-            "inputs": self.inputs,
-            "secrets": list(self.secrets),
-            "cwd": self.cwd,
-            "grace_s": self.grace_s,
-            "after": list(self.after),
-        }
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return {"schema": SCHEMA, **values, "device": self.device.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:

@@ -35,8 +35,8 @@ class Status:
         attempt = 1
         if isinstance(earlier, dict):
             attempt = int(earlier.get("attempt", 0)) + 1
-            kept = ("attempt", "queued", "started", "ended", "seconds", "outcome", "devices", "exit_code", "signal")
-            ended = {key: earlier[key] for key in kept if key in earlier}
+            copied = ("attempt", "queued", "started", "ended", "seconds", "outcome", "devices", "exit_code", "signal")
+            ended = {key: earlier[key] for key in copied if key in earlier}
             ended["failure"] = (earlier.get("failure") or {}).get("message", "")
             history = [*earlier.get("history", []), ended]
         values = {"schema": 1, "phase": "queued", "attempt": attempt, "queued": now(), "history": history}

@@ -25,8 +25,9 @@ from cdp.base.workspace import Workspace, private_files, read_json_or_none
 from cdp.jobs import processes
 from cdp.jobs.alive import VARIABLE
 from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
-from cdp.jobs.failures import classify, log_tail
+from cdp.jobs.failures import classify
 from cdp.jobs.launchers import command, environment
+from cdp.jobs.logs import log_tail
 from cdp.jobs.queue import CPU, LIGHT, Queue
 from cdp.jobs.spec import JobSpec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
@@ -95,10 +96,10 @@ class Supervisor:
                 time.sleep(QUEUE_POLL_S)
                 continue
             changed, moment = self.queue.changed(), time.monotonic()
-            place = self.queue.positions().get(self.spec.id, 1) if changed != seen or moment - asked > 2.0 else 0
+            position = self.queue.positions().get(self.spec.id, 1) if changed != seen or moment - asked > 2.0 else 0
             # Only those near the front need the queue's lock at each change; the rest look now and then, in case
             # that one ahead of them was killed and left its ticket behind.
-            if place and (place <= room + 8 or moment - asked > 2.0 + 0.1 * place):
+            if position and (position <= room + 8 or moment - asked > 2.0 + 0.1 * position):
                 asked = moment
                 devices = self.queue.try_take(self.spec.id, slots=slots, gpus=gpus)
                 if devices is not None:
@@ -187,13 +188,13 @@ class Supervisor:
     def _record_end(self, code: int, forced: bool, killed_for_memory: bool, log_path: Path) -> None:
         """Decide between finished, stopped and failed, and write it down."""
         facts = {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
-        said = self._outcome()
+        outcome = self._outcome()
         reported = read_json_or_none(self.folder / "failure.json")
         if not isinstance(reported, dict) or reported.get("attempt") != self.status.attempt:
             reported = None
-        if said == "finished" or (said == "stopped" and reported is None):
+        if outcome == "finished" or (outcome == "stopped" and reported is None):
             # A rank that failed takes the others with it, and those believe that they were asked to stop.
-            self.status.ended(said, message=self._stopped_message() if said == "stopped" else "", **facts)
+            self.status.ended(outcome, message=self._stopped_message() if outcome == "stopped" else "", **facts)
         elif reported is None and self._stop_requested():
             message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if forced else ""
             self.status.ended("stopped", message=f"{message}Resume it to go on from its last checkpoint.", **facts)

@@ -6,10 +6,10 @@ Reads files and changes nothing that anybody wrote: only what a killed process l
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +17,7 @@ from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
 from cdp.jobs import alive, tidy
-from cdp.jobs.failures import log_tail
+from cdp.jobs.logs import log_tail
 from cdp.jobs.queue import Queue
 from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
@@ -90,37 +90,35 @@ def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobVie
 
 def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
     """All jobs, or those of some kinds, the newest first. One whose specification is damaged is shown as failed."""
-    places: dict[str, int] | None = None
-
-    def positions() -> dict[str, int]:
-        nonlocal places
-        if places is None:
-            places = Queue(workspace).positions()
-        return places
-
-    found = []
+    queue = Queue(workspace)
+    positions = cache(queue.positions)  # read once, and only where a job waits
+    views = []
     unserved = []
     tidy.remove_leftovers(workspace)
-    Queue(workspace).clear_dead()
+    queue.clear_dead()
     for folder in _folders(workspace):
         try:
             spec = read_spec(folder)
         except WorkspaceError as error:
             if (folder / "spec.json").exists():
-                found.append(_damaged(folder, error))
+                views.append(_damaged(folder, error))
             else:
                 tidy.remove_half_made(folder)
             continue
         if kinds is None or spec.kind in kinds:
             job = _view(workspace, spec, positions, with_size=False, living={})
             if job.active or job.ended:
-                found.append(job)
+                views.append(job)
             else:
                 unserved.append(spec)
     # Nobody recorded an end and the locks are free: only the process table knows if these are over.
     living = alive.by_job() if unserved else {}
-    found += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
-    return sorted(found, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
+    views += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
+    return _newest_first(views)
+
+
+def _newest_first(views: Iterable[JobView]) -> list[JobView]:
+    return sorted(views, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
 
 
 def _folders(workspace: Workspace) -> list[Path]:
@@ -135,14 +133,13 @@ def list_active(workspace: Workspace) -> list[JobView]:
     queue = Queue(workspace)
     queue.clear_dead()
     positions = queue.positions()
-    found = []
+    views = []
     for job_id in queue.job_ids():
         try:
-            found.append(_view(workspace, read_spec(workspace.jobs / job_id), lambda: positions, with_size=False))
+            views.append(_view(workspace, read_spec(workspace.jobs / job_id), lambda: positions, with_size=False))
         except WorkspaceError:
             continue  # it is being submitted, or was deleted just now
-    active = [job for job in found if job.active]
-    return sorted(active, key=lambda job: (job.sequence, job.created, job.id), reverse=True)
+    return _newest_first(job for job in views if job.active)
 
 
 def _view(
@@ -255,68 +252,15 @@ def read_metrics(workspace: Workspace, job_id: str) -> list[dict[str, Any]]:
     left out: each step appears once, as it counts in the end.
     """
     load_spec(workspace, job_id)
-    kept: list[dict[str, Any]] = []
+    records: list[dict[str, Any]] = []
     for record in read_jsonl(workspace.job(job_id) / "metrics.jsonl"):
         if not isinstance(record, dict):
             continue
         attempt, step = record.get("attempt", 1), record.get("step", 0)
-        while kept and kept[-1].get("attempt", 1) < attempt and kept[-1].get("step", 0) >= step:
-            kept.pop()
-        kept.append(record)
-    return kept
-
-
-def read_log(workspace: Workspace, job_id: str, *, tail_bytes: int = 64 * 1024) -> str:
-    """The end of the worker's log, at most ``tail_bytes`` of it, starting at a line's start."""
-    return follow_log(workspace, job_id, tail_bytes=tail_bytes)[0]
-
-
-def follow_log(
-    workspace: Workspace, job_id: str, *, offset: int | None = None, tail_bytes: int = 64 * 1024
-) -> tuple[str, int]:
-    """What was written since ``offset`` (None: only the end) and the offset to ask with next time.
-
-    At most ``tail_bytes`` are returned at once; where more was written, the newest.
-    """
-    load_spec(workspace, job_id)
-    try:
-        with open(workspace.job(job_id) / "worker.log", "rb") as file:
-            size = file.seek(0, 2)
-            start = max(0, size - tail_bytes, min(offset or 0, size))
-            file.seek(start)
-            data = file.read(size - start)
-    except FileNotFoundError:
-        return "", 0
-    except OSError as error:
-        raise WorkspaceError(f"The log of {job_id} cannot be read: {error.strerror or error}.") from error
-    if start > (offset or 0):
-        data = data[data.find(b"\n") + 1 :]
-    return redact(data.decode("utf-8", "replace")), size
-
-
-def search_log(workspace: Workspace, job_id: str, text: str, *, limit: int = 200) -> tuple[list[tuple[int, str]], int]:
-    """Lines of the log that contain ``text`` (letter case ignored): (line number, line), the last ``limit`` of them.
-
-    The second value counts all that match. The log is read line by line, whatever its size.
-    """
-    load_spec(workspace, job_id)
-    pattern = re.compile(re.escape(text.encode("utf-8")), re.IGNORECASE)
-    found: list[tuple[int, str]] = []
-    count = 0
-    try:
-        with open(workspace.job(job_id) / "worker.log", "rb") as file:
-            for number, line in enumerate(file, 1):
-                if not pattern.search(line):
-                    continue
-                shown = redact(line.rstrip(b"\r\n").decode("utf-8", "replace"))
-                if pattern.search(shown.encode("utf-8")):  # nobody finds a key by asking for its letters
-                    count += 1
-                    found.append((number, shown[:2000]))
-                    if len(found) > limit:
-                        found.pop(0)
-    except FileNotFoundError:
-        pass
-    return found, count
+        while records and records[-1].get("attempt", 1) < attempt and records[-1].get("step", 0) >= step:
+            records.pop()
+        records.append(record)
+    return records
 
 
 def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:

@@ -58,7 +58,10 @@ def test_no_nvidia_smi_means_no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def spec(launcher: str, device: DeviceRequest) -> JobSpec:
-    return JobSpec("j", "train", "j", "cdp.x", {}, "", 1, launcher=launcher, device=device)
+    return JobSpec(
+        id="j", kind="train", name="j", created="", sequence=1, module="cdp.x", config={},
+        launcher=launcher, device=device,
+    )  # fmt: skip
 
 
 def test_command_lines(tmp_path: Path) -> None:

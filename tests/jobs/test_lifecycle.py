@@ -128,7 +128,7 @@ def test_a_workspace_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_clone_has_everything_to_submit_again(workspace: Workspace) -> None:
     job_id = start(workspace, steps=1, name="first")
-    spec = jobs.clone(workspace, job_id)
+    spec = jobs.load_spec(workspace, job_id)
     again = jobs.submit(
         workspace, kind=spec.kind, name="second", module=spec.module, config={**spec.config, "steps": 2},
         launcher=spec.launcher, device=spec.device, inputs=spec.inputs,
