@@ -261,17 +261,21 @@ def opened(name, **query):
     assert not at.exception, at.exception[0].message
     return at
 
-def options(at, kind, key):
+def options(at, key):
     return list(at.get_by_key(key).options)
 
 corpus = opened("corpus")
-queries = opened("queries", corpus=CORPUS, query_set=QUERY_SET)
+queries = opened("queries", corpus=CORPUS)
+exports = opened("queries", corpus=CORPUS, query_set=QUERY_SET)
+exports.session_state["queries_view"] = "Query sets (1)"
+exports.run()
 launch = opened("launch", query_set=QUERY_SET)
 quality = opened("quality_diversity", query_sets=[QUERY_SET])
 benchmarks = opened("benchmarks")
 frames = lambda at: [str(c) for d in at.dataframe for c in d.value.columns]
 print(json.dumps({
-    "corpus format": options(corpus, "selectbox", "read_format"),
+    "corpus format": options(corpus, "read_format"),
+    "export format": options(exports, "export_format"),
     "all": {
         name: [str(o) for kind in ("selectbox", "segmented_control", "multiselect", "radio", "pills")
                for w in at.get(kind) for o in getattr(w, "options", [])]
@@ -289,7 +293,8 @@ def test_the_pages_offer_one_of_each(environment: dict[str, str], written: dict[
     script = "".join(f"{name} = {value!r}\n" for name, value in values.items()) + PAGES
     offered = json.loads(python(environment, "-c", script).strip().splitlines()[-1])
     assert "bars" in offered["corpus format"]
-    assert {"Headline", "Echo", "lines"} <= set(offered["all"]["queries"])
+    assert "lines" in offered["export format"]
+    assert {"Headline", "Echo"} <= set(offered["all"]["queries"])
     assert {"Length", "Tiny BERT"} <= set(offered["all"]["launch"])
     assert "Metals" in offered["all"]["benchmarks"]
     assert "Shouted ↓" in offered["measure"]
