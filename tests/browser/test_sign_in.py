@@ -64,7 +64,7 @@ def test_who_is_not_on_the_list_is_told_so(serve: Callable[..., Server], look: C
         tab = asked_to_sign_in(look(server).open())
         tab.page.get_by_role("button", name="Sign in").click()
         tab.page.get_by_role("link", name="Continue as").click()
-        tab.see("may not see this workspace")
+        tab.see("has no access to this workspace")
         assert "eve@example.com" in tab.page.inner_text("body").replace("\u2060", "")
         assert "demo" not in tab.page.inner_text("body")
         tab.page.get_by_role("button", name="Sign out").click()
