@@ -109,7 +109,7 @@ def widget(
     about = help_text(setting.help if preset else setting.about, preset)
     widget_key = f"{key}_{name}"
     if setting.choices:
-        return _choice(title, setting.choices, first, widget_key, about)
+        return _choice(title, tuple(setting.choices), first, widget_key, about)
     if setting.kind is bool and setting.optional:
         return _yes_or_no(title, first, widget_key, about)
     if setting.kind is bool:
