@@ -19,6 +19,7 @@ two trainings at once on two cores ran at a ninth of the speed of one; with this
 MOVED = {
     "cdp.synthesis.worker": "cdp.workers.synthesis",
     "cdp.metrics.worker": "cdp.workers.metrics",
+    "cdp.metrics.quick": "cdp.workers.measures",
     "cdp.training.worker": "cdp.workers.training",
     "cdp.evaluation.worker": "cdp.workers.evaluation",
     "cdp.evaluation.download_worker": "cdp.workers.download",

@@ -2,11 +2,8 @@
 
 They take a second per 12,000 queries. So whatever writes a set measures it at its end, and what is kept is read by
 every page: ``queries/<id>/measures/<key>.json`` and, with a value per document, ``<key>.npz``. The key is over the
-content of the set (and of the human queries), the language and the stopwords.
-
-    python -m cdp.metrics.quick <job folder>
-
-measures a set as a job, with the settings ``query_set`` and ``human``.
+content of the set (and of the human queries), the language and the stopwords. ``cdp.workers.measures`` measures a large
+set as a job.
 """
 
 from __future__ import annotations
@@ -21,11 +18,9 @@ from typing import Any
 import numpy as np
 
 from cdp import query_sets
-from cdp.base import worker
 from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.failures import Failures
 from cdp.base.records import checked
-from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
@@ -151,24 +146,3 @@ class _Reported:
                 self.stopped = True
                 return
             yield line.document_id, line.queries
-
-
-def reporting(job: Job) -> Report:
-    """The report that a job gives of measuring; it stops when the job should."""
-
-    def report(done: int, total: int) -> bool:
-        job.progress("measuring", done, total, "documents")
-        return not job.stop_requested()
-
-    return report
-
-
-def main(job: Job) -> None:
-    """Measure the set that the job's settings name."""
-    quick = plan(job.workspace, job.config["query_set"], human=job.config["human"])
-    if quick.load() is None:
-        measure(quick, reporting(job), job.failures("measuring"))
-
-
-if __name__ == "__main__":
-    worker.run(main)

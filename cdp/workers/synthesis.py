@@ -14,6 +14,7 @@ from cdp.base.worker import Job
 from cdp.metrics import quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
+from cdp.workers.measures import reporting
 
 
 def main(job: Job) -> None:
@@ -33,7 +34,7 @@ def measure(job: Job, result: dict[str, Any]) -> None:
         return
     try:
         plan = quick.plan(job.workspace, result["query_set"])
-        quick.measure(plan, quick.reporting(job), job.failures("measuring"))
+        quick.measure(plan, reporting(job), job.failures("measuring"))
     except Exception as error:  # the set is there all the same
         if concerns_run(error) and not isinstance(error, CdpError):
             raise

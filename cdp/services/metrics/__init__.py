@@ -23,7 +23,7 @@ from cdp.services import cached, completeness
 from cdp.services.sharing import access
 
 WORKER = "cdp.workers.metrics"
-QUICK_WORKER, QUICK_KIND = "cdp.metrics.quick", "measures"
+QUICK_WORKER, QUICK_KIND = "cdp.workers.measures", "measures"
 
 AT_ONCE = 5000
 """Sets of at most so many queries are measured while a page is drawn: it takes less than half a second."""
@@ -91,8 +91,8 @@ def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str
         kind=QUICK_KIND,
         name=f"Measures of {query_sets.resolve_query_set(workspace, query_set).name}",
         module=QUICK_WORKER,
-        config={"query_set": plan.query_set, "human": plan.human},
-        inputs={"query_set": plan.query_set, "human": plan.human, "kept": plan.path.name},
+        config={"query_set": plan.query_set.id, "human": plan.human},
+        inputs={"query_set": plan.query_set.id, "human": plan.human, "kept": plan.path.name},
         device=jobs.DeviceRequest.light(),
     )
 
