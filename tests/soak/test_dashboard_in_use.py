@@ -35,6 +35,12 @@ from tests.soak.watch import Watch, trends
 pytestmark = [pytest.mark.soak, pytest.mark.browser]
 
 SESSIONS = 10
+ACTS = {
+    "page": 8, "reload": 3, "upload": 1, "preview": 2, "generate": 1, "train": 0.3, "stop": 1, "back": 2,
+    "new browser": 1,
+}  # fmt: skip
+"""What a visitor does, and how often one thing against another."""
+
 AT_ONCE = 30
 EVERY_S = 5.0
 PAUSE_S = 2.0
@@ -53,10 +59,7 @@ class Visitor:
 
     def act(self) -> str:
         """Do one thing; its name."""
-        what = self.rng.choices(
-            ["page", "reload", "upload", "preview", "generate", "train", "stop", "back", "new browser"],
-            [8, 3, 1, 2, 1, 0.3, 1, 2, 1],
-        )[0]  # fmt: skip
+        what = self.rng.choices(list(ACTS), list(ACTS.values()))[0]
         getattr(self, f"_{what.replace(' ', '_')}")()
         return what
 
@@ -81,8 +84,8 @@ class Visitor:
         path = self.folder / f"upload-{self.number}-{self.uploaded}.jsonl"
         lines = [{"_id": f"d{i}", "text": f"visitor {self.number} text {self.uploaded} {i}"} for i in range(300)]
         path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-        self.tab.open("corpus")
-        self.tab.upload(path).press("Import documents")
+        self.tab.open("corpus").page.get_by_text("Add another corpus").click()
+        self.tab.upload(path).press("Import documents").see("was added")
         path.unlink()
 
     def _preview(self) -> None:
@@ -173,6 +176,7 @@ def test_hours_of_use(
     print(text)
     Path(os.environ.get("CDP_SOAK_REPORT", str(tmp_path))).joinpath("dashboard.json").write_text(text, encoding="utf-8")
     assert problems == []
+    assert minutes < 5 or set(done) == set(ACTS), "something that visitors do never worked"
     assert len(slow) <= max(3, done.total() // 50), "pages took longer than a minute: is the machine busy?"
     assert load.errors == []
     assert "Traceback" not in server.console(), server.console()[-3000:]
