@@ -281,8 +281,10 @@ class ItemsFailed:
         if not self.summary.n:
             return ""
         first = self.summary.first[0]
-        told = f"{self.summary.words}; the first, {first.get('id') or first.get('document_id')}: {first.get('reason')}"
-        return f"{told} Listed in {' and '.join(map(str, self.files))}."
+        sentence = (
+            f"{self.summary.words}; the first, {first.get('id') or first.get('document_id')}: {first.get('reason')}"
+        )
+        return f"{sentence} Listed in {' and '.join(map(str, self.files))}."
 
 
 def summary(lines: Iterable[Any], shown: int = IN_A_ROW) -> Summary:

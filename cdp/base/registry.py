@@ -191,8 +191,8 @@ _plugins = _Plugins()
 def registry(kind: str) -> Registry[Any]:
     """The registry of a kind (see ``HOMES``)."""
     module, _, name = HOMES[kind].partition(":")
-    found: Registry[Any] = getattr(importlib.import_module(module), name)
-    return found
+    requested: Registry[Any] = getattr(importlib.import_module(module), name)
+    return requested
 
 
 class Names(Sequence[str]):

@@ -178,12 +178,12 @@ class Config(BaseModel):
     @classmethod
     def _in_words(cls, values: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         try:
-            made = handler(values)
+            settings = handler(values)
         except ValidationError as error:
             problems = [_problem(cls, detail) for detail in error.errors(include_url=False)]
             raise ConfigError.from_problems(problems) from None
-        made.check()
-        return made
+        settings.check()
+        return settings
 
 
 def _number(text: str, kind: type) -> Any:

@@ -101,8 +101,8 @@ class Job:
 
     def _write_heartbeat(self, next_within_s: float) -> None:
         elapsed = time.monotonic() - self._phase_began
-        made = self._state["done"] - self._phase_done0
-        rate = made / elapsed if elapsed > 0 and made > 0 else None
+        done = self._state["done"] - self._phase_done0
+        rate = done / elapsed if elapsed > 0 and done > 0 else None
         left = self._state["total"] - self._state["done"]
         eta = left / rate if rate and left >= 0 else None
         self._written, self._promised = time.monotonic(), next_within_s

@@ -102,8 +102,8 @@ def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
         earlier = seen.add(ids, lines, [0] * len(batch))
         for i, entry in enumerate(batch):
             if i in earlier:
-                place = earlier[i].place
-                problems.add(entry.line, f"The id {entry.id!r} was already used in line {place}.")
+                line = earlier[i].place
+                problems.add(entry.line, f"The id {entry.id!r} was already used in line {line}.")
             else:
                 yield entry
         budget.resume()
@@ -270,13 +270,13 @@ def read_qrels(path: Path) -> Judgments:
         if grade is None:
             problems.add(number, f"The grade {columns[2]!r} is not a whole number.")
             continue
-        known = judgments.grades.setdefault(query, {})
-        if document in known:
-            if known[document] != grade:
-                problems.add(number, f"{query!r} and {document!r} were judged {known[document]} before, here {grade}.")
+        grades = judgments.grades.setdefault(query, {})
+        if document in grades:
+            if grades[document] != grade:
+                problems.add(number, f"{query!r} and {document!r} were judged {grades[document]} before, here {grade}.")
             judgments.repeated += 1
             continue
-        known[document] = grade
+        grades[document] = grade
         judgments.query_lines.setdefault(query, number)
         judgments.document_lines.setdefault(document, number)
     problems.raise_if_any(_QRELS_HINT)

@@ -221,9 +221,9 @@ def split_of(parts: Parts, split: str, *, allow_unknown: bool = False) -> Benchm
     manifest, judgments = parts.manifest, read_qrels(parts.qrels[split])
     named = {document for line in parts.queries.values() for document in line.excluded}
     named |= judgments.document_lines.keys() | parts.queries.keys()
-    known = {document for document in parts.document_ids if document in named}
-    judged = judged_split(parts.queries, judgments, known, manifest, allow_unknown=allow_unknown)
-    excluded, notes = exclusions(judged.query_ids, parts.queries, judged.qrels, known, manifest.self_match)
+    known_documents = {document for document in parts.document_ids if document in named}
+    judged = judged_split(parts.queries, judgments, known_documents, manifest, allow_unknown=allow_unknown)
+    excluded, notes = exclusions(judged.query_ids, parts.queries, judged.qrels, known_documents, manifest.self_match)
     return Benchmark(
         name=parts.folder.resolve().name,
         folder=parts.folder,
@@ -255,15 +255,15 @@ class JudgedSplit:
 def judged_split(
     queries: Mapping[str, QueryLine],
     judgments: Judgments,
-    known: Container[str],
+    known_documents: Container[str],
     manifest: Manifest,
     *,
     allow_unknown: bool = False,
 ) -> JudgedSplit:
-    """Check one split's judgments against the queries, and against the ``known`` ones of the documents they name."""
+    """Check one split's judgments against the queries, and against the documents they name that are there."""
     allowed = allow_unknown or manifest.allow_unknown
     warnings = _check_known("query", judgments, judgments.query_lines, queries, allowed)
-    warnings += _check_known("document", judgments, judgments.document_lines, known, allowed)
+    warnings += _check_known("document", judgments, judgments.document_lines, known_documents, allowed)
     if judgments.repeated:
         warnings.append(f"{judgments.file}: {judgments.repeated:,} judgments are written more than once.")
     query_ids = [query for query in queries if query in judgments.grades]
@@ -282,10 +282,10 @@ def subset_note(manifest: Manifest) -> tuple[str, ...]:
 
 
 def _check_known(
-    what: str, judgments: Judgments, named: dict[str, int], known: Container[str], allowed: bool
+    what: str, judgments: Judgments, named: dict[str, int], known_ids: Container[str], allowed: bool
 ) -> list[str]:
     """A warning, or InputError, for judgments that name a query or document that does not exist."""
-    unknown = [(identifier, line) for identifier, line in named.items() if identifier not in known]
+    unknown = [(identifier, line) for identifier, line in named.items() if identifier not in known_ids]
     if not unknown:
         return []
     examples = ", ".join(f"{identifier!r} in line {line}" for identifier, line in unknown[:_NAMED])
@@ -307,7 +307,7 @@ def exclusions(
     query_ids: list[str],
     lines: Mapping[str, QueryLine],
     qrels: Mapping[str, Mapping[str, int]],
-    known: Container[str],
+    known_documents: Container[str],
     self_match: bool | None,
 ) -> tuple[dict[str, tuple[str, ...]], list[str]]:
     """What each query must not retrieve: the documents its line excludes, and the document with its own id.
@@ -315,7 +315,7 @@ def exclusions(
     ``self_match`` says what equal ids mean; where it is None, they mean nothing in the whole benchmark if a query's own
     id is judged relevant for it.
     """
-    same = [query for query in query_ids if query in known] if self_match is not False else []
+    same = [query for query in query_ids if query in known_documents] if self_match is not False else []
     accident = next((query for query in same if qrels[query].get(query, 0) > 0), None)
     notes = []
     if accident is not None and self_match is None:
@@ -323,7 +323,7 @@ def exclusions(
             f"Query {accident!r} has the document of the same id as its answer, so equal ids mean nothing here."
         )
         same = []
-    excluded = {query: tuple(d for d in lines[query].excluded if d in known) for query in query_ids}
+    excluded = {query: tuple(d for d in lines[query].excluded if d in known_documents) for query in query_ids}
     for query in same:
         excluded[query] = (*excluded[query], query)
     return {query: documents for query, documents in excluded.items() if documents}, notes

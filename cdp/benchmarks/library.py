@@ -126,7 +126,7 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
     queries = read_queries(part(folder, "queries"))
     judgments = {split: read_qrels(path) for split, path in files.items()}
     wanted = {document for split_judgments in judgments.values() for document in split_judgments.document_lines}
-    known: set[str] = set()
+    known_documents: set[str] = set()
     first: list[str] = []
     content, warnings = ContentHash(), list[str]()
     n = characters = 0
@@ -139,13 +139,17 @@ def survey(folder: Path, *, allow_unknown: bool, progress: Callable[[int], None]
         if progress is not None and n % _REPORT_EVERY == 0:
             progress(n)
         if document.id in wanted:
-            known.add(document.id)
+            known_documents.add(document.id)
     judged, relevant = {}, {}
     for split in files:
-        split_judgments = judged_split(queries, judgments[split], known, manifest, allow_unknown=allow_unknown)
+        split_judgments = judged_split(
+            queries, judgments[split], known_documents, manifest, allow_unknown=allow_unknown
+        )
         judged[split] = len(split_judgments.query_ids)
         relevant[split] = sum(grade > 0 for grades in split_judgments.qrels.values() for grade in grades.values())
-        notes = exclusions(split_judgments.query_ids, queries, split_judgments.qrels, known, manifest.self_match)[1]
+        notes = exclusions(
+            split_judgments.query_ids, queries, split_judgments.qrels, known_documents, manifest.self_match
+        )[1]
         warnings += [*split_judgments.warnings, *notes]
     return BenchmarkInfo(
         name=folder.resolve().name,
@@ -207,16 +211,16 @@ def list_benchmarks(workspace: Workspace) -> list[BenchmarkInfo]:
 
 def resolve_benchmark(name_or_folder: str, workspace: Workspace) -> Path:
     """The folder of a benchmark, by its name in the workspace or by a path. NotFoundError names those there are."""
-    known = list_names(workspace)
-    if name_or_folder in known:
+    names = list_names(workspace)
+    if name_or_folder in names:
         return workspace.benchmarks / name_or_folder
     folder = typed_folder(name_or_folder)
     if folder is not None:
         return folder.resolve()
-    hint = "" if known else "Give a folder in BEIR layout."
+    hint = "" if names else "Give a folder in BEIR layout."
     if registry.find(name_or_folder) is not None:
         hint = f"It can be brought in: benchmarks download {name_or_folder}."
-    raise NotFoundError("benchmark", name_or_folder, known=known, hint=hint)
+    raise NotFoundError("benchmark", name_or_folder, known=names, hint=hint)
 
 
 def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", language: str = "") -> str:
@@ -252,15 +256,15 @@ def add_benchmark(path: Path | str, workspace: Workspace, name: str = "", langua
 
 def set_language(folder: Path, language: str) -> None:
     """Write down a benchmark's language, unless it is empty or there already."""
-    known = manifests.read(folder)
-    if language and known.language != language:
-        manifests.write(folder, replace(known, language=language))
+    manifest = manifests.read(folder)
+    if language and manifest.language != language:
+        manifests.write(folder, replace(manifest, language=language))
 
 
-def install(made: Path, target: Path) -> bool:
+def install(finished: Path, target: Path) -> bool:
     """Give a finished folder its name; False where somebody else has just put another one there."""
     try:
-        os.rename(made, target)  # fails on a folder that holds something, and takes the place of an empty one
+        os.rename(finished, target)  # fails on a folder that holds something, and takes the place of an empty one
     except OSError:
         if target.exists():
             return False

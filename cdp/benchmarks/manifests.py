@@ -90,8 +90,8 @@ def read(folder: Path) -> Manifest:
     value = read_json_or_none(folder / NAME)
     if not isinstance(value, dict) or value.get("schema") != SCHEMA:
         return Manifest()
-    known = {f.name for f in fields(Manifest)}
-    values = {name: v for name, v in value.items() if name in known}
+    field_names = {f.name for f in fields(Manifest)}
+    values = {name: v for name, v in value.items() if name in field_names}
     subset = values.get("subset")
     try:
         values["subset"] = Subset(**subset) if isinstance(subset, dict) else None

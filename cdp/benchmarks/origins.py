@@ -82,8 +82,8 @@ def _from_hub(
     progress: Progress | None,
     should_stop: Callable[[], bool] | None,
 ) -> BenchmarkSource:
-    asked = pins(entry, revision)
-    pinned = _load_pins(staging, entry, revision) or {**({} if revision else earlier), **asked}
+    asked_commits = pins(entry, revision)
+    pinned = _load_pins(staging, entry, revision) or {**({} if revision else earlier), **asked_commits}
     schema = schema_of(entry)
     parts = schema.parts(entry)
     repositories = {
@@ -210,10 +210,11 @@ def size_on_hub(entry: Entry, revision: str = "") -> dict[str, Any]:
 
     Errors as for ``download_benchmark``.
     """
-    asked = pins(entry, revision)
+    commits = pins(entry, revision)
     parts = schema_of(entry).parts(entry)
     repositories = {
-        repo: hub.resolve(repo, asked.get(repo, "")) for repo in dict.fromkeys(part.repo for part in parts if part.repo)
+        repo: hub.resolve(repo, commits.get(repo, ""))
+        for repo in dict.fromkeys(part.repo for part in parts if part.repo)
     }
     paths = [(part.repo, path) for part in parts if part.repo for path in part.choose(repositories[part.repo].files)]
     return {

@@ -129,8 +129,8 @@ def leaves(name: str) -> tuple[Entry, ...]:
     if entry is not None:
         return (entry,) if entry.schema else parts(entry.name)
     if group is None:
-        known = [*groups(), *(e.name for e in entries() if not e.part_of)]
-        raise NotFoundError("benchmark in the registry", name, known=known, hint="See `benchmarks list`.")
+        names = [*groups(), *(e.name for e in entries() if not e.part_of)]
+        raise NotFoundError("benchmark in the registry", name, known=names, hint="See `benchmarks list`.")
     return tuple(leaf for member in group.members for leaf in leaves(member))
 
 

@@ -66,11 +66,11 @@ def sample(
     document_ids = _documents(source, relevant, documents, seed)
     try:
         with staging(workspace.benchmarks) as incoming:
-            made = incoming / "subset"
-            _write(made, source, split, chosen, lines, document_ids)
-            manifests.write(made, _manifest(manifest, info, subset))
-            drawn = library.survey(made, allow_unknown=False)
-            if not library.install(made, target):  # somebody drew the same subset at the same time
+            folder = incoming / "subset"
+            _write(folder, source, split, chosen, lines, document_ids)
+            manifests.write(folder, _manifest(manifest, info, subset))
+            drawn = library.survey(folder, allow_unknown=False)
+            if not library.install(folder, target):  # somebody drew the same subset at the same time
                 return _stored(target, subset, workspace), True
     except OSError as error:
         raise WorkspaceError(f"The subset could not be written: {error.strerror or error}.") from error
@@ -104,16 +104,18 @@ def _queries(
     queries = read_queries(part(source, "queries"))
     judgments = read_qrels(qrels_files(source)[split])
     named = judgments.document_lines
-    known = {document.id for document in iter_corpus(part(source, "corpus")) if document.id in named}
-    judged = judged_split(queries, judgments, known, manifest, allow_unknown=True)
+    known_documents = {document.id for document in iter_corpus(part(source, "corpus")) if document.id in named}
+    judged = judged_split(queries, judgments, known_documents, manifest, allow_unknown=True)
     answered = [
-        query for query in judged.query_ids if any(d in known and g > 0 for d, g in judged.qrels[query].items())
+        query
+        for query in judged.query_ids
+        if any(d in known_documents and g > 0 for d, g in judged.qrels[query].items())
     ]
     if not answered:
         raise InputError(f"No query of the split {split} has a relevant document.")
     drawn = set(sorted(answered, key=lambda query: _order(seed, "query", query))[:n])
     chosen = {query: judged.qrels[query] for query in answered if query in drawn}
-    relevant = {d for grades in chosen.values() for d, grade in grades.items() if grade > 0 and d in known}
+    relevant = {d for grades in chosen.values() for d, grade in grades.items() if grade > 0 and d in known_documents}
     lines: dict[str, dict[str, Any]] = {}
     for query in chosen:
         lines[query] = {"_id": query, "text": queries[query].text}

@@ -40,16 +40,16 @@ def training_set(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks training-set NAME …``."""
     from cdp.services.training import training_sets
 
-    found = training_sets.from_benchmarks(workspace, a.names, split=a.split, name=a.name)
+    imported = training_sets.from_benchmarks(workspace, a.names, split=a.split, name=a.name)
     languages = ", ".join(
-        f"{count:,} in {language or 'no recorded language'}" for language, count in found.languages.items()
+        f"{count:,} in {language or 'no recorded language'}" for language, count in imported.languages.items()
     )
     lines = [
-        f"corpus {found.corpus.id}: {found.corpus.n_documents:,} documents",
-        f"query set {found.query_set.id}: {found.query_set.n_queries:,} queries ({languages})",
-        *(f"left out: {count:,} {reason}" for reason, count in found.left_out.items()),
+        f"corpus {imported.corpus.id}: {imported.corpus.n_documents:,} documents",
+        f"query set {imported.query_set.id}: {imported.query_set.n_queries:,} queries ({languages})",
+        *(f"left out: {count:,} {reason}" for reason, count in imported.left_out.items()),
     ]
-    return say(a, {**display.plain(found), "id": found.query_set.id}, "\n".join(lines))
+    return say(a, {**display.plain(imported), "id": imported.query_set.id}, "\n".join(lines))
 
 
 def _subset(of: str) -> str:
@@ -82,24 +82,24 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``benchmarks show NAME``."""
     from cdp.services import benchmarks
 
-    found = benchmarks.show(workspace, a.name)
+    benchmark = benchmarks.show(workspace, a.name)
     hub = benchmarks.size_on_hub(a.name) if a.hub else None
-    lines = [] if found.entry is None else _entry_lines(found.entry)
-    if found.group is not None:
-        here = sum(member.here for member in found.members)
-        lines = [f"{found.group.title}: {here} of {len(found.members)} are in the workspace"]
-    if found.members:
-        rows = [_row(member) for member in found.members]
+    lines = [] if benchmark.entry is None else _entry_lines(benchmark.entry)
+    if benchmark.group is not None:
+        here = sum(member.here for member in benchmark.members)
+        lines = [f"{benchmark.group.title}: {here} of {len(benchmark.members)} are in the workspace"]
+    if benchmark.members:
+        rows = [_row(member) for member in benchmark.members]
         columns = ["name", "documents", "queries", "cw", "licence", "here"]
         lines += ["", display.table([_shown(row) for row in rows], columns, "")]
-    if found.info is not None:
-        lines += ["", *_stored_lines(found)]
+    if benchmark.info is not None:
+        lines += ["", *_stored_lines(benchmark)]
     if hub is not None:
         commits = ", ".join(f"{repo} {commit[:12]}" for repo, commit in hub["commits"].items())
         lines += ["", f"On the hub now: {job_words.size(hub['bytes'])} to download ({commits})"]
-    if found.scores:
-        lines += ["", "NDCG@10 (%), mean over what is covered:", _scores(found.scores)]
-    value = {**display.plain(found), "id": found.name, "hub": hub, "scores": _score_values(found.scores)}
+    if benchmark.scores:
+        lines += ["", "NDCG@10 (%), mean over what is covered:", _scores(benchmark.scores)]
+    value = {**display.plain(benchmark), "id": benchmark.name, "hub": hub, "scores": _score_values(benchmark.scores)}
     return say(a, value, "\n".join(lines))
 
 
@@ -122,8 +122,8 @@ def _number(n: int | None) -> str:
     return "not stated" if n is None else f"{n:,}"
 
 
-def _stored_lines(found: Any) -> list[str]:
-    info, manifest = found.info, found.manifest
+def _stored_lines(benchmark: Any) -> list[str]:
+    info, manifest = benchmark.info, benchmark.manifest
     judged = ", ".join(f"{split} {n:,}" for split, n in info.judged.items())
     lines = [
         f"In the workspace as {info.name}: {info.n_documents:,} documents, judged queries: {judged}, "
@@ -131,14 +131,14 @@ def _stored_lines(found: Any) -> list[str]:
         f"language: {info.language or 'cannot be told, so its words are counted as English'}"
         f"{'' if manifest.language else ' (guessed from its texts; benchmarks add PATH --language CODE sets it)'}",
     ]
-    if found.entry is None and info.licence:
+    if benchmark.entry is None and info.licence:
         lines.append(f"licence: {info.licence}")
     lines += [f"read at {repo} {commit}" for repo, commit in manifest.commits.items()]
-    return lines + [f"note: {note}" for note in (*manifest.notes, *info.warnings) if note != _note_of(found)]
+    return lines + [f"note: {note}" for note in (*manifest.notes, *info.warnings) if note != _note_of(benchmark)]
 
 
-def _note_of(found: Any) -> str:
-    return "" if found.entry is None else str(found.entry.note)
+def _note_of(benchmark: Any) -> str:
+    return "" if benchmark.entry is None else str(benchmark.entry.note)
 
 
 def _score_values(scores: Any) -> list[dict[str, Any]]:
@@ -173,15 +173,15 @@ def download(workspace: Workspace, a: argparse.Namespace) -> int:
     return started(workspace, a, benchmarks.start_download(workspace, config))
 
 
-def _before(found: Any) -> list[str]:
+def _before(benchmark: Any) -> list[str]:
     """What a download comes to, said before it starts: size, licence and CW of one benchmark, or of each in a group."""
-    if found.entry is not None:
-        return _entry_lines(found.entry)
-    missing = [member.entry for member in found.members if not member.here]
+    if benchmark.entry is not None:
+        return _entry_lines(benchmark.entry)
+    missing = [member.entry for member in benchmark.members if not member.here]
     total = sum(entry.text_bytes or 0 for entry in missing)
-    rows = [_row(member) for member in found.members if not member.here]
+    rows = [_row(member) for member in benchmark.members if not member.here]
     listed = display.table(rows, ["name", "documents", "queries", "cw", "licence"], "nothing is missing")
-    return [f"{found.group.title}: {len(missing)} to bring in, about {job_words.size(total)} of text", listed]
+    return [f"{benchmark.group.title}: {len(missing)} to bring in, about {job_words.size(total)} of text", listed]
 
 
 def sample(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -68,9 +68,11 @@ def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
 def corpus_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    found = corpora.list_corpora(workspace)
+    manifests = corpora.list_corpora(workspace)
     return say(
-        a, found, display.table(found, ["id", "name", "n_documents", "created"], "No corpus yet: corpus add PATH")
+        a,
+        manifests,
+        display.table(manifests, ["id", "name", "n_documents", "created"], "No corpus yet: corpus add PATH"),
     )
 
 
@@ -127,26 +129,26 @@ def cw(workspace: Workspace, a: argparse.Namespace) -> int:
         raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
     if a.file:
         texts = target_queries.read_queries(a.file)
-        found = complexity.profile_texts(texts, language=a.language, name=Path(a.file).name, stopwords=a.stopwords)
+        profiled = complexity.profile_texts(texts, language=a.language, name=Path(a.file).name, stopwords=a.stopwords)
     elif a.benchmark:
-        found = complexity.profile_benchmark(
+        profiled = complexity.profile_benchmark(
             workspace, a.benchmark, split=a.split, language=a.language, stopwords=a.stopwords
         )
     else:
-        found = complexity.profile_query_set(workspace, a.query_set, language=a.language, stopwords=a.stopwords)
-    facts = {"name": found.name, "language": found.language, "stopwords": found.stopwords}
+        profiled = complexity.profile_query_set(workspace, a.query_set, language=a.language, stopwords=a.stopwords)
+    facts = {"name": profiled.name, "language": profiled.language, "stopwords": profiled.stopwords}
     if a.action == "profile":
-        effect = complexity.question_words(found)
-        value = {**facts, **display.plain(found.profile), "question_words": display.plain(effect)}
-        return say(a, value, display.cw_profile(found, language_of(found.language), effect))
+        effect = complexity.question_words(profiled)
+        value = {**facts, **display.plain(profiled.profile), "question_words": display.plain(effect)}
+        return say(a, value, display.cw_profile(profiled, language_of(profiled.language), effect))
     from cdp.services.advice import decisions
 
-    answer = found.recommend(
+    answer = profiled.recommend(
         domain=a.domain, task=a.task, generator=a.generator, budget=a.budget, n_documents=a.documents
     )
-    decision = decisions.decide(workspace, found, answer, corpus=a.corpus)
+    decision = decisions.decide(workspace, profiled, answer, corpus=a.corpus)
     value = {**facts, **display.plain(answer), "decision": display.plain(decision)}
-    return say(a, value, display.recommendation(found.name, answer, decision))
+    return say(a, value, display.recommendation(profiled.name, answer, decision))
 
 
 # evaluate
@@ -168,17 +170,17 @@ def evaluate(workspace: Workspace, a: argparse.Namespace) -> int:
 def catalog_rebuild(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import results
 
-    found = results.rebuild(workspace)
-    lines = [f"rebuilt from the files: {found['added']} entries", *(f"  {text}" for text in found["problems"])]
-    return say(a, found, "\n".join(lines))
+    summary = results.rebuild(workspace)
+    lines = [f"rebuilt from the files: {summary['added']} entries", *(f"  {text}" for text in summary["problems"])]
+    return say(a, summary, "\n".join(lines))
 
 
 def catalog_query(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import results
 
-    found = results.query(workspace, a.sql)
-    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
-    text = display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else "")
+    table = results.query(workspace, a.sql)
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.rows]
+    text = display.table(rows, table.columns, "no rows") + ("\n… and more" if table.truncated else "")
     return say(a, rows, text)
 
 

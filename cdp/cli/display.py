@@ -92,9 +92,9 @@ def corpus(manifest: Any, *, existed: bool = False, query_set: str | None = None
     return "\n".join(lines)
 
 
-def many(n: int, one: str, more: str = "") -> str:
+def many(n: int, singular: str, plural: str = "") -> str:
     """``1 document``, ``2 documents``."""
-    return f"{n:,} {one if n == 1 else more or one + 's'}"
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def _rest(n: int) -> list[str]:
@@ -106,34 +106,33 @@ def place(row: Any) -> str:
     return f"{row.file}, line {row.line}" if row.line is not None else str(row.file)
 
 
-def imported(found: Any) -> str:
+def imported(result: Any) -> str:
     """An imported query set and the rows that were rejected."""
-    q = found.query_set
+    q = result.query_set
     lines = [f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')}"]
     lines.append(_origin(q))
-    if found.reasoned is not None:
-        r = found.reasoned
+    if result.reasoned is not None:
+        r = result.reasoned
         without = f"; {many(r.n_failures, 'query has', 'queries have')} none" if r.n_failures else ""
         lines.append(f"reasoned forms: {r.id}, {many(r.n_queries, 'query', 'queries')}{without}")
-    lines += found.notes
-    if found.n_rejected:
-        lines.append(f"rejected rows: {found.n_rejected:,}")
-        lines += [f"  {reason}" for reason in found.rejected]
-        lines += _rest(found.n_rejected - len(found.rejected))
+    lines += result.notes
+    if result.n_rejected:
+        lines.append(f"rejected rows: {result.n_rejected:,}")
+        lines += [f"  {reason}" for reason in result.rejected]
+        lines += _rest(result.n_rejected - len(result.rejected))
     return "\n".join(lines)
 
 
 def _origin(q: Any) -> str:
     """Who wrote the queries, their licence, and for an import of unknown origin how to say it."""
-    said = f"written by: {q.written_by}"
+    text = f"written by: {q.written_by}"
     if q.licence:
-        said += f"; licence: {q.licence}"
-    return said + (f" (queries origin {q.id} human|llm)" if q.kind == "unknown" else "")
+        text += f"; licence: {q.licence}"
+    return text + (f" (queries origin {q.id} human|llm)" if q.kind == "unknown" else "")
 
 
-def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]], state: Any) -> str:
+def query_set(q: Any, failed: Any, examples: Sequence[tuple[str, list[str]]], state: Any) -> str:
     """A query set: where it comes from, what it holds, what is missing and why, and its first queries."""
-    q = found
     how = ", ".join(part for part in (q.method, q.generator, q.model if q.model != q.generator else "") if part)
     lines = [
         f"{q.id}: {many(q.n_queries, 'query', 'queries')} for {many(q.n_documents, 'document')} of {q.corpus_id}",
@@ -153,10 +152,10 @@ def query_set(found: Any, failed: Any, examples: Sequence[tuple[str, list[str]]]
     return "\n".join(lines)
 
 
-def previews(document_id: str, found: Sequence[Any]) -> str:
+def previews(document_id: str, shown: Sequence[Any]) -> str:
     """The queries of each method, with their content words and the method's Self-BLEU."""
     lines = [f"document {document_id}"]
-    for item in found:
+    for item in shown:
         bleu = "" if item.self_bleu is None else f"Self-BLEU {item.self_bleu:.3f}, "
         mean = sum(item.cw) / len(item.cw) if item.cw else 0.0
         lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
@@ -186,9 +185,9 @@ def measures(values: Sequence[Mapping[str, Any]]) -> str:
     return table(rows, ["measure", "value", "95% interval", "documents", "measured with"], "no measures", digits=3)
 
 
-def spreads(found: Sequence[Any]) -> str:
+def spreads(by_tokenisation: Sequence[Any]) -> str:
     """Self-BLEU under each tokenisation with its spread over documents; empty where there is none."""
-    if not found:
+    if not by_tokenisation:
         return ""
     rows = [
         {
@@ -198,23 +197,23 @@ def spreads(found: Sequence[Any]) -> str:
             "middle half": f"{s.quartiles[0]:.3f} to {s.quartiles[1]:.3f}",
             "documents": s.n_documents,
         }
-        for s in found
+        for s in by_tokenisation
     ]
-    about = "\n".join(f"  {s.tokenisation}: {s.about}" for s in found)
+    about = "\n".join(f"  {s.tokenisation}: {s.about}" for s in by_tokenisation)
     columns = ["tokens", "Self-BLEU", "sd over documents", "middle half", "documents"]
     return f"{table(rows, columns, '', digits=3)}\n{about}"
 
 
-def cw_profile(found: Any, language: Any, effect: Any) -> str:
+def cw_profile(profiled: Any, language: Any, effect: Any) -> str:
     """A CW distribution: its numbers, how words were counted, a bar per value, and what question words change."""
-    p = found.profile
+    p = profiled.profile
     lines = [
-        f"{found.name}: {many(p.n, 'query', 'queries')}, "
+        f"{profiled.name}: {many(p.n, 'query', 'queries')}, "
         f"mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
         f"median {p.median:g}, from {p.minimum} to {p.maximum}",
         f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
-        f"counted as {language.name}: {language.tokenizer}; stopwords: {found.stopwords}",
-        *([f"note: {found.doubt}"] if found.doubt else []),
+        f"counted as {language.name}: {language.tokenizer}; stopwords: {profiled.stopwords}",
+        *([f"note: {profiled.doubt}"] if profiled.doubt else []),
         "",
     ]
     top = max(p.histogram)

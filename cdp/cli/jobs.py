@@ -16,10 +16,12 @@ def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs list``."""
     from cdp.services import jobs
 
-    found = jobs.list_jobs(workspace)
+    listed_jobs = jobs.list_jobs(workspace)
     rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
-             "failures": j.n_failures or "", "created": j.created} for j in found]  # fmt: skip
-    return say(a, [job.to_dict() for job in found], display.table(rows, list(rows[0]) if rows else [], "No job yet."))
+             "failures": j.n_failures or "", "created": j.created} for j in listed_jobs]  # fmt: skip
+    return say(
+        a, [job.to_dict() for job in listed_jobs], display.table(rows, list(rows[0]) if rows else [], "No job yet.")
+    )
 
 
 def show(workspace: Workspace, a: argparse.Namespace) -> int:

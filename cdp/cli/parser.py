@@ -17,8 +17,8 @@ class Parser(argparse.ArgumentParser):
     """Refuses a command line in one sentence on stderr, with the way to the help of the command that was meant."""
 
     def error(self, message: str) -> NoReturn:
-        said = " ".join(message.split())
-        self.exit(BAD_INPUT, f"cdp: {said}{'' if said.endswith(('.', '?')) else '.'} See: {self.prog} --help\n")
+        sentence = " ".join(message.split())
+        self.exit(BAD_INPUT, f"cdp: {sentence}{'' if sentence.endswith(('.', '?')) else '.'} See: {self.prog} --help\n")
 
     def read(self, words: Sequence[str] | None = None) -> argparse.Namespace:
         """``parse_args``, except that the nearest option is offered for one that the command does not have."""

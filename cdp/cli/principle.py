@@ -39,18 +39,17 @@ def principle(workspace: Workspace, a: argparse.Namespace) -> int:
     if a.action == "rates":
         rates = positive_rates(data)
         return say(a, rates, display.table(rates, ["dataset", "cw", "positive", "conditions"], ""))
-    found, each = threshold(data), threshold_by_retriever(data)
-    alone = [{"retriever": name, **display.plain(one)} for name, one in each.items()]
+    overall, by_retriever = threshold(data), threshold_by_retriever(data)
+    alone = [{"retriever": name, **display.plain(own_threshold)} for name, own_threshold in by_retriever.items()]
     columns = ["retriever", "crossing", "by_dataset", "without_one_dataset", "slope", "r", "n_points", "n_datasets"]
-    text = (
-        f"{display.facts(found)}\n\nEach retriever alone, over the same datasets:\n{display.table(alone, columns, '')}"
-    )
-    return say(a, {**display.plain(found), "by_retriever": each}, text)
+    beside = display.table(alone, columns, "")
+    text = f"{display.facts(overall)}\n\nEach retriever alone, over the same datasets:\n{beside}"
+    return say(a, {**display.plain(overall), "by_retriever": by_retriever}, text)
 
 
 def _check(a: argparse.Namespace) -> int:
     """``principle check``: predictions for the published datasets that the line never saw, and how many held."""
-    found = checks.checks(a.per_doc)
+    predictions = checks.checks(a.per_doc)
     rows = [
         {
             "dataset": c.dataset,
@@ -63,44 +62,46 @@ def _check(a: argparse.Namespace) -> int:
             "95%": (c.similar.low, c.similar.high),
             "hold": c.similar.holds,
         }
-        for c in found
+        for c in predictions
     ]
-    held = checks.held(found)
+    held = checks.held(predictions)
     summary = "\n".join(f"{name}: {h.held} of {h.n} predictions held" for name, h in held.items())
     columns = ["dataset", "cw", "measured", "line", "95% of new", "holds", "similar", "95%", "hold"]
-    return say(a, {"checks": found, "held": held}, f"{display.table(rows, columns, '')}\n\n{summary}")
+    return say(a, {"checks": predictions, "held": held}, f"{display.table(rows, columns, '')}\n\n{summary}")
 
 
 def published_list(workspace: Workspace, a: argparse.Namespace) -> int:
     """``published list``: the paper's tables and figures."""
     from cdp.services.advice import published
 
-    found = published.list_tables()
-    return say(a, found, display.table(found, ["name", "kind", "title", "numbers", "notes", "about"], ""))
+    published_tables = published.list_tables()
+    return say(
+        a, published_tables, display.table(published_tables, ["name", "kind", "title", "numbers", "notes", "about"], "")
+    )
 
 
 def published_show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``published show TABLE``: its numbers as printed, with marks and notes."""
     from cdp.services.advice import published
 
-    found = tables.table(a.table)
+    table = tables.table(a.table)
     if a.format == "csv":
         a.json = False  # CSV was asked for by name
-        return say(a, None, published.to_csv(found).removesuffix("\n"))
-    if found.is_scores and not a.json:
-        columns, rows = tables.wide(found)
+        return say(a, None, published.to_csv(table).removesuffix("\n"))
+    if table.is_scores and not a.json:
+        columns, rows = tables.wide(table)
     else:
-        columns, rows = list(found.columns), [dict(row) for row in found.rows]
-    lines = [f"{found.info.title}. {found.info.about}", "", display.table(rows, columns, "")]
-    if found.is_scores:
+        columns, rows = list(table.columns), [dict(row) for row in table.rows]
+    lines = [f"{table.info.title}. {table.info.about}", "", display.table(rows, columns, "")]
+    if table.is_scores:
         lines += ["", tables.MARKS_HELP]
-    for number, remark in found.related.items():
+    for number, remark in table.related.items():
         texts = (("printed", remark.printed), ("computed", remark.computed))
         beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
-        where = "all rows" if number in found.on_all else str(number)
+        where = "all rows" if number in table.on_all else str(number)
         lines.append(f"[{where}] {remark.note}" + (f" ({beside})" if beside else ""))
-    about = {"name": found.info.name, "title": found.info.title}
-    value = {**about, "rows": found.rows, "notes": list(found.related.values())}
+    about = {"name": table.info.name, "title": table.info.title}
+    value = {**about, "rows": table.rows, "notes": list(table.related.values())}
     return say(a, value, "\n".join(lines))
 
 
@@ -124,8 +125,8 @@ def study_plan(workspace: Workspace, a: argparse.Namespace) -> int:
     """``study plan FILE``: what a study would run, what it costs and how long it takes."""
     from cdp.services import studies
 
-    found = studies.plan(workspace, studies.read_plan(a.file, settings(a)))
-    return say(a, found.to_dict(), studies.plan_text(found))
+    plan = studies.plan(workspace, studies.read_plan(a.file, settings(a)))
+    return say(a, plan.to_dict(), studies.plan_text(plan))
 
 
 def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -149,15 +150,15 @@ def study_report(workspace: Workspace, a: argparse.Namespace) -> int:
     """``study report ID``: what was found, as text, Markdown, HTML with figures, or JSON."""
     from cdp.services import studies
 
-    found = studies.report(workspace, a.id)
+    report = studies.report(workspace, a.id)
     if a.format == "html":
         from cdp.charts.study_report import html
 
-        text = html(found)
+        text = html(report)
     else:
-        text = studies.to_markdown(found)
+        text = studies.to_markdown(report)
     if a.out:
         target = typed_path(a.out)
         write_bytes(target, text.encode("utf-8"))
-        return say(a, {"id": found.id, "file": str(target)}, f"written: {target}")
-    return say(a, found.to_dict(), text)
+        return say(a, {"id": report.id, "file": str(target)}, f"written: {target}")
+    return say(a, report.to_dict(), text)

@@ -19,8 +19,8 @@ def tune(workspace: Workspace, a: argparse.Namespace) -> int:
     config = config_of(PromptTuningConfig, a, *names)
     job_id = tuning.start(workspace, config, prompts=tuning.read_prompts(a.prompt))
     done = started(workspace, a, job_id)
-    if a.wait and not a.json and done == DONE and (found := tuning.result(workspace, job_id)) is not None:
-        print(f"\n{table(found)}")
+    if a.wait and not a.json and done == DONE and (tuned := tuning.result(workspace, job_id)) is not None:
+        print(f"\n{table(tuned)}")
     return done
 
 
@@ -28,34 +28,34 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts show JOB``: what was measured of each candidate, and which one is chosen."""
     from cdp.services.queries import tuning
 
-    found = tuning.finished(workspace, a.id)
-    return say(a, found, table(found))
+    tuned = tuning.finished(workspace, a.id)
+    return say(a, tuned, table(tuned))
 
 
 def choose(workspace: Workspace, a: argparse.Namespace) -> int:
     """``prompts choose JOB CANDIDATE``: one's own choice in place of the algorithm's."""
     from cdp.services.queries import tuning
 
-    found = tuning.override(workspace, a.id, a.candidate)
-    return say(a, found, table(found))
+    tuned = tuning.override(workspace, a.id, a.candidate)
+    return say(a, tuned, table(tuned))
 
 
-def table(found: Any) -> str:
+def table(tuned: Any) -> str:
     """The candidates, nearest to the target first, then the choice and why."""
     from cdp.services import commands
     from cdp.services.queries import tuning
 
-    ratio = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    ratio = "CE" if tuned.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
     rows = []
-    for record in found.candidates:
+    for record in tuned.candidates:
         values = {v["name"]: v["value"] for v in record.get("measures", [])}
         cost = record.get("corpus_cost")
         rows.append(
             {
-                "prompt": ("→ " if record["name"] == found.chosen else "  ") + record["name"],
+                "prompt": ("→ " if record["name"] == tuned.chosen else "  ") + record["name"],
                 "distance": record.get("distance"),
                 "meets it": "–" if record.get("inside") is None else f"{record['inside']:.0%}",
-                ratio: values.get(found.scorer["measure"]),
+                ratio: values.get(tuned.scorer["measure"]),
                 "Self-BLEU": values.get("self_bleu"),
                 "Dist-Sim": values.get("dist_sim"),
                 "Len-Sim": values.get("len_sim"),
@@ -66,17 +66,17 @@ def table(found: Any) -> str:
             }
         )
     lines = [
-        f"target: {tuning.TARGET_WORDS[found.target]}; {found.n_documents:,} of {found.n_corpus:,} documents",
+        f"target: {tuning.TARGET_WORDS[tuned.target]}; {tuned.n_documents:,} of {tuned.n_corpus:,} documents",
         "",
         display.table(rows, list(rows[0]), "", digits=3),
         "",
-        f"Chosen: {found.choice}. {found.why}",
+        f"Chosen: {tuned.choice}. {tuned.why}",
     ]
-    if found.overridden:
-        lines.append(f"You chose {found.chosen} instead.")
-    if found.scorer["note"]:
-        lines.append(f"CE is stood in for by {found.scorer['model']}: {found.scorer['note']}")
-    record = found.candidate(found.chosen)
+    if tuned.overridden:
+        lines.append(f"You chose {tuned.chosen} instead.")
+    if tuned.scorer["note"]:
+        lines.append(f"CE is stood in for by {tuned.scorer['model']}: {tuned.scorer['note']}")
+    record = tuned.candidate(tuned.chosen)
     if not record["prompt"]:
-        lines.append(f"Next: {commands.generate(tuning.synthesis_of(found))}")
+        lines.append(f"Next: {commands.generate(tuning.synthesis_of(tuned))}")
     return "\n".join(lines)

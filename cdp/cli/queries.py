@@ -30,11 +30,11 @@ def preview(workspace: Workspace, a: argparse.Namespace) -> int:
 
     document = a.doc or corpora.page(workspace, a.corpus, 0, 1)[0].id
     names = [name.strip() for name in a.methods.split(",") if name.strip()]
-    found = queries.preview(
+    previews = queries.preview(
         workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
     )
-    say(a, {"document_id": document, "methods": found}, display.previews(document, list(found.values())))
-    return FAILED if all(shown.error for shown in found.values()) else DONE
+    say(a, {"document_id": document, "methods": previews}, display.previews(document, list(previews.values())))
+    return FAILED if all(shown.error for shown in previews.values()) else DONE
 
 
 def generate(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -50,24 +50,24 @@ def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services.queries import synthesis
 
     config = _config(a)
-    found = synthesis.estimate(workspace, config, tokens_per_query=a.tokens_per_query, latency_s=a.latency)
-    lines = [f"{found.n_documents:,} documents, {found.requests:,} requests"]
-    if found.requests:
+    expected = synthesis.estimate(workspace, config, tokens_per_query=a.tokens_per_query, latency_s=a.latency)
+    lines = [f"{expected.n_documents:,} documents, {expected.requests:,} requests"]
+    if expected.requests:
         lines.append(
-            f"input tokens: {found.input_tokens:,} ± {found.input_margin:,} (95%, from {found.sampled} documents); "
-            f"output tokens: about {found.output_tokens:,}"
+            f"input tokens: {expected.input_tokens:,} ± {expected.input_margin:,} (95%, "
+            f"from {expected.sampled} documents); output tokens: about {expected.output_tokens:,}"
         )
-    if found.cost is None:
+    if expected.cost is None:
         lines.append(f"price unknown: {config.model_name} is not in the price table (queries prices --model …)")
-    elif found.price is not None:
+    elif expected.price is not None:
         lines.append(
-            f"cost: ${found.cost:,.2f}, as a batch ${found.batch_cost:,.2f} (prices as of {found.price.as_of})"
+            f"cost: ${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} (prices as of {expected.price.as_of})"
         )
     else:
         lines.append("cost: nothing")
-    if found.seconds is not None:
-        lines.append(f"time: about {duration(found.seconds)} at concurrency {config.concurrency}")
-    return say(a, found, "\n".join(lines))
+    if expected.seconds is not None:
+        lines.append(f"time: about {duration(expected.seconds)} at concurrency {config.concurrency}")
+    return say(a, expected, "\n".join(lines))
 
 
 def import_(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -77,16 +77,16 @@ def import_(workspace: Workspace, a: argparse.Namespace) -> int:
     fields = ("query_field", "document_field", "encoding", "split", "reasoning_field", "origin", *DETAILS)
     given = {field: value for field in fields if (value := getattr(a, field)) is not None}
     options = ImportOptions.from_dict({**given, **settings(a)})
-    found = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
+    result = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
     value = {
-        **display.plain(found.query_set),
-        "n_rejected": found.n_rejected,
-        "rejected": found.rejected,
-        "notes": found.notes,
+        **display.plain(result.query_set),
+        "n_rejected": result.n_rejected,
+        "rejected": result.rejected,
+        "notes": result.notes,
     }
-    if found.reasoned is not None:
-        value["reasoned"] = display.plain(found.reasoned)
-    return say(a, value, display.imported(found))
+    if result.reasoned is not None:
+        value["reasoned"] = display.plain(result.reasoned)
+    return say(a, value, display.imported(result))
 
 
 def origin(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -94,20 +94,20 @@ def origin(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import queries
 
     details = {field: getattr(a, field) or "" for field in DETAILS}
-    found = queries.describe(workspace, a.id, a.origin, **details)
-    licence = f"; licence: {found.licence}" if found.licence else ""
-    return say(a, found, f"{found.id}: written by {found.written_by}{licence}")
+    query_set = queries.describe(workspace, a.id, a.origin, **details)
+    licence = f"; licence: {query_set.licence}" if query_set.licence else ""
+    return say(a, query_set, f"{query_set.id}: written by {query_set.written_by}{licence}")
 
 
 def best(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries best``: those of the highest mean token log-probability, as a new set."""
     from cdp.services import queries
 
-    found, without = queries.best(workspace, a.id, a.keep, name=a.name)
+    query_set, without = queries.best(workspace, a.id, a.keep, name=a.name)
     warn(f"{without:,} queries have no log-probability and took no part." if without else "")
-    documents = display.many(found.n_documents, "document")
-    text = f"{found.id}: {display.many(found.n_queries, 'query', 'queries')} for {documents}"
-    return say(a, {**display.plain(found), "without_logprob": without}, text)
+    documents = display.many(query_set.n_documents, "document")
+    text = f"{query_set.id}: {display.many(query_set.n_queries, 'query', 'queries')} for {documents}"
+    return say(a, {**display.plain(query_set), "without_logprob": without}, text)
 
 
 def list_(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -128,28 +128,28 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries show``: one query set, with what it lacks."""
     from cdp.services import completeness, queries
 
-    found = queries.show(workspace, a.id)
-    state = completeness.check(workspace, found)
-    failed = queries.failures(workspace, found.id)
-    examples = queries.page(workspace, found.id, 0, EXAMPLES)
+    query_set = queries.show(workspace, a.id)
+    state = completeness.check(workspace, query_set)
+    failed = queries.failures(workspace, query_set.id)
+    examples = queries.page(workspace, query_set.id, 0, EXAMPLES)
     value = {
-        **display.plain(found),
+        **display.plain(query_set),
         "state": state.label,
         "note": state.note,
         "job_state": state.job_state,
         "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
         "failures": failed,
     }
-    return say(a, value, display.query_set(found, failed, examples, state))
+    return say(a, value, display.query_set(query_set, failed, examples, state))
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries delete``."""
     from cdp.services import queries
 
-    found = queries.show(workspace, a.id)
-    queries.delete(workspace, found.id)
-    return say(a, {"id": found.id, "deleted": True}, f"{found.id} is removed")
+    query_set = queries.show(workspace, a.id)
+    queries.delete(workspace, query_set.id)
+    return say(a, {"id": query_set.id, "deleted": True}, f"{query_set.id} is removed")
 
 
 def prices(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -184,20 +184,20 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import queries
     from cdp.services.queries import synthesis
 
-    found = queries.show(workspace, a.id)
+    query_set = queries.show(workspace, a.id)
     form = synthesis.EXPORTS.named(a.format)
-    target = a.out or f"{found.id}{form.suffix}"
-    done = synthesis.export(workspace, found.id, a.format, target, per_doc=a.per_doc, model=a.model)
+    target = a.out or f"{query_set.id}{form.suffix}"
+    done = synthesis.export(workspace, query_set.id, a.format, target, per_doc=a.per_doc, model=a.model)
     warn(done.note)
-    return say(a, {"id": found.id, **display.plain(done)}, _written(done, form.write is None))
+    return say(a, {"id": query_set.id, **display.plain(done)}, _written(done, form.write is None))
 
 
 def leave_out(workspace: Workspace, a: argparse.Namespace) -> int:
     """``queries leave-out``: a copy without the queries that a benchmark judges."""
     from cdp.services.training import leakage
 
-    places = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in a.judged_by)]
-    query_set, n = leakage.leave_out(workspace, a.id, places, called=a.name)
+    benchmark_splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in a.judged_by)]
+    query_set, n = leakage.leave_out(workspace, a.id, benchmark_splits, called=a.name)
     text = (
         f"{query_set.id}: {query_set.n_queries:,} queries, {n:,} left out" if n else f"{query_set.id}: none is judged"
     )

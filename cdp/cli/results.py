@@ -17,9 +17,9 @@ def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results list``."""
     from cdp.services import results
 
-    found = results.list_results(workspace)
+    rows = results.list_results(workspace)
     columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
-    return say(a, found, display.table(found, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
+    return say(a, rows, display.table(rows, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
 
 
 def compare(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -27,17 +27,17 @@ def compare(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import results
     from cdp.services.results import means, tables
 
-    found = results.compare(workspace, a.baseline, a.retriever or None, test=a.test, over_seeds=a.over_seeds)
-    found = means.only(found, a.benchmark)
+    comparison = results.compare(workspace, a.baseline, a.retriever or None, test=a.test, over_seeds=a.over_seeds)
+    comparison = means.only(comparison, a.benchmark)
     a.json = a.json or a.format == "json"
     if not a.json and a.format != "table":
-        return say(a, None, tables.write(found, a.format).removesuffix("\n"))
-    remarks = tables.remarks(workspace, found)
-    value = {**tables.to_dict(found), "remarks": remarks}
-    return say(a, value, _comparison(found, tables.paper_table(found), remarks))
+        return say(a, None, tables.write(comparison, a.format).removesuffix("\n"))
+    remarks = tables.remarks(workspace, comparison)
+    value = {**tables.to_dict(comparison), "remarks": remarks}
+    return say(a, value, _comparison(comparison, tables.paper_table(comparison), remarks))
 
 
-def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
+def _comparison(comparison: Any, paper: Any, remarks: Collection[str]) -> str:
     """The table of a paper, then each difference with its tests, and what has to be said beside."""
     from cdp.services.results.tables import spread
 
@@ -45,7 +45,7 @@ def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
         {"NDCG@10": name, **{column: _score(cell) for column, cell in zip(paper.columns, cells, strict=True)}}
         for name, cells in paper.rows
     ]
-    marked = any(row.marks for row in found.rows)
+    marked = any(row.marks for row in comparison.rows)
     rows = [
         {
             "benchmark": row.place,
@@ -61,16 +61,16 @@ def _comparison(found: Any, paper: Any, remarks: Collection[str]) -> str:
             "queries": row.n_queries,
             **({"marks": row.marks} if marked else {}),
         }
-        for row in found.rows
+        for row in comparison.rows
         if row.difference is not None
     ]
     parts = [display.table(scores, ["NDCG@10", *paper.columns], "no results to compare")]
     if rows:
-        parts.append(f"Differences from {found.baseline}:\n{display.table(rows, list(rows[0]), '')}")
+        parts.append(f"Differences from {comparison.baseline}:\n{display.table(rows, list(rows[0]), '')}")
     parts += [f"{'† ' if i == 0 else ''}{note}" for i, note in enumerate(paper.notes)]
     parts += ["\n".join(remarks)] if remarks else []
-    if found.families and not any(row.seeds > 1 for row in found.rows):
-        names = ", ".join(f"{name} ({n} seeds)" for name, n in found.families.items())
+    if comparison.families and not any(row.seeds > 1 for row in comparison.rows):
+        names = ", ".join(f"{name} ({n} seeds)" for name, n in comparison.families.items())
         parts.append(f"Differ in nothing but the seed from another run: {names}. Average them with --over-seeds.")
     return "\n\n".join(parts)
 
@@ -94,27 +94,32 @@ def errors(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services.results.errors import analyse, pair
 
     ids = pair(workspace, a.baseline, a.other, a.benchmark, a.split, a.protocol)
-    found = analyse(workspace, *ids, source=a.source, language=a.language)
-    value = {**display.plain(found), "kinds": {"wins": found.kinds(found.wins), "losses": found.kinds(found.losses)}}
-    say(a, value, _errors(found, max(0, a.show)))
-    if found.n_failed:
-        first = found.failed[0]
-        warn(f"{display.many(found.n_failed, 'query', 'queries')} failed; the first, {first['id']}: {first['reason']}")
+    analysis = analyse(workspace, *ids, source=a.source, language=a.language)
+    value = {
+        **display.plain(analysis),
+        "kinds": {"wins": analysis.kinds(analysis.wins), "losses": analysis.kinds(analysis.losses)},
+    }
+    say(a, value, _errors(analysis, max(0, a.show)))
+    if analysis.n_failed:
+        first = analysis.failed[0]
+        warn(
+            f"{display.many(analysis.n_failed, 'query', 'queries')} failed; the first, {first['id']}: {first['reason']}"
+        )
     return DONE
 
 
-def _errors(found: Any, most: int) -> str:
-    counted = "1 query" if found.n_queries == 1 else f"{found.n_queries:,} queries"
+def _errors(analysis: Any, most: int) -> str:
+    counted = "1 query" if analysis.n_queries == 1 else f"{analysis.n_queries:,} queries"
     lines = [
-        f"{found.place}: {counted}. Right at rank 1: both {found.both}, neither {found.neither}, "
-        f"only {found.other} {len(found.wins)}, only {found.baseline} {len(found.losses)}.",
-        found.rule,
+        f"{analysis.place}: {counted}. Right at rank 1: both {analysis.both}, neither {analysis.neither}, "
+        f"only {analysis.other} {len(analysis.wins)}, only {analysis.baseline} {len(analysis.losses)}.",
+        analysis.rule,
     ]
     for title, cases, wrong in (
-        (f"Only {found.other} is right", found.wins, found.baseline),
-        (f"Only {found.baseline} is right", found.losses, found.other),
+        (f"Only {analysis.other} is right", analysis.wins, analysis.baseline),
+        (f"Only {analysis.baseline} is right", analysis.losses, analysis.other),
     ):
-        kinds = ", ".join(f"{kind} {n}" for kind, n in found.kinds(cases).items())
+        kinds = ", ".join(f"{kind} {n}" for kind, n in analysis.kinds(cases).items())
         lines += ["", f"{title}: {len(cases)} ({wrong} has first, of the right passage: {kinds})"]
         for case in cases[:most]:
             lines += ["", f"  {case.query_id}  {_marked(case.query, case.words)}", f"  {case.kind}"]
@@ -129,7 +134,7 @@ def _errors(found: Any, most: int) -> str:
             "difference": None if bucket.mean is None else f"{bucket.mean:+.2f}",
             "95% interval": "–" if bucket.interval is None else "{:+.2f} to {:+.2f}".format(*bucket.interval),
         }
-        for bucket in found.gains
+        for bucket in analysis.gains
     ]
     return "\n".join([*lines, "", "NDCG@10 points by CW:", display.table(rows, list(rows[0]), "")])
 

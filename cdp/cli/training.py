@@ -101,8 +101,8 @@ def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
         text = "\n".join([f"{begun.id}: {len(ids)} trainings (see: sweep report {begun.id})", *ids])
         return say(a, {"id": begun.id, "name": begun.name, "jobs": ids}, text)
     code = max(followed(workspace, job_id) for job_id in ids)
-    found = sweeps.report(workspace, begun.id)
-    say(a, found.to_dict(), sweeps.to_markdown(found))
+    report = sweeps.report(workspace, begun.id)
+    say(a, report.to_dict(), sweeps.to_markdown(report))
     return code
 
 
@@ -128,10 +128,10 @@ def sweep_report(workspace: Workspace, a: argparse.Namespace) -> int:
     """``sweep report ID``: the rates with their scores, as Markdown or JSON."""
     from cdp.services.training import sweeps
 
-    found = sweeps.report(workspace, a.id)
-    text = sweeps.to_markdown(found)
+    report = sweeps.report(workspace, a.id)
+    text = sweeps.to_markdown(report)
     if a.out:
         target = typed_path(a.out)
         write_bytes(target, f"{text}\n".encode())
-        return say(a, {"id": found.id, "file": str(target)}, f"written: {target}")
-    return say(a, found.to_dict(), text)
+        return say(a, {"id": report.id, "file": str(target)}, f"written: {target}")
+    return say(a, report.to_dict(), text)

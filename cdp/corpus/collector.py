@@ -65,18 +65,18 @@ class Collector:
     def _flush(self) -> None:
         batch, self._batch, self._batch_characters = self._batch, [], 0
         contents = [hash((entry.title, entry.text)) for entry in batch]
-        places = [entry.file << _LINE_BITS | (entry.line or 0) for entry in batch]
-        repeated = self._seen.add([entry.id for entry in batch], places, contents)
-        taken = [entry for i, entry in enumerate(batch) if i not in repeated]
-        if taken:
-            self._documents.write(*([getattr(entry, name) for entry in taken] for name in ("id", "title", "text")))
-            parts = (part for entry in taken for part in hash_parts(entry.id, entry.title, entry.text))
+        positions = [entry.file << _LINE_BITS | (entry.line or 0) for entry in batch]
+        repeated = self._seen.add([entry.id for entry in batch], positions, contents)
+        fresh = [entry for i, entry in enumerate(batch) if i not in repeated]
+        if fresh:
+            self._documents.write(*([getattr(entry, name) for entry in fresh] for name in ("id", "title", "text")))
+            parts = (part for entry in fresh for part in hash_parts(entry.id, entry.title, entry.text))
             self._hash.update(b"".join(parts))
-            self.characters.extend(len(entry.text) for entry in taken)
-            self.words.extend(count_words(entry.text) for entry in taken)
-            for entry in taken:
+            self.characters.extend(len(entry.text) for entry in fresh)
+            self.words.extend(count_words(entry.text) for entry in fresh)
+            for entry in fresh:
                 self._sample(entry.text)
-        self._queries.write([(entry.id, entry.queries) for entry in taken if entry.queries], repeated=False)
+        self._queries.write([(entry.id, entry.queries) for entry in fresh if entry.queries], repeated=False)
         more = []
         for i, earlier in sorted(repeated.items()):
             same = earlier.content == contents[i]
@@ -100,9 +100,9 @@ class Collector:
         where = "" if file == entry.file else f" in {self._files[file]}"
         where += f" on line {line}" if line else ""
         what = "the same document stands" if same else "another document has this id"
-        kept = "; its queries were kept" if same and entry.queries else ""
+        remark = "; its queries were kept" if same and entry.queries else ""
         shown = excerpt(f"{entry.id} | {entry.text[:EXCERPT_CHARACTERS]}")
-        return Rejected(self._files[entry.file], entry.line, "duplicate id", f"{what}{where}{kept}", shown)
+        return Rejected(self._files[entry.file], entry.line, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
         """Let go of the files, whatever was written."""

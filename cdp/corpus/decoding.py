@@ -65,11 +65,11 @@ def likely_encoding(data: bytes) -> str:
 
 def _within_latin_words(text: str) -> bool:
     """Whether most letters beyond ASCII stand next to an ASCII letter, as accents do and Cyrillic or Arabic do not."""
-    places = [i for i, c in enumerate(text) if not c.isascii() and c.isalpha()]
+    positions = [i for i, c in enumerate(text) if not c.isascii() and c.isalpha()]
     touching = sum(
-        any(c.isascii() and c.isalpha() for c in text[max(0, i - 1) : i] + text[i + 1 : i + 2]) for i in places
+        any(c.isascii() and c.isalpha() for c in text[max(0, i - 1) : i] + text[i + 1 : i + 2]) for i in positions
     )
-    return touching > len(places) / 2
+    return touching > len(positions) / 2
 
 
 def _is_binary(data: bytes) -> bool:

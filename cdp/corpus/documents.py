@@ -82,26 +82,26 @@ class DocumentFile:
     def get(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as far as they exist, in the order of ``ids``."""
         wanted = pa.array([id for id in dict.fromkeys(ids) if storable(id)], pa.string())
-        found: dict[str, Document] = {}
+        by_id: dict[str, Document] = {}
         with pq.ParquetFile(self.path, metadata=self._metadata) as file:
             for group in range(self._metadata.num_row_groups):
-                if len(found) == len(wanted):
+                if len(by_id) == len(wanted):
                     break
                 hits = pc.is_in(file.read_row_group(group, columns=["id"]).column("id"), value_set=wanted)
                 if pc.any(hits).as_py():
-                    found.update((d.id, d) for d in to_documents(file.read_row_group(group).filter(hits)))
-        return {id: found[id] for id in dict.fromkeys(ids) if id in found}
+                    by_id.update((d.id, d) for d in to_documents(file.read_row_group(group).filter(hits)))
+        return {id: by_id[id] for id in dict.fromkeys(ids) if id in by_id}
 
     def search(self, text: str, limit: int = 50) -> list[Document]:
         """The first ``limit`` documents whose id, title or text contains ``text``, upper and lower case alike."""
-        found: list[Document] = []
+        documents: list[Document] = []
         for table in self.batches():
             matches = [pc.match_substring(table.column(name), text, ignore_case=True) for name in SCHEMA.names]
             hits = pc.or_(pc.or_(matches[0], matches[1]), matches[2])
-            found.extend(to_documents(table.filter(hits).slice(0, limit - len(found))))
-            if len(found) >= limit:
+            documents.extend(to_documents(table.filter(hits).slice(0, limit - len(documents))))
+            if len(documents) >= limit:
                 break
-        return found
+        return documents
 
 
 def to_documents(table: pa.Table) -> Iterator[Document]:

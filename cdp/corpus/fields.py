@@ -37,24 +37,24 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(shown) + (", …" if len(names) > 20 else "")
 
 
-def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
+def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
     """The user's choice, else the first guess that is there (upper and lower case alike).
 
     InputError if a chosen field is not there, or if no field can be the text.
     """
-    known = set(found)
+    present = set(names)
     chosen: dict[str, str | None] = {}
     for role, option in (("id", options.id_field), ("title", options.title_field), ("text", options.text_field)):
         if option is None:
-            chosen[role] = _guess(role, found)
-        elif option in known:
+            chosen[role] = _guess(role, names)
+        elif option in present:
             chosen[role] = option
         else:
             raise InputError(
-                f"There is no field {option!r}; the fields found are {listed(found) or 'none'}.",
+                f"There is no field {option!r}; the fields found are {listed(names) or 'none'}.",
                 hint=offer(
                     option,
-                    [name for name in found[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN],
+                    [name for name in names[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN],
                     instead=f"Set {role}_field to one of them.",
                 ),
                 file=file,
@@ -64,15 +64,15 @@ def resolve_fields(found: Sequence[str], options: ReadOptions, file: str) -> Fie
         hint = "Say which one does with text_field, and likewise id_field and title_field."
         if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
             hint += " If the file has no header row, set header to no."
-        problem = f"None of the fields found ({listed(found) or 'none'}) is known to hold the text of a document."
+        problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
-    taken = {name for name in chosen.values() if name is not None}
-    queries = _guess("queries", [name for name in found if name not in taken])
+    assigned = {name for name in chosen.values() if name is not None}
+    queries = _guess("queries", [name for name in names if name not in assigned])
     return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)
 
 
-def _guess(role: str, found: Sequence[str]) -> str | None:
-    lowered = {name.strip().lower(): name for name in reversed(found)}
+def _guess(role: str, names: Sequence[str]) -> str | None:
+    lowered = {name.strip().lower(): name for name in reversed(names)}
     return next((lowered[guess] for guess in GUESSES[role] if guess in lowered), None)
 
 

@@ -116,9 +116,9 @@ class _Array:
                     break
             if end - self._at > MAX_LINE_CHARACTERS or not self._read():
                 raise self._broken(problem, line)
-        found = JsonValue(self._line, value, self._buffer[self._at : min(end, self._at + EXCERPT)])
+        whole = JsonValue(self._line, value, self._buffer[self._at : min(end, self._at + EXCERPT)])
         self._move(end)
-        return found
+        return whole
 
     def _broken(self, problem: str, line: int | None = None) -> InputError:
         return InputError(

@@ -93,8 +93,8 @@ def _by_function_words(text: str, script: str) -> str:
         language: {word: n for word, n in words.items() if word in listed}
         for language, listed in FUNCTION_WORDS[script].items()
     }
-    shared_by = Counter(word for found in hits.values() for word in found)
-    scores = {language: sum(n / shared_by[word] for word, n in found.items()) for language, found in hits.items()}
+    shared_by = Counter(word for counts in hits.values() for word in counts)
+    scores = {language: sum(n / shared_by[word] for word, n in counts.items()) for language, counts in hits.items()}
     best, second = sorted(scores, key=lambda language: -scores[language])[:2]
     n_best = sum(hits[best].values())
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:

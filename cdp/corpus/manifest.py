@@ -58,8 +58,8 @@ class CorpusManifest:
     @classmethod
     def from_dict(cls, value: Mapping[str, Any]) -> CorpusManifest:
         """The manifest in a JSON object; fields that a later version added are passed over."""
-        known = {f.name for f in dataclasses.fields(cls)}
-        fields = {name: content for name, content in value.items() if name in known}
+        field_names = {f.name for f in dataclasses.fields(cls)}
+        fields = {name: content for name, content in value.items() if name in field_names}
         for name in ("characters", "words"):
             fields[name] = Distribution.from_dict(fields[name])
         for name in ("formats", "found_fields", "notes"):

@@ -32,13 +32,13 @@ def check_origin(origin: str, model: str, prompt: str) -> None:
 def described(origin: str, model: str, prompt: str, licence: str, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a manifest that say where imported queries are from; the other parameters stay."""
     check_origin(origin, model, prompt)
-    kept = {name: value for name, value in parameters.items() if name != "prompt"}
+    others = {name: value for name, value in parameters.items() if name != "prompt"}
     return {
         "kind": KIND_OF[origin],
         "model": model,
         "licence": licence,
         "prompt_hash": hashlib.sha256(prompt.encode("utf-8", "surrogatepass")).hexdigest() if prompt else "",
-        "parameters": {**kept, **({"prompt": prompt} if prompt else {})},
+        "parameters": {**others, **({"prompt": prompt} if prompt else {})},
     }
 
 

@@ -213,9 +213,9 @@ class _Import:
             return
         fields = _OWN_FIELDS
         if not reader.own_fields:
-            found = list(dict.fromkeys(name for _, row in head if isinstance(row, Row) for name in row.values))
-            fields = resolve_fields(found, self.options, source.name)
-            self.found_fields.update(dict.fromkeys(found))
+            names = list(dict.fromkeys(name for _, row in head if isinstance(row, Row) for name in row.values))
+            fields = resolve_fields(names, self.options, source.name)
+            self.found_fields.update(dict.fromkeys(names))
         if fields.id is None:
             self.numbered.append(source.name)
         file = self.collector.begin(source.name)

@@ -27,29 +27,29 @@ class SeenIds:
     def __init__(self) -> None:
         self._runs: list[NDArray[np.int64]] = []
 
-    def add(self, ids: Sequence[str], places: Sequence[int], contents: Sequence[int]) -> dict[int, Earlier]:
+    def add(self, ids: Sequence[str], positions: Sequence[int], contents: Sequence[int]) -> dict[int, Earlier]:
         """Add a batch; the rows whose id came before (in this batch or an earlier one), with its first row.
 
-        ``places`` and ``contents`` are numbers of the caller's, one per id, kept for the first of each.
+        ``positions`` and ``contents`` are numbers of the caller's, one per id, kept for the first of each.
         """
         if not ids:
             return {}
         rows = np.empty((3, len(ids)), np.int64)
         rows[0] = np.fromiter(map(hash, ids), np.int64, len(ids))
-        rows[1], rows[2] = places, contents
+        rows[1], rows[2] = positions, contents
         order = np.argsort(rows[0], kind="stable")
         batch = rows[:, order]
         new = np.ones(len(ids), bool)
         new[1:] = batch[0, 1:] != batch[0, :-1]
         first = np.maximum.accumulate(np.where(new, np.arange(len(ids)), 0))
-        found = {int(order[i]): Earlier(*map(int, batch[1:, first[i]])) for i in np.flatnonzero(~new)}
+        repeated = {int(order[i]): Earlier(*map(int, batch[1:, first[i]])) for i in np.flatnonzero(~new)}
         for run in self._runs:
             at = np.minimum(np.searchsorted(run[0], batch[0]), run.shape[1] - 1)
-            known = run[0, at] == batch[0]
-            found.update({int(order[i]): Earlier(*map(int, run[1:, at[i]])) for i in np.flatnonzero(known)})
-            new &= ~known
+            seen = run[0, at] == batch[0]
+            repeated.update({int(order[i]): Earlier(*map(int, run[1:, at[i]])) for i in np.flatnonzero(seen)})
+            new &= ~seen
         self._merge(batch[:, new])
-        return found
+        return repeated
 
     def _merge(self, run: NDArray[np.int64]) -> None:
         if not run.shape[1]:

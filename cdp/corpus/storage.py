@@ -113,8 +113,8 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
     """The manifest of the corpus with exactly this id; NotFoundError, or WorkspaceError if it is damaged."""
     path = workspace.corpus(corpus_id) / "manifest.json"
     if not path.exists():
-        known = [manifest.id for manifest in list_corpora(workspace)]
-        raise NotFoundError("corpus", corpus_id, known=known, hint="" if known else NONE_YET)
+        ids = [manifest.id for manifest in list_corpora(workspace)]
+        raise NotFoundError("corpus", corpus_id, known=ids, hint="" if ids else NONE_YET)
     try:
         manifest = CorpusManifest.from_dict(read_json(path))
         return checked(CorpusManifest, {f.name: getattr(manifest, f.name) for f in fields(manifest)}, path)

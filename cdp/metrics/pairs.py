@@ -94,11 +94,11 @@ class PairTable:
         Shape (n_documents,), NaN for a document without pairs; ``scores`` has one entry per distinct pair, NaN for one
         that could not be scored, which does not count.
         """
-        taken = ~np.isnan(scores[self.distinct])
+        counted = ~np.isnan(scores[self.distinct])
         if per_doc is not None:
-            taken &= self.later < per_doc
-        above = scores[self.distinct[taken]] > threshold
-        return document_ratios(above, self.document[taken], self.n_documents)
+            counted &= self.later < per_doc
+        above = scores[self.distinct[counted]] > threshold
+        return document_ratios(above, self.document[counted], self.n_documents)
 
     def n_pairs(self, per_doc: int) -> int:
         """Pairs within documents at Q/Doc = ``per_doc``."""

@@ -87,9 +87,9 @@ def measure_query_set(
     stream = iter(documents)
     count = partial(count_content_words, language=language, stopwords=stopwords)
     while chunk := [(name, list(queries[:per_doc])) for name, queries in islice(stream, _CHUNK)]:
-        asked = [(name, queries) for name, queries in chunk if queries]
-        columns.n_empty += len(chunk) - len(asked)
-        for (name, queries), cw in zip(asked, _counted(asked, count, failures), strict=True):
+        filled = [(name, queries) for name, queries in chunk if queries]
+        columns.n_empty += len(chunk) - len(filled)
+        for (name, queries), cw in zip(filled, _counted(filled, count, failures), strict=True):
             if cw is None:
                 continue
             with failures.item(name, "\n".join(queries)):
@@ -184,15 +184,15 @@ def _summary(
     values = []
     for depth in [*(d for d in DEPTHS if d < most), most]:
         column = 0 if depth == most else depth
-        taken = np.minimum(sizes, depth)
+        capped_sizes = np.minimum(sizes, depth)
         facts: dict[str, Any] = {
-            "n_queries": int(taken.sum()), "per_doc": depth, "seed": seed, "sampled_from": sampled_from
+            "n_queries": int(capped_sizes.sum()), "per_doc": depth, "seed": seed, "sampled_from": sampled_from
         }  # fmt: skip
         values.append(
             aggregate(
                 "self_bleu",
                 np.array(columns.bleu[column]),
-                n_pairs=int((taken * (taken - 1) // 2).sum()),
+                n_pairs=int((capped_sizes * (capped_sizes - 1) // 2).sum()),
                 tokenizer=TOKENIZER,
                 smoothing=SMOOTHING,
                 reason=ONE_QUERY if most else NO_QUERY,
@@ -204,7 +204,7 @@ def _summary(
                 aggregate(
                     "len_sim",
                     np.array(columns.similar[column]),
-                    n_pairs=int((taken * human_sizes).sum()),
+                    n_pairs=int((capped_sizes * human_sizes).sum()),
                     tokenizer=TOKENIZER,
                     reason="No document has human queries.",
                     **facts,
@@ -216,7 +216,7 @@ def _summary(
             if at == column
         ]
         sums = _cw_sums(cw, sizes, depth)
-        values.append(mean_over_queries("cw", sums, taken, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
+        values.append(mean_over_queries("cw", sums, capped_sizes, n_pairs=0, reason=NO_QUERY, **cw_facts, **facts))
     values.append(_corpus_self_bleu(pool.drawn(), per_doc=most, seed=seed, sampled_from=sampled_from))
     per_document = {"self_bleu": np.array(columns.bleu[0]), "cw": _cw_sums(cw, sizes, most) / np.maximum(sizes, 1)}
     per_document |= {name: np.array(others) for (name, depth), others in columns.others.items() if depth == 0}

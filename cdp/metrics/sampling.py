@@ -15,15 +15,15 @@ T = TypeVar("T")
 def reservoir(items: Iterable[T], n: int, seed: int = 0) -> tuple[list[T], int]:
     """``n`` items drawn without replacement, in the order of ``items``, and how many items there were."""
     random = Random(seed)
-    kept: list[tuple[int, T]] = []
+    drawn: list[tuple[int, T]] = []
     total = 0
     for total, item in enumerate(items, start=1):
-        if len(kept) < n:
-            kept.append((total, item))
+        if len(drawn) < n:
+            drawn.append((total, item))
         elif (slot := random.randrange(total)) < n:
-            kept[slot] = (total, item)
-    kept.sort(key=lambda entry: entry[0])
-    return [item for _, item in kept], total
+            drawn[slot] = (total, item)
+    drawn.sort(key=lambda entry: entry[0])
+    return [item for _, item in drawn], total
 
 
 class CorpusPool:

@@ -128,8 +128,8 @@ def _cross_encoder(
 ) -> PairScorer:
     from cdp.retrievers import resolve
 
-    found = resolve(name, workspace)
-    if found.origin in ("preset", "job"):
+    resolved = resolve(name, workspace)
+    if resolved.origin in ("preset", "job"):
         raise ModelError(
             f"{name} embeds single texts; CE needs a model that scores pairs.",
             hint=f"Use {CROSS_ENCODER}, or {BI_ENCODER}.",
@@ -140,9 +140,9 @@ def _cross_encoder(
     on_gpu = torch.cuda.is_available() if device is None else device.startswith("cuda")
     with _loading(name):
         model = CrossEncoder(
-            found.source,
+            resolved.source,
             device=device,
-            local_files_only=found.local,
+            local_files_only=resolved.local,
             model_kwargs={"dtype": "float16" if on_gpu else "float32"},
         )
     if model.num_labels != 1:

@@ -57,13 +57,13 @@ def tokens(text: str, tokenisation: str = MARKS) -> list[str]:
     if tokenisation == MARKS:
         return _marked(text)
     parts = _WITHIN.split(text)
-    found = _marked(parts[0])
+    joined = _marked(parts[0])
     for mark, part in zip(parts[1::2], parts[2::2], strict=True):
         first, *rest = _marked(part)
         # What stands before and after the mark becomes one token with it; all hyphens count as the same one.
-        found[-1] += ("'" if mark in "'\u2019" else "-") + first
-        found += rest
-    return found if tokenisation == HYPHENS else [token for token in found if _ALPHANUMERIC(token)]
+        joined[-1] += ("'" if mark in "'\u2019" else "-") + first
+        joined += rest
+    return joined if tokenisation == HYPHENS else [token for token in joined if _ALPHANUMERIC(token)]
 
 
 def _marked(text: str) -> list[str]:

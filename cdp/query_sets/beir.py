@@ -31,7 +31,7 @@ def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Qu
         if queries is None or not splits:
             missing = QUERIES[0] if queries is None else "qrels/*.tsv"
             raise InputError(f"There is no {missing} in it.", hint="Is it in BEIR layout?", file=path)
-        taken, _ = _chosen(path, list(splits), options.split)
+        chosen, _ = _chosen(path, list(splits), options.split)
         texts: dict[str, str] = {}
         own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
         for row in json_rows(queries, own):
@@ -39,7 +39,7 @@ def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[Qu
                 yield QueryRow(row.line, reason=f"{queries.name}: {row.reason}")
             else:
                 texts[row.document_id] = row.queries[0]
-        for split in taken:
+        for split in chosen:
             yield from _judged(splits[split], texts, options.encoding)
 
 
@@ -49,19 +49,19 @@ def splits_of(path: Path, options: ImportOptions, budget: Budget) -> tuple[list[
         return _chosen(path, [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)], options.split)
 
 
-def _chosen(path: Path, splits: list[str], asked: str) -> tuple[list[str], list[str]]:
-    if asked:
-        if asked not in splits:
-            raise InputError(f"It has no split {asked!r}.", hint=offer(asked, splits), file=path)
-        return [asked], []
-    taken = [split for split in splits if split != TEST]
-    if splits and not taken:
+def _chosen(path: Path, splits: list[str], wanted: str) -> tuple[list[str], list[str]]:
+    if wanted:
+        if wanted not in splits:
+            raise InputError(f"It has no split {wanted!r}.", hint=offer(wanted, splits), file=path)
+        return [wanted], []
+    usable = [split for split in splits if split != TEST]
+    if splits and not usable:
         raise InputError(
             "It has no split but test, which is for measuring: who trains on it cannot be evaluated on it any more.",
             hint=f"Add it as a benchmark. Or name the split to import it as queries all the same: split {TEST}.",
             file=path,
         )
-    return taken, [split for split in splits if split not in taken]
+    return usable, [split for split in splits if split not in usable]
 
 
 def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[QueryRow]:

@@ -74,30 +74,30 @@ def import_queries(
     corpus, name = load_manifest(workspace, corpus_id), shown_name(name)
     ids = load_documents(workspace, corpus.id, columns=["id"]).column("id").to_pylist()
     positions = {document_id: at for at, document_id in enumerate(ids)}
-    taken: list[str] = []
+    splits_read: list[str] = []
     left_out: list[str] = []
     if isinstance(source, Path):
-        taken, left_out = beir_splits(source, options)
+        splits_read, left_out = beir_splits(source, options)
         rows, label = read_path(source, options), name or shown_name(source.name.split(".")[0])
     else:
         rows, label = read_pairs(source), name or "imported"
     try:
         with staging(workspace.queries) as folder:
-            made = folder / "set"
-            made.mkdir()
-            rejected = _Rejections(Files(made).failures)
-            negatives = _write(rows, positions, made, rejected, corpus.id, source)
+            set_folder = folder / "set"
+            set_folder.mkdir()
+            rejected = _Rejections(Files(set_folder).failures)
+            negatives = _write(rows, positions, set_folder, rejected, corpus.id, source)
             own = folder / "reasoned"
             field = options.reasoning_field
-            missing = reasoned.split(Files(made).queries, Files(own).queries, field) if field else 0
-            query_set = _described(made, corpus, label, negatives, rejected.n, language)
+            missing = reasoned.split(Files(set_folder).queries, Files(own).queries, field) if field else 0
+            query_set = _described(set_folder, corpus, label, negatives, rejected.n, language)
             stated["parameters"] |= query_set.parameters
             query_set = dataclasses.replace(query_set, method=method, **{**stated, "kind": kind or stated["kind"]})
-            if taken:  # says later what a benchmark of the same folder judges
-                splits = {"splits": taken, **({"left_out": left_out} if left_out else {})}
+            if splits_read:  # says later what a benchmark of the same folder judges
+                splits = {"splits": splits_read, **({"left_out": left_out} if left_out else {})}
                 query_set = dataclasses.replace(query_set, parameters={**query_set.parameters, **splits})
             notes = tuple(f"Left out: the split {split}, which is for measuring." for split in left_out)
-            stored = install(workspace, query_set, made)
+            stored = install(workspace, query_set, set_folder)
             forms = None
             if field:
                 if options.origin == HUMAN:  # of the queries; it says nothing of their reasoned forms
@@ -163,9 +163,9 @@ def _described(
     )
 
 
-def install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
+def install(workspace: Workspace, query_set: QuerySet, set_folder: Path) -> QuerySet:
     """Give the finished set its place, manifest and all; the same queries under the same name are there already."""
-    write_json(Files(made).manifest, dataclasses.asdict(query_set))
+    write_json(Files(set_folder).manifest, dataclasses.asdict(query_set))
     folder = workspace.query_set(query_set.id)
     while True:
         if Files(folder).manifest.exists():
@@ -176,14 +176,14 @@ def install(workspace: Workspace, query_set: QuerySet, made: Path) -> QuerySet:
                 f"A query set {query_set.id!r} of another corpus has the same queries.", hint="Name it anew."
             )
         try:
-            made.rename(folder)
+            set_folder.rename(folder)
             return query_set
         except OSError as error:  # another import was faster, or a folder without a manifest is in the way
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
         if not Files(folder).manifest.exists():  # no set: a process was killed while it made or removed one
             with suppress(FileNotFoundError):
-                folder.rename(made.with_name(f"unfinished-{secrets.token_hex(4)}"))
+                folder.rename(set_folder.with_name(f"unfinished-{secrets.token_hex(4)}"))
 
 
 def _with_origin(workspace: Workspace, present: QuerySet, stated: QuerySet) -> QuerySet:
@@ -279,13 +279,13 @@ def _line_of(row: QueryRow, positions: Mapping[str, int], rejected: _Rejections)
 
 def _known(names: Iterable[str], positions: Mapping[str, int], row: QueryRow, rejected: _Rejections) -> list[str]:
     """The hard negatives that are documents of the corpus; the others are counted as rejected."""
-    known = []
+    negatives = []
     for name in names:
         if name in positions:
-            known.append(name)
+            negatives.append(name)
         else:
             rejected.add(f"there is no document {name!r}, named as a negative", line=row.line)
-    return known
+    return negatives
 
 
 class _Merge:

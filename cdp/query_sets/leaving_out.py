@@ -32,8 +32,8 @@ def leave_out(
     """
     source = store.files(workspace, query_set.id)
     with staging(workspace.queries) as folder:
-        made = Files(folder / "set")
-        made.folder.mkdir()
+        copied = Files(folder / "set")
+        copied.folder.mkdir()
         n = 0
         block: list[dict[str, Any]] = []
         for line in store.iter_lines(workspace, query_set.id):
@@ -46,19 +46,19 @@ def leave_out(
             if stays:
                 block.append({**line, **{key: [line[key][at] for at in stays] for key in lists}})
             if len(block) >= BLOCK:
-                append_jsonl(made.queries, block)
+                append_jsonl(copied.queries, block)
                 block = []
-        append_jsonl(made.queries, block)
+        append_jsonl(copied.queries, block)
         if not n:
             return query_set, 0
-        totals = store.count(made.queries)
+        totals = store.count(copied.queries)
         if not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
         # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
-        content_hash = sha256_file(made.queries)[:16] if query_set.hard_negatives else totals.content_hash
+        content_hash = sha256_file(copied.queries)[:16] if query_set.hard_negatives else totals.content_hash
         for beside in (source.failures, source.rankings):
             if beside.exists():
-                shutil.copyfile(beside, made.folder / beside.name)
+                shutil.copyfile(beside, copied.folder / beside.name)
         copy = dataclasses.replace(
             query_set,
             id=f"{slug(name)}-{content_hash[:8]}",
@@ -69,4 +69,4 @@ def leave_out(
             content_hash=content_hash if query_set.complete else "",
             parameters={**query_set.parameters, "made_from": query_set.id, "without": {**reason, "queries": n}},
         )
-        return install(workspace, copy, made.folder), n
+        return install(workspace, copy, copied.folder), n

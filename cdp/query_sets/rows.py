@@ -97,8 +97,8 @@ def _looked_for(fields: Sequence[str], record: Mapping[str, Any]) -> str:
     """``one of query, text``, or of a field that the user chose ``field qery; did you mean query?``."""
     if len(fields) > 1:
         return f"one of {', '.join(fields)}"
-    known = [name for name in itertools.islice(record, LOOKED_THROUGH) if len(name) <= LONGEST_SHOWN]
-    near = "" if fields[0] in record else nearest(fields[0], known)
+    field_names = [name for name in itertools.islice(record, LOOKED_THROUGH) if len(name) <= LONGEST_SHOWN]
+    near = "" if fields[0] in record else nearest(fields[0], field_names)
     return f"field {fields[0]}{f'; did you mean {near}?' if near else ''}"
 
 
@@ -167,9 +167,9 @@ def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
 def _column(header: Sequence[str], names: Sequence[str], file: str) -> int:
     """Where the first of ``names`` stands in the header, upper and lower case alike."""
     lowered = {name.lower(): at for at, name in reversed(list(enumerate(header)))}
-    found = next((lowered[name.lower()] for name in names if name.lower() in lowered), None)
-    if found is not None:
-        return found
+    column = next((lowered[name.lower()] for name in names if name.lower() in lowered), None)
+    if column is not None:
+        return column
     has = listed(header) or "nothing"
     if len(names) == 1:
         near = [name for name in header[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN]

@@ -320,5 +320,5 @@ def _from_dict(value: Any, path: Path) -> QuerySet:
     """A manifest as it was written; fields that a later version added are passed over."""
     if not isinstance(value, dict):
         raise WorkspaceError(f"{path} is not the manifest of a query set.", hint="The file is damaged.")
-    known = {item.name for item in dataclasses.fields(QuerySet)}
-    return checked(QuerySet, {name: item for name, item in of_manifest(value).items() if name in known}, path)
+    field_names = {item.name for item in dataclasses.fields(QuerySet)}
+    return checked(QuerySet, {name: item for name, item in of_manifest(value).items() if name in field_names}, path)

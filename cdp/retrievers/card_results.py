@@ -88,9 +88,9 @@ def put_scores(job_folder: Path, result: Mapping[str, Any], scores: Callable[[],
         head, begin, rest = card.read_text(encoding="utf-8").partition(BEGIN)
         _, end, tail = rest.partition(END)
         if begin and end:
-            known = scores()
-            text = section(result, known)
-            write_bytes(card, f"{with_scores(head, known)}{BEGIN}\n{text}\n{END}{tail}".encode())
+            benchmark_scores = scores()
+            text = section(result, benchmark_scores)
+            write_bytes(card, f"{with_scores(head, benchmark_scores)}{BEGIN}\n{text}\n{END}{tail}".encode())
 
 
 def with_scores(head: str, scores: Sequence[BenchmarkScore]) -> str:

@@ -96,8 +96,8 @@ def search(
             if progress is not None:
                 progress(min(start + step, len(rows)))
         for i, block in enumerate(blocks):
-            found = slice(i * QUERY_BLOCK, (i + 1) * QUERY_BLOCK)
-            block.finish(rows, scores[found], indices[found])
+            block_rows = slice(i * QUERY_BLOCK, (i + 1) * QUERY_BLOCK)
+            block.finish(rows, scores[block_rows], indices[block_rows])
     return scores, indices
 
 

@@ -153,6 +153,6 @@ def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
     elif counts.get("leaked_training"):
         sentences.append("Leaked: this training was allowed to see queries that a benchmark of its evaluation judges.")
     if "steps_planned" in counts:
-        taken, planned = counts.get("steps_taken", 0), counts["steps_planned"]
-        sentences.append(f"The training was stopped at step {taken:,} of {planned:,}: this is no score of a whole one.")
+        step, planned = counts.get("steps_taken", 0), counts["steps_planned"]
+        sentences.append(f"The training was stopped at step {step:,} of {planned:,}: this is no score of a whole one.")
     return sentences

@@ -46,18 +46,18 @@ class Rows:
     def take(self, indices: np.ndarray) -> np.ndarray:
         """The rows of ``indices``, in their order, as a float32 array in memory."""
         if len(self.parts) == 1:
-            taken = self.parts[0][indices].astype(np.float32, copy=False)
+            copied = self.parts[0][indices].astype(np.float32, copy=False)
             self._forget(self.parts)
-            return taken
-        taken = np.empty((len(indices), self.dim), np.float32)
+            return copied
+        copied = np.empty((len(indices), self.dim), np.float32)
         order = np.argsort(indices, kind="stable")
         ascending = indices[order]
         for part, first in zip(self.parts, self.starts, strict=False):
             low, high = np.searchsorted(ascending, [first, first + len(part)])
             if low < high:
-                taken[order[low:high]] = part[ascending[low:high] - first]
+                copied[order[low:high]] = part[ascending[low:high] - first]
                 self._forget([part])  # a page read brings its neighbours: a few rows here and there map a whole file
-        return taken
+        return copied
 
     @staticmethod
     def _forget(pieces: list[np.ndarray]) -> None:

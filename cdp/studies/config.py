@@ -260,9 +260,9 @@ def _read(file: Path) -> dict[str, Any]:
         _check_shape(text, file)
         values = yaml.safe_load(text)
     except FileNotFoundError:
-        known = sorted(f.stem for f in PLANS.glob("*.yaml"))
-        listed = f"Ready-made ones: {', '.join(known)}."
-        raise InputError(f"There is no plan {file}.", hint=offer(file.stem, known, instead=listed)) from None
+        plan_names = sorted(f.stem for f in PLANS.glob("*.yaml"))
+        listed = f"Ready-made ones: {', '.join(plan_names)}."
+        raise InputError(f"There is no plan {file}.", hint=offer(file.stem, plan_names, instead=listed)) from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot be read: {error}.", file=file) from error
     except yaml.YAMLError as error:

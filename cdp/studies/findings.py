@@ -173,5 +173,5 @@ def _confounds(report: StudyReport) -> list[str]:
 
 
 def _listed(names: Iterable[str]) -> str:
-    known = list(names)
-    return f"{', '.join(known[:3])}{f' and {len(known) - 3} more' if len(known) > 3 else ''}"
+    all_names = list(names)
+    return f"{', '.join(all_names[:3])}{f' and {len(all_names) - 3} more' if len(all_names) > 3 else ''}"

@@ -135,12 +135,12 @@ class Study:
     def _untrained(self, name: str) -> None:
         retriever, base_hash = self.base(name)
         key = records.untrained_key(base_hash, self.config.max_length)
-        known = records.find(self.job.workspace, self.job.folder, key)
-        if known is not None and all(key in known["evaluations"] for key in self.keys):
-            records.save(self.job.folder, key, None, known)
+        stored = records.find(self.job.workspace, self.job.folder, key)
+        if stored is not None and all(key in stored["evaluations"] for key in self.keys):
+            records.save(self.job.folder, key, None, stored)
             return
         model = load(retriever, _device(self.config.gpus), self.config.max_length)
-        scores = self._evaluate(model, f"{name} untrained", known, base_hash)
+        scores = self._evaluate(model, f"{name} untrained", stored, base_hash)
         records.save(
             self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **scores, "created": now()}
         )
@@ -161,13 +161,13 @@ class Study:
             dev="" if self.dev is None else records.evaluation_key(self.dev.hash, self.dev.split, "paper"),
             steps=steps,
         )
-        known = records.find(self.job.workspace, self.job.folder, key)
-        if known is None or not all(key in known["evaluations"] for key in self.keys):
+        record = records.find(self.job.workspace, self.job.folder, key)
+        if record is None or not all(key in record["evaluations"] for key in self.keys):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training = self._train(condition, retriever, settings, data, checkpoints, steps)
-            scores = self._evaluate(model, str(condition), known, "")
-            known = {
+            scores = self._evaluate(model, str(condition), record, "")
+            record = {
                 "retriever": condition.retriever,
                 "base_hash": base_hash,
                 "pairs_hash": data.pairs.content_hash,
@@ -181,8 +181,8 @@ class Study:
             self.trained += 1
         else:
             self.reused += 1
-        records.save(self.job.folder, key, condition, known)
-        values = [known["evaluations"][key]["measures"]["ndcg@10"] for key in self.keys]
+        records.save(self.job.folder, key, condition, record)
+        values = [record["evaluations"][key]["measures"]["ndcg@10"] for key in self.keys]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
 
     def _pairs(self, condition: Condition) -> _Data:
@@ -219,13 +219,13 @@ class Study:
         failures = self.job.failures(f"weighting {condition.source}", unit="pair")
         weights = pair_weights(pairs, config.weighting, kappa=config.kappa, failures=failures)
         weights = np.nan_to_num(weights, nan=0.0)  # a query that cannot be weighted is listed, and pulls nothing
-        made = make_retriever(
+        trained = make_retriever(
             model, config, pairs, stores, weights, _Hooks(self, condition), checkpoints,
             evaluate=self._judge(condition), steps=steps,
         )  # fmt: skip
-        if made.outcome.stopped:
+        if trained.outcome.stopped:
             raise Stopped
-        return model, _facts(pairs, made.order, made.outcome)
+        return model, _facts(pairs, trained.order, trained.outcome)
 
     def _judge(self, condition: Condition) -> Callable[[SentenceTransformer], float | None] | None:
         """NDCG@10 on the dev benchmark, by which the best weights are kept; None without one."""
@@ -234,13 +234,13 @@ class Study:
         return judge_on(self.dev, partial(self._encoding, f"{condition}: {self.dev.name}"), self.job.stop_requested)
 
     def _evaluate(
-        self, model: SentenceTransformer, what: str, known: dict[str, Any] | None, identity: str
+        self, model: SentenceTransformer, what: str, stored: dict[str, Any] | None, identity: str
     ) -> dict[str, Any]:
         """Scores on every benchmark that is not known yet. ``identity`` is the hash of a model whose embeddings are
         worth keeping: the untrained one's, which every study needs again."""
         precision = precision_for(model)
         model = cast(model, precision)
-        evaluations: dict[str, Any] = dict(known["evaluations"]) if known is not None else {}
+        evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
         for key, benchmark in zip(self.keys, self.benchmarks, strict=True):
             if key in evaluations:
                 continue

@@ -267,8 +267,8 @@ def cost_table(report: StudyReport) -> str:
 def settings_table(report: StudyReport) -> str:
     """The plan as it was run."""
     written = bool(report.config.items("methods"))
-    asked = written and GENERATORS.named(report.config.generator).is_llm
-    unused = (*(() if written else ("corpus", "generator")), *(() if asked else ("model", "base_url")))
+    by_llm = written and GENERATORS.named(report.config.generator).is_llm
+    unused = (*(() if written else ("corpus", "generator")), *(() if by_llm else ("model", "base_url")))
     rows = [
         [name, shown(value)]
         for name, value in report.config.to_dict().items()

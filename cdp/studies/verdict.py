@@ -74,25 +74,25 @@ def _outcome(fit: LineFit) -> str:
     return SUPPORTS if fit.slope > 0 else CONTRADICTS
 
 
-def sentence(found: Verdict) -> str:
+def sentence(result: Verdict) -> str:
     """The verdict in words, with what it rests on."""
-    if found.slope is None or found.interval is None or found.p is None:
+    if result.slope is None or result.interval is None or result.p is None:
         return (
-            f"This study cannot tell whether the gain grows with CW: {found.n} independent "
-            f"{'dataset is' if found.n == 1 else 'datasets are'} too few (three of different CW at least)."
+            f"This study cannot tell whether the gain grows with CW: {result.n} independent "
+            f"{'dataset is' if result.n == 1 else 'datasets are'} too few (three of different CW at least)."
         )
     figures = (
-        f"{signed(found.slope)} points per content word, 95% {signed(found.interval[0])} to "
-        f"{signed(found.interval[1])}, p {found.p:.3f}, over {found.n} independent datasets"
+        f"{signed(result.slope)} points per content word, 95% {signed(result.interval[0])} to "
+        f"{signed(result.interval[1])}, p {result.p:.3f}, over {result.n} independent datasets"
     )
-    if found.outcome == UNCLEAR:
-        return f"This study cannot tell whether the gain grows with CW ({figures}). {power_text(found.power)}"
-    if found.outcome == CONTRADICTS:
+    if result.outcome == UNCLEAR:
+        return f"This study cannot tell whether the gain grows with CW ({figures}). {power_text(result.power)}"
+    if result.outcome == CONTRADICTS:
         return (
             f"This study contradicts the principle: the gain falls with CW ({figures}). Go by the gains measured, for "
             "data and models like these."
         )
-    return f"This study supports the principle: the gain grows with CW ({figures}). {_where(found)}"
+    return f"This study supports the principle: the gain grows with CW ({figures}). {_where(result)}"
 
 
 def power_text(power: float | None) -> str:
@@ -105,16 +105,16 @@ def power_text(power: float | None) -> str:
     )
 
 
-def _where(found: Verdict) -> str:
+def _where(result: Verdict) -> str:
     """Where the line crosses zero, and what that does to the published rule: only where the interval says so."""
-    if found.crossing is None:
+    if result.crossing is None:
         return "Where it crosses zero has no bounds."
-    low, high = found.crossing
+    low, high = result.crossing
     text = f"It crosses zero between CW {low:.1f} and {high:.1f} (95%)"
-    if found.cw is not None and (high < found.cw[0] or low > found.cw[1]):
-        side = "below" if high < found.cw[0] else "above"
+    if result.cw is not None and (high < result.cw[0] or low > result.cw[1]):
+        side = "below" if high < result.cw[0] else "above"
         text += (
-            f", {side} every dataset here ({found.cw[0]:.1f} to {found.cw[1]:.1f}), so it is an extension of the line"
+            f", {side} every dataset here ({result.cw[0]:.1f} to {result.cw[1]:.1f}), so it is an extension of the line"
         )
     if high < AVOID_BELOW:
         return f"{text}, which lies below the published line at {AVOID_BELOW:.0f}."

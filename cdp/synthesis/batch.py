@@ -65,8 +65,8 @@ def requests(workspace: Workspace, config: SynthesisConfig, cache: AnswerCache |
         text = cut(item.document.content, limit).text
         m = min(config.per_doc, len(item.queries)) if method.from_queries else config.per_doc
         samples = [method.sampling_for(m, sample) for sample in range(m if method.one_per_call else 1)]
-        for place, sampling in enumerate(samples):
-            prompt = method.render(text, m, item.queries[place] if method.from_queries else "")
+        for number, sampling in enumerate(samples):
+            prompt = method.render(text, m, item.queries[number] if method.from_queries else "")
             settings = {**parameters(config), **sampling.to_dict()}
             key = cache_key(item.document.content_hash, prompt, config.model_name, settings)
             if cache is None or cache.get(key) is None:

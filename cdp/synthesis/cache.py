@@ -203,10 +203,10 @@ def _add(database: sqlite3.Connection, job: str, usage: Usage) -> None:
 
 
 def _row_of(answer: Answer) -> str:
-    kept: dict[str, object] = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
+    record: dict[str, object] = {"text": answer.text, "model": answer.model, "finish_reason": answer.finish_reason}
     if answer.logprob is not None:
-        kept["logprob"] = answer.logprob
-    value = json.dumps({**kept, "usage": answer.usage.to_dict()}, ensure_ascii=False)
+        record["logprob"] = answer.logprob
+    value = json.dumps({**record, "usage": answer.usage.to_dict()}, ensure_ascii=False)
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:
@@ -219,12 +219,12 @@ def _row_of(answer: Answer) -> str:
 def _answer_in(value: object) -> Answer | None:
     """The answer in a row; None for what is none: torn JSON, something that is no text, half a character."""
     try:
-        kept = json.loads(str(value))
-        texts = [kept[name] for name in ("text", "model", "finish_reason")]
+        record = json.loads(str(value))
+        texts = [record[name] for name in ("text", "model", "finish_reason")]
         for text in texts:
             text.encode("utf-8")
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
-    logprob = kept.get("logprob")
-    told = float(logprob) if isinstance(logprob, int | float) else None
-    return Answer(text=texts[0], model=texts[1], finish_reason=texts[2], usage=Usage(), logprob=told)
+    logprob = record.get("logprob")
+    mean_logprob = float(logprob) if isinstance(logprob, int | float) else None
+    return Answer(text=texts[0], model=texts[1], finish_reason=texts[2], usage=Usage(), logprob=mean_logprob)

@@ -70,8 +70,8 @@ def query_format(query: str) -> str:
 
 def format_mix(queries: Sequence[str]) -> dict[str, int]:
     """How many queries have each format, in the order of ``FORMATS``, without those that none has."""
-    found = [query_format(query) for query in queries]
-    return {name: found.count(name) for name in FORMATS if name in found}
+    formats = [query_format(query) for query in queries]
+    return {name: formats.count(name) for name in FORMATS if name in formats}
 
 
 def overlapping_pairs(queries: Sequence[str], language: str = "en") -> list[tuple[int, int, float]]:
@@ -80,9 +80,9 @@ def overlapping_pairs(queries: Sequence[str], language: str = "en") -> list[tupl
     The share is Jaccard's: common content words over all content words of both; 0 where neither has any.
     """
     words = [content_words(query, language) for query in queries]
-    found = []
+    pairs = []
     for i, j in combinations(range(len(queries)), 2):
         share = len(words[i] & words[j]) / max(1, len(words[i] | words[j]))
         if share >= OVERLAPPING:
-            found.append((i, j, share))
-    return found
+            pairs.append((i, j, share))
+    return pairs

@@ -108,11 +108,11 @@ def _logprobs(queries: Sequence[str], answers: Sequence[Answer], method: Method)
     """What each query's own answer told of its tokens; empty where no answer told anything."""
     if not method.one_per_call or all(answer.logprob is None for answer in answers):
         return ()
-    told: dict[str, float | None] = {}
+    logprob_of: dict[str, float | None] = {}
     for answer in answers:
         for query in _read(answer, method, 1).queries:
-            told.setdefault(query, answer.logprob)
-    return tuple(told.get(query) for query in queries)
+            logprob_of.setdefault(query, answer.logprob)
+    return tuple(logprob_of.get(query) for query in queries)
 
 
 def most_usage(usual: Usage, settings: Mapping[str, object]) -> Usage:
@@ -176,7 +176,7 @@ def _for_each(
     Two of them may well come out alike: they belong to different queries, so both are kept.
     """
     problems: Counter[str] = Counter()
-    found: list[str] = []
+    queries: list[str] = []
     sources: list[str] = []
     usage = Usage()
     answers: list[Answer] = []
@@ -188,12 +188,12 @@ def _for_each(
             parsed = _read(answer, method, 1)
             problems.update({name: count for name, count in parsed.problems.items() if name != "too_few"})
             if parsed.queries:
-                found.append(parsed.queries[0])
+                queries.append(parsed.queries[0])
                 sources.append(query)
                 break
-    if len(found) < len(prompts):
-        problems["too_few"] = len(prompts) - len(found)
-    return Parsed(tuple(found), dict(problems)), usage, answers, sources
+    if len(queries) < len(prompts):
+        problems["too_few"] = len(prompts) - len(queries)
+    return Parsed(tuple(queries), dict(problems)), usage, answers, sources
 
 
 def repair_prompt(prompt: str, m: int) -> str:

@@ -94,10 +94,10 @@ def parse(text: str, m: int, *, longest: int = LONGEST_QUERY) -> Parsed:
     """The queries in a raw answer to a prompt that asked for ``m`` of them."""
     problems: Counter[str] = Counter()
     text = strip_thinking(text)
-    found = _from_json(text, problems)
-    if found is None:
-        found = _from_lines(text, m, problems)
-    return select(found, m, longest=longest, problems=problems)
+    queries = _from_json(text, problems)
+    if queries is None:
+        queries = _from_lines(text, m, problems)
+    return select(queries, m, longest=longest, problems=problems)
 
 
 def parse_line(text: str, m: int = 1) -> Parsed:
@@ -122,10 +122,10 @@ def parse_passage(text: str, m: int = 1) -> Parsed:
 def parse_after_summary(text: str, m: int = 1) -> Parsed:
     """The query after "Question:" in an answer that begins with a summary; the summary is kept as a note."""
     answer = strip_thinking(text)
-    found = _QUESTION_FIELD.search(answer)
-    if not found:
+    label = _QUESTION_FIELD.search(answer)
+    if not label:
         return select([], 1, problems=Counter({"no_question": 1}))
-    summary, rest = answer[: found.start()], answer[found.end() :]
+    summary, rest = answer[: label.start()], answer[label.end() :]
     parsed = parse_line(rest.strip().partition("\n\n")[0])
     note = _note(_FIELD_LABEL.sub("", summary.strip()))
     return Parsed(parsed.queries, parsed.problems, (note,) * len(parsed.queries))
@@ -152,7 +152,7 @@ def select(
 ) -> Parsed:
     """The first ``m`` usable ones of ``queries``, cleaned; what is not kept is counted."""
     counts: Counter[str] = Counter() if problems is None else problems
-    kept: list[str] = []
+    usable: list[str] = []
     seen: set[str] = set()
     for raw in queries:
         query = " ".join(raw.split())
@@ -170,12 +170,12 @@ def select(
             counts["duplicate"] += 1
         else:
             seen.add(key)
-            kept.append(query)
-    if len(kept) > m:
-        counts["too_many"] += len(kept) - m
-    elif len(kept) < m:
-        counts["too_few"] += m - len(kept)
-    return Parsed(tuple(kept[:m]), dict(counts))
+            usable.append(query)
+    if len(usable) > m:
+        counts["too_many"] += len(usable) - m
+    elif len(usable) < m:
+        counts["too_few"] += m - len(usable)
+    return Parsed(tuple(usable[:m]), dict(counts))
 
 
 def comparison_key(query: str) -> str:
@@ -218,9 +218,9 @@ def _from_json(text: str, problems: Counter[str]) -> list[str] | None:
             value, _ = decoder.raw_decode(body, start)
         except (ValueError, RecursionError):  # lists within lists without end
             continue
-        found = _strings(value)
-        if found is not None:
-            return found
+        queries = _strings(value)
+        if queries is not None:
+            return queries
     if re.match(r'^(?:json)?\s*(?:\[\s*["{]|\{\s*")', body, re.IGNORECASE):
         problems["broken_json"] += 1
         whole = (match for match in _JSON_STRING.finditer(body) if match["end"] and not match["key"])
@@ -240,8 +240,8 @@ def _strings(value: Any) -> list[str] | None:
         if value and all(isinstance(item, str) for item in value.values()):
             return list(value.values())
         for item in value.values():
-            if isinstance(item, list) and (found := _strings(item)):
-                return found
+            if isinstance(item, list) and (strings := _strings(item)):
+                return strings
     return None
 
 
@@ -312,8 +312,8 @@ def _value(match: re.Match[str]) -> int:
     text = match["enclosed"] or match["open"]
     if text.isdigit():
         return int(text)
-    tens, found, ones = text.rpartition("十")
-    head = (_CHINESE_DIGITS.find(tens) + 1 or 1) * 10 if found else 0
+    tens, ten, ones = text.rpartition("十")
+    head = (_CHINESE_DIGITS.find(tens) + 1 or 1) * 10 if ten else 0
     return head + (_CHINESE_DIGITS.find(ones) + 1 if ones else 0)
 
 

@@ -57,7 +57,7 @@ def previews(
 ) -> dict[str, Shown]:
     """What each method gives for one document. Nothing is stored, and nothing comes from the answer cache."""
     document = get_documents(workspace, config.corpus, [document_id])[document_id]
-    found: dict[str, Shown] = {}
+    by_method: dict[str, Shown] = {}
     sources: dict[str, Generator] = {}
     failures = Failures(unit="method")
     for name in methods:
@@ -70,11 +70,11 @@ def previews(
         source = sources.get(kind) or sources.setdefault(kind, make_generator(own, api_key=api_key))
         source.prepare()
         with failures.item(name, document.content) as attempt:
-            found[name] = _shown(document, own, method, source, queries)
+            by_method[name] = _shown(document, own, method, source, queries)
         if attempt.failed:
             line = failures.first[-1]
-            found[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""), model=source.model)
-    return found
+            by_method[name] = Shown([], error=attempt.reason, traceback=line.get("traceback", ""), model=source.model)
+    return by_method
 
 
 def _shown(
@@ -151,10 +151,10 @@ def _queries_of(workspace: Workspace, config: SynthesisConfig, method: Method, d
         raise ConfigError(f"{method.title} works from existing queries.", hint="Set source to a query set.")
     source = query_sets.resolve_query_set(workspace, config.source)
     lines = query_sets.iter_lines(workspace, source.id)
-    found = next((line["queries"] for line in lines if line["document_id"] == document_id), None)
-    if found is None:
+    queries = next((line["queries"] for line in lines if line["document_id"] == document_id), None)
+    if queries is None:
         raise ConfigError(f"The query set {source.name!r} has no query for document {document_id!r}.")
-    return list(found)
+    return list(queries)
 
 
 def main() -> None:

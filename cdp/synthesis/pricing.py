@@ -81,7 +81,7 @@ def load_price(model: str, path: Path | None = None) -> Price | None:
     table = read_json(path)
     try:
         models = table["models"]
-        name = max((known for known in models if model == known or _dated(model, known)), key=len, default=None)
+        name = max((priced for priced in models if model == priced or _dated(model, priced)), key=len, default=None)
         if name is None:
             return None
         row = _row(name, models[name])
@@ -98,9 +98,9 @@ def _damaged(path: Path, error: Exception) -> WorkspaceError:
     return WorkspaceError(f"The price table {path.name} is damaged near {str(error)[:120]}.", hint="See its note.")
 
 
-def _dated(model: str, known: str) -> bool:
-    """Whether ``model`` is ``known`` with a release date, as in gpt-4o-mini-2024-07-18."""
-    rest = model.removeprefix(known)
+def _dated(model: str, undated: str) -> bool:
+    """Whether ``model`` is ``undated`` with a release date, as in gpt-4o-mini-2024-07-18."""
+    rest = model.removeprefix(undated)
     return rest != model and rest.startswith("-") and rest[1:].replace("-", "").isdigit()
 
 
@@ -159,18 +159,18 @@ def _sample(
     draw = random.Random(config.seed)
     if not work.source:
         ids = load_documents(workspace, work.corpus_id, columns=["id"], limit=work.positions).column("id")
-        places = sorted(draw.sample(range(work.positions), min(size, work.positions)))
-        documents = get_documents(workspace, work.corpus_id, [ids[place].as_py() for place in places])
+        positions = sorted(draw.sample(range(work.positions), min(size, work.positions)))
+        documents = get_documents(workspace, work.corpus_id, [ids[position].as_py() for position in positions])
         return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
-    n_queries, kept = 0, {}
+    n_queries, queries_of = 0, {}
     chosen = set(draw.sample(range(work.documents), min(size, work.documents)))
-    for place, line in enumerate(query_sets.iter_lines(workspace, work.source)):
+    for position, line in enumerate(query_sets.iter_lines(workspace, work.source)):
         if line["position"] < work.positions:
             n_queries += len(line["queries"][: config.per_doc])
-            if place in chosen:
-                kept[line["document_id"]] = line["queries"][: config.per_doc]
-    documents = get_documents(workspace, work.corpus_id, list(kept))
-    return n_queries, [(document, kept[name]) for name, document in documents.items()]
+            if position in chosen:
+                queries_of[line["document_id"]] = line["queries"][: config.per_doc]
+    documents = get_documents(workspace, work.corpus_id, list(queries_of))
+    return n_queries, [(document, queries_of[name]) for name, document in documents.items()]
 
 
 def _prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:

@@ -86,8 +86,8 @@ class RankingRun:
         path = self.files.failures
         failures = self.job.failures("ranking", unit="sentence", path=path, keep=bool(done))
         total = len(queries) * len(self.teachers)
-        for place, name in enumerate(self.teachers):
-            first = place * len(queries)
+        for number, name in enumerate(self.teachers):
+            first = number * len(queries)
             if all(position in done for position in range(first, first + len(queries))):
                 continue
             self.job.progress("loading", len(done), total, "rankings", name, next_within_s=START_FOR_S)
@@ -101,7 +101,7 @@ class RankingRun:
                 ranked = failures.batch(
                     rank,
                     [queries[i][1] for i in block],
-                    lambda place, block=block: f"{documents[queries[block[place]][0]].id}, sentence {block[place]}",  # type: ignore[misc]
+                    lambda at, block=block: f"{documents[queries[block[at]][0]].id}, sentence {block[at]}",  # type: ignore[misc]
                     str,
                 )
                 append_jsonl(
@@ -126,24 +126,24 @@ class RankingRun:
         self, documents: list[Document], queries: list[tuple[int, str]], too_long: int, whole: bool
     ) -> dict[str, Any]:
         queries_file, failures_file = self.files.queries, self.files.failures
-        place_of = {document.id: place for place, document in enumerate(documents)}
-        lines = labels(self.files.rankings, place_of, len(queries), self.config.per_doc) if whole else iter(())
-        found: set[int] = set()
+        position_of = {document.id: position for position, document in enumerate(documents)}
+        lines = labels(self.files.rankings, position_of, len(queries), self.config.per_doc) if whole else iter(())
+        labelled: set[int] = set()
 
         def written() -> Iterator[dict[str, Any]]:
-            for place, chosen in lines:
-                found.add(place)
+            for position, chosen in lines:
+                labelled.add(position)
                 texts = [queries[i][1] for i in chosen]
-                yield {"document_id": documents[place].id, "position": place, "queries": texts}
+                yield {"document_id": documents[position].id, "position": position, "queries": texts}
 
         write_lines(queries_file, written())
         failed = list(lost(query_sets.iter_failures(self.job.workspace, self.query_set_id)))
         failed = [line for line in failed if line.get("stage")]  # not those that an earlier attempt left at its end
         reported = {line["document_id"] for line in failed if "document_id" in line}
         left = [
-            {"document_id": document.id, "position": place, "reason": "It is a positive of no sentence."}
-            for place, document in enumerate(documents)
-            if whole and place not in found and document.id not in reported
+            {"document_id": document.id, "position": position, "reason": "It is a positive of no sentence."}
+            for position, document in enumerate(documents)
+            if whole and position not in labelled and document.id not in reported
         ]
         write_lines(failures_file, [*failed, *left])
         self.job.n_failures = n_failures = len(failed) + len(left)
@@ -221,28 +221,28 @@ def distinct_sentences(
     """
     failures = failures or Failures()
     seen: set[str] = set()
-    found: list[tuple[int, str]] = []
+    distinct: list[tuple[int, str]] = []
     too_long = 0
-    for place, document in enumerate(documents):
-        with failures.item(document.id, document.text, position=place):
+    for position, document in enumerate(documents):
+        with failures.item(document.id, document.text, position=position):
             for sentence in sentences(document.text):
                 if len(sentence) > LONGEST_QUERY:
                     too_long += 1
                 elif (key := comparison_key(sentence)) and key not in seen:
                     seen.add(key)
-                    found.append((place, sentence))
-    return found, too_long
+                    distinct.append((position, sentence))
+    return distinct, too_long
 
 
-def labels(path: Path, place_of: dict[str, int], n_queries: int, per_doc: int) -> Iterator[tuple[int, list[int]]]:
+def labels(path: Path, position_of: dict[str, int], n_queries: int, per_doc: int) -> Iterator[tuple[int, list[int]]]:
     """(document's place, the queries it is a positive of) in corpus order: by rank, then teacher, each query once."""
-    places, order, which = array("q"), array("q"), array("q")
+    positions, order, which = array("q"), array("q"), array("q")
     for _, _, line in scan(path):
         teacher, query = divmod(line["position"], n_queries)
         for rank, document_id in enumerate(line["positives"]):
-            places.append(place_of[document_id])
+            positions.append(position_of[document_id])
             order.append((rank << 40) + (teacher << 32))
             which.append(query)
-    sequence = np.lexsort(tuple(np.asarray(column, np.int64) for column in (which, order, places)))
-    for place, rows in groupby(sequence.tolist(), key=lambda row: places[row]):
-        yield place, list(dict.fromkeys(which[row] for row in rows))[:per_doc]
+    sequence = np.lexsort(tuple(np.asarray(column, np.int64) for column in (which, order, positions)))
+    for position, rows in groupby(sequence.tolist(), key=lambda row: positions[row]):
+        yield position, list(dict.fromkeys(which[row] for row in rows))[:per_doc]

@@ -287,8 +287,8 @@ class Run:
         """Why a document has no query, in a sentence."""
         if not self.source.is_llm:
             return "The document holds no words to build a query from."
-        said = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
-        return f"No query could be read from the answer: {said[:SHOWN_ANSWER]}" if said else "The answer was empty."
+        answer = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
+        return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
 
     def _none(self) -> CdpError:
         """Why the whole run gave nothing: the endpoint failed, its answers could not be read, or there are no words."""

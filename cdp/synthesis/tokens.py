@@ -54,5 +54,5 @@ def cut(text: str, max_tokens: int) -> Cut:
     fitting = text[:low]
     ends = [match.end() for match in _SENTENCE_END.finditer(text[: low + 1]) if low // 2 <= match.end() <= low]
     at = ends[-1] if ends else fitting.rfind(" ")
-    kept = fitting[: at if at > low // 2 else low].rstrip()
-    return Cut(kept, len(kept), len(text))
+    shortened = fitting[: at if at > low // 2 else low].rstrip()
+    return Cut(shortened, len(shortened), len(text))

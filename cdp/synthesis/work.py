@@ -48,21 +48,21 @@ class Work:
             raise ConfigError(f"The query set {source.name!r} belongs to another corpus, {source.corpus_id}.")
         if not source.complete:
             raise ConfigError(f"The query set {source.name!r} is not finished.", hint="Resume its job first.")
-        found = sum(line["position"] < positions for line in query_sets.iter_lines(workspace, source.id))
-        return cls(corpus.id, positions, found, source.id)
+        n_documents = sum(line["position"] < positions for line in query_sets.iter_lines(workspace, source.id))
+        return cls(corpus.id, positions, n_documents, source.id)
 
     def items(self, workspace: Workspace, *, start: int = 0) -> Iterator[Item]:
         """The documents from position ``start`` on, streamed, in the order of the corpus."""
         documents = iter_documents(workspace, self.corpus_id, start=start, limit=self.positions - start)
-        places = enumerate(documents, start=start)
+        numbered = enumerate(documents, start=start)
         if not self.source:
-            for position, document in places:
+            for position, document in numbered:
                 yield Item(position, document)
             return
         for line in query_sets.iter_lines(workspace, self.source):
             if not start <= line["position"] < self.positions:
                 continue
-            for position, document in places:
+            for position, document in numbered:
                 if position == line["position"]:
                     yield Item(position, document, tuple(line["queries"]))
                     break

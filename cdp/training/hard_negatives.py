@@ -41,8 +41,8 @@ def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> 
     index, documents, missing = _documents(pairs, workspace, {n for names in named.values() for n in names})
     negatives = np.full((len(pairs), width), -1, dtype=np.int64)
     for row, query_id in enumerate(pairs.query_ids):
-        known = [index[name] for name in named.get(query_id, ()) if name in index][:width]
-        negatives[row, : len(known)] = known
+        rows = [index[name] for name in named.get(query_id, ()) if name in index][:width]
+        negatives[row, : len(rows)] = rows
     dropped = dict(pairs.dropped)
     if missing:
         dropped["hard negatives that are unknown or empty documents"] = missing
@@ -73,8 +73,8 @@ def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
     return named
 
 
-def _extend(known: list[str], names: Iterable[str], own: str) -> None:
-    known.extend(name for name in dict.fromkeys(names) if name != own and name not in known)
+def _extend(negatives: list[str], names: Iterable[str], own: str) -> None:
+    negatives.extend(name for name in dict.fromkeys(names) if name != own and name not in negatives)
 
 
 def _documents(pairs: PairSet, workspace: Workspace, wanted: set[str]) -> tuple[dict[str, int], list[str], int]:

@@ -106,8 +106,8 @@ class Training:
         """RI of every pair under the untrained model, kept for a resume; every process computes the same."""
         path = self.checkpoints / f"ri-{self.data_hash}.npy"
         if path.is_file():
-            known: NDArray[np.float64] = np.load(path)
-            return known
+            stored: NDArray[np.float64] = np.load(path)
+            return stored
         latest = static_ri(self._make_engine(batches, self._make_loss(gather=False)), self.order)
         if self.process == 0:
             self.checkpoints.mkdir(parents=True, exist_ok=True)

@@ -178,20 +178,20 @@ def load_pairs(
     documents: list[str] = []
     document_of: list[int] = []
     index_of: dict[str, int] = {}
-    for document_id, asked in wanted.items():
+    for document_id, own_queries in wanted.items():
         if document_id not in contents:
-            dropped["queries for unknown documents"] += len(asked)
+            dropped["queries for unknown documents"] += len(own_queries)
             continue
         content, content_hash = contents[document_id]
         if not content.strip():
-            dropped["queries for empty documents"] += len(asked)
+            dropped["queries for empty documents"] += len(own_queries)
             continue
         if content_hash not in index_of:
             index_of[content_hash] = len(documents)
             documents.append(content)
-        query_ids.extend(query_id for query_id, _ in asked)
-        queries.extend(text for _, text in asked)
-        document_of.extend([index_of[content_hash]] * len(asked))
+        query_ids.extend(query_id for query_id, _ in own_queries)
+        queries.extend(text for _, text in own_queries)
+        document_of.extend([index_of[content_hash]] * len(own_queries))
     dropped[UNUSABLE] = failures.n
     pairs = PairSet(
         queries=queries,

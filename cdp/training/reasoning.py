@@ -105,9 +105,9 @@ def with_reasoned(
             "Weighting by RI needs reasoned queries.",
             hint="Set 'reasoning' to a query set made with the method reasoning from this query set.",
         )
-    known = Reasoned(workspace, reasoning)
-    check_corpus(reasoning, known.corpus_id, pairs.query_set.corpus_id)
-    forms = [known.of(query_id, query) for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True)]
+    reasoned = Reasoned(workspace, reasoning)
+    check_corpus(reasoning, reasoned.corpus_id, pairs.query_set.corpus_id)
+    forms = [reasoned.of(query_id, query) for query_id, query in zip(pairs.query_ids, pairs.queries, strict=True)]
     missing = forms.count("")
     if missing == len(pairs):
         raise InputError(
@@ -115,9 +115,9 @@ def with_reasoned(
             "from it.",
             hint="Make one with the method reasoning from this query set, or import one for it.",
         )
-    taken = [(row, as_reasoned) for row, form in enumerate(forms) for as_reasoned in _taken(source, bool(form))]
-    chosen = pairs.part(np.array([row for row, _ in taken], dtype=np.int64)) if source != QUERY_ONLY else pairs
-    queries = [forms[row] if as_reasoned else pairs.queries[row] for row, as_reasoned in taken]
+    trained = [(row, as_reasoned) for row, form in enumerate(forms) for as_reasoned in _taken(source, bool(form))]
+    chosen = pairs.part(np.array([row for row, _ in trained], dtype=np.int64)) if source != QUERY_ONLY else pairs
+    queries = [forms[row] if as_reasoned else pairs.queries[row] for row, as_reasoned in trained]
     dropped = dict(pairs.dropped)
     if source == REASONING_ONLY and missing:
         dropped[WITHOUT_REASONED] = missing
@@ -125,8 +125,8 @@ def with_reasoned(
     done.check()
     if not ri:
         return done
-    others = [pairs.queries[row] if as_reasoned else forms[row] or pairs.queries[row] for row, as_reasoned in taken]
-    swapped = np.array([as_reasoned for _, as_reasoned in taken], dtype=bool)
+    others = [pairs.queries[row] if as_reasoned else forms[row] or pairs.queries[row] for row, as_reasoned in trained]
+    swapped = np.array([as_reasoned for _, as_reasoned in trained], dtype=bool)
     unreasoned = 0 if source == REASONING_ONLY else missing
     return replace(done, reasoned=others, unreasoned=unreasoned, swapped=swapped if swapped.any() else None)
 
@@ -142,10 +142,10 @@ def pairs_with(reasoned: Reasoned, lines: Iterable[DocumentQueries], config: Tra
     """(pairs, documents, queries without a reasoned form) of a query set's lines, without reading a document."""
     pairs = documents = missing = 0
     for line in islice(lines, config.max_documents):
-        asked = [(query_id, text.strip()) for query_id, text in line.with_ids(config.per_doc) if text.strip()]
-        forms = [bool(reasoned.of(*query)) for query in asked]
-        taken = sum(len(_taken(config.query_source, form)) for form in forms)
-        pairs, documents, missing = pairs + taken, documents + bool(taken), missing + forms.count(False)
+        queries = [(query_id, text.strip()) for query_id, text in line.with_ids(config.per_doc) if text.strip()]
+        forms = [bool(reasoned.of(*query)) for query in queries]
+        n_pairs = sum(len(_taken(config.query_source, form)) for form in forms)
+        pairs, documents, missing = pairs + n_pairs, documents + bool(n_pairs), missing + forms.count(False)
     return pairs, documents, missing
 
 

@@ -33,8 +33,8 @@ def pairs_of(counts: NDArray[np.int64], per_doc: int | None = None, max_document
 
     ``counts`` (n_documents,) are the queries of each document, in order, none of them zero.
     """
-    taken = counts[:max_documents]
-    return int((taken if per_doc is None else np.minimum(taken, per_doc)).sum())
+    sizes = counts[:max_documents]
+    return int((sizes if per_doc is None else np.minimum(sizes, per_doc)).sum())
 
 
 def split(counts: NDArray[np.int64], pairs: int, per_doc: int) -> Split:

@@ -21,10 +21,10 @@ def raw_weights(
 
     For weightings that the queries alone determine; ConfigError for an unknown one or one that needs more.
     """
-    found = WEIGHTINGS.named(weighting)
-    if found.needs:
+    chosen = WEIGHTINGS.named(weighting)
+    if chosen.needs:
         raise ConfigError(f"The weighting {weighting!r} needs more than the queries themselves.")
-    return found.raw(queries, language, kappa)
+    return chosen.raw(queries, language, kappa)
 
 
 def pair_weights(
@@ -36,14 +36,14 @@ def pair_weights(
     ``column``, see ``cdp.training.weightings.column``. A query that cannot be weighted goes to ``failures`` and
     has NaN.
     """
-    found = WEIGHTINGS.named(weighting)
-    if found.needs == "column":
+    chosen = WEIGHTINGS.named(weighting)
+    if chosen.needs == "column":
         return read_weights(file, pairs.query_ids)
     failures = failures or Failures()
     weights = np.full(len(pairs), np.nan)
     of_pair = np.array(pairs.languages)
     for language in dict.fromkeys(of_pair.tolist()):
-        weights[of_pair == language] = _of_language(found, pairs, of_pair == language, language, kappa, failures)
+        weights[of_pair == language] = _of_language(chosen, pairs, of_pair == language, language, kappa, failures)
     return weights
 
 
@@ -55,7 +55,7 @@ def _of_language(
     weights = failures.batch(
         lambda queries: weighting.raw(queries, language, kappa),
         [pairs.queries[row] for row in rows],
-        lambda place: pairs.query_ids[rows[place]],
+        lambda i: pairs.query_ids[rows[i]],
         str,
     )
     return np.array([np.nan if weight is None else weight for weight in weights], dtype=np.float64)

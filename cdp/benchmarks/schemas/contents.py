@@ -56,11 +56,11 @@ class Part:
 
     def choose(self, paths: Iterable[str]) -> list[str]:
         """Those of the paths that the first fitting pattern matches, sorted; none if no pattern fits."""
-        known = sorted(paths)
+        ordered = sorted(paths)
         for pattern in self.patterns:
-            found = [path for path in known if _expression(pattern).fullmatch(path)]
-            if found:
-                return found
+            matches = [path for path in ordered if _expression(pattern).fullmatch(path)]
+            if matches:
+                return matches
         return []
 
 

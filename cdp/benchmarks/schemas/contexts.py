@@ -38,7 +38,7 @@ def read(entry: Entry, files: Files) -> Contents:
 
     def questions() -> Iterator[tuple[str, str, bool, str, str]]:
         """(query id, question, whether its passage is new, document id, passage)."""
-        known: dict[bytes, str] = {}
+        id_of: dict[bytes, str] = {}
         count: dict[str, int] = {}
         for hop in HOPS:
             number = 0
@@ -47,12 +47,12 @@ def read(entry: Entry, files: Files) -> Contents:
                     number += 1
                     passage = text_of(row, "context", file=path)
                     key = hashlib.blake2b(passage.encode("utf-8", "surrogatepass"), digest_size=16).digest()
-                    first = key not in known
+                    first = key not in id_of
                     if first:
                         book = slug(_title(row.get("book"), path), fallback="book")
                         count[book] = count.get(book, 0) + 1
-                        known[key] = f"{book}#{count[book]}"
-                    yield f"{hop}-{number}", text_of(row, "question", file=path), first, known[key], passage
+                        id_of[key] = f"{book}#{count[book]}"
+                    yield f"{hop}-{number}", text_of(row, "question", file=path), first, id_of[key], passage
 
     def documents() -> Iterator[Document]:
         for _, _, first, identifier, passage in questions():

@@ -47,21 +47,21 @@ def read(entry: Entry, files: Files) -> Contents:
 
     def numbered() -> Iterator[tuple[str, str, list[tuple[bool, str, Paragraph]]]]:
         """(query id, question, its paragraphs as (first of its kind, document id, paragraph))."""
-        known: dict[bytes, str] = {}
+        id_of: dict[bytes, str] = {}
         for row in rows_of(files["questions"]):
-            found = []
+            identified = []
             for paragraph in paragraphs_of(row):
                 key = hashlib.blake2b(
                     f"{paragraph.title}\0{paragraph.text}".encode("utf-8", "surrogatepass"), digest_size=16
                 ).digest()
-                first = key not in known
-                found.append((first, known.setdefault(key, f"p{len(known) + 1}"), paragraph))
+                first = key not in id_of
+                identified.append((first, id_of.setdefault(key, f"p{len(id_of) + 1}"), paragraph))
             query = text_of(row, "_id", "id", file="questions")
-            yield query, text_of(row, "question", file="questions"), found
+            yield query, text_of(row, "question", file="questions"), identified
 
     def documents() -> Iterator[Document]:
-        for _, _, found in numbered():
-            for first, identifier, paragraph in found:
+        for _, _, identified in numbered():
+            for first, identifier, paragraph in identified:
                 if first:
                     yield Document(identifier, paragraph.text, paragraph.title)
 
@@ -70,8 +70,8 @@ def read(entry: Entry, files: Files) -> Contents:
             yield SourceQuery(query, question)
 
     def judgments() -> Iterator[Qrel]:
-        for query, _, found in numbered():
-            for document in dict.fromkeys(identifier for _, identifier, paragraph in found if paragraph.relevant):
+        for query, _, identified in numbered():
+            for document in dict.fromkeys(identifier for _, identifier, paragraph in identified if paragraph.relevant):
                 yield Qrel(query, document, 1)
 
     return Contents(documents, queries, judgments)

@@ -133,8 +133,8 @@ def text_of(row: Mapping[str, Any], *names: str, file: Path | str = "", required
             return "" if value is None else str(value)
     if not required:
         return ""
-    found = listed(list(map(str, row))) or "nothing"
-    raise InputError(f"There is no field {names[0]!r}; there is {found}.", hint=HINT, file=file or None)
+    present = listed(list(map(str, row))) or "nothing"
+    raise InputError(f"There is no field {names[0]!r}; there is {present}.", hint=HINT, file=file or None)
 
 
 def list_of(row: Mapping[str, Any], name: str) -> list[Any]:

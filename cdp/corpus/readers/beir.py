@@ -23,8 +23,8 @@ def is_beir(path: Path) -> bool:
 def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
     if not is_beir(path):
         raise InputError("The folder has no corpus.jsonl or corpus.jsonl.gz.", hint="Is it a BEIR folder?", file=path)
-    with folder_contents(path, options, suffixes, budget) as found:
-        yield found
+    with folder_contents(path, options, suffixes, budget) as corpus_files:
+        yield corpus_files
 
 
 CONTAINER = Container("beir", "BEIR folder", "a BEIR folder (corpus.jsonl[.gz])", (), is_beir, contents, order=80)

@@ -36,9 +36,9 @@ def find_delimiter(text: str, options: ReadOptions, quoted: bool = True) -> str:
         if not records or len(records[0]) < 2:
             continue
         width = len(records[0])
-        known = len(wanted & {cell.strip().strip('"').lower() for cell in records[0]}) if options.header else 0
+        n_wanted = len(wanted & {cell.strip().strip('"').lower() for cell in records[0]}) if options.header else 0
         even = sum(len(record) == width for record in records) / len(records)
-        score = (known, round(even, 2), width)
+        score = (n_wanted, round(even, 2), width)
         if score > best_score:
             best, best_score = delimiter, score
     return best

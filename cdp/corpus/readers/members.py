@@ -41,19 +41,19 @@ def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[
     if isinstance(READERS.get(options.format), RowFormat):
         return visible, notes
     unknown = [name for name in visible if _suffix(name) not in known_suffixes]
-    known = [name for name in visible if _suffix(name) in known_suffixes]
-    return known, notes + _left_out(unknown, "of no known format")
+    readable = [name for name in visible if _suffix(name) in known_suffixes]
+    return readable, notes + _left_out(unknown, "of no known format")
 
 
 def _beir(names: Sequence[str]) -> list[str]:
     """One corpus file per folder that has any."""
-    found: dict[str, str] = {}
+    by_folder: dict[str, str] = {}
     for wanted in BEIR_CORPUS:
         for name in names:
             path = PurePosixPath(name)
             if path.name == wanted:
-                found.setdefault(str(path.parent), name)
-    return list(found.values())
+                by_folder.setdefault(str(path.parent), name)
+    return list(by_folder.values())
 
 
 def _suffix(name: str) -> str:

@@ -26,7 +26,7 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
 
 def whole(lines: Iterable[Line], source: Source, title: str) -> Iterator[Row | BadRow]:
     """The whole file as one document, without blank lines around it; none for an empty file, refused if too long."""
-    kept: list[str] = []
+    texts: list[str] = []
     size = 0
     for _, line in lines:
         size += MAX_DOCUMENT_CHARACTERS + 1 if line is None else len(line)
@@ -34,21 +34,21 @@ def whole(lines: Iterable[Line], source: Source, title: str) -> Iterator[Row | B
             reason = f"the file has more than {MAX_DOCUMENT_CHARACTERS:,} characters"
             yield BadRow(None, "too long", f"{reason}; set split to paragraphs to make a document of each passage")
             return
-        kept.append(line)
-    if kept:
-        yield Row(None, {"_id": source.name, "title": title, "text": tidy(kept)})
+        texts.append(line)
+    if texts:
+        yield Row(None, {"_id": source.name, "title": title, "text": tidy(texts)})
 
 
 def paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str] | BadRow]:
     """(first line, text) of each run of lines that are not blank; of one that is too long nothing is kept."""
     begins = size = 0
-    kept: list[str] = []
+    texts: list[str] = []
 
     def passage() -> Iterator[tuple[int, str] | BadRow]:
         if size > MAX_DOCUMENT_CHARACTERS:
             yield BadRow(begins, "too long", TOO_LONG_PASSAGE)
         elif size:
-            yield begins, tidy(kept)
+            yield begins, tidy(texts)
 
     for number, line in lines:
         if line is None:
@@ -57,12 +57,12 @@ def paragraphs(lines: Iterable[Line]) -> Iterator[tuple[int, str] | BadRow]:
             begins = begins if size else number
             size += len(line)
             if size <= MAX_DOCUMENT_CHARACTERS:
-                kept.append(line)
+                texts.append(line)
             else:
-                kept.clear()
+                texts.clear()
         else:
             yield from passage()
-            kept, size = [], 0
+            texts, size = [], 0
     yield from passage()
 
 

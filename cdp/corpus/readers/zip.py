@@ -31,7 +31,7 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
         problem = shown_name(str(error))
         raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
     with archive:
-        found = Contents([])
+        archived = Contents([])
         members: dict[str, zipfile.ZipInfo] = {}
         for number, info in enumerate(archive.infolist()):
             if number % CHECK_EVERY == 0:
@@ -41,12 +41,12 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
                 problem = "the archive holds another file of the same name, which was read"
             if problem:
                 name = shown_name(info.filename) or "(a file without a name)"
-                found.rejected.append(Rejected(name, None, "unreadable file", problem))
+                archived.rejected.append(Rejected(name, None, "unreadable file", problem))
             elif not info.is_dir():
                 members[info.filename] = info
-        chosen, found.notes = choose(list(members), options, suffixes)
-        found.sources = [_source(archive, members[name], budget) for name in chosen]
-        yield found
+        chosen, archived.notes = choose(list(members), options, suffixes)
+        archived.sources = [_source(archive, members[name], budget) for name in chosen]
+        yield archived
 
 
 def _source(archive: zipfile.ZipFile, info: zipfile.ZipInfo, budget: Budget) -> Source:

@@ -49,14 +49,14 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
     return n
 
 
-def _appear(made: Path, target: Path) -> None:
+def _appear(written: Path, target: Path) -> None:
     """Give what was made its name, unless something has come to bear it meanwhile."""
     try:
-        if not made.is_dir():
+        if not written.is_dir():
             os.close(os.open(target, os.O_CREAT | os.O_EXCL, 0o666))
-            os.replace(made, target)
+            os.replace(written, target)
         else:
-            os.rename(made, target)  # never over a file, nor over a folder that holds anything
+            os.rename(written, target)  # never over a file, nor over a folder that holds anything
     except OSError as error:
         if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR) and os.path.lexists(target):
             raise _there_already(target) from error

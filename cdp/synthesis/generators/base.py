@@ -49,9 +49,9 @@ class Usage:
 
     def to_dict(self) -> dict[str, int]:
         """Tokens and requests; the rest only where there is any."""
-        told = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens, "requests": self.requests}
+        counts = {"input_tokens": self.input_tokens, "output_tokens": self.output_tokens, "requests": self.requests}
         rest = {"estimated": self.estimated, "unanswered": self.unanswered}
-        return told | {name: value for name, value in rest.items() if value}
+        return counts | {name: value for name, value in rest.items() if value}
 
     @classmethod
     def from_dict(cls, values: object) -> Usage:

@@ -57,8 +57,8 @@ class CroppingGenerator:
         scores = self._encoder.predict(
             [(text.encode("utf-8", "replace").decode("utf-8"), clean) for text in candidates], show_progress_bar=False
         )
-        best = sorted(range(len(candidates)), key=lambda place: (-float(scores[place]), place))
-        return Answer(queries=tuple(candidates[place] for place in best[:m]), model=self.model)
+        best = sorted(range(len(candidates)), key=lambda i: (-float(scores[i]), i))
+        return Answer(queries=tuple(candidates[i] for i in best[:m]), model=self.model)
 
 
 GENERATOR = GeneratorType(

@@ -158,7 +158,7 @@ def _answer(
     tokenizer: Any, row: list[int], prompt: _Prompt, ends: set[int], stop: tuple[str, ...], model: str
 ) -> Answer:
     """The text of one row up to its end token or stop text, with the tokens that it took."""
-    length = next((place + 1 for place, token in enumerate(row) if token in ends), len(row))
+    length = next((i + 1 for i, token in enumerate(row) if token in ends), len(row))
     text, stopped = until(tokenizer.decode(row[:length], skip_special_tokens=True), stop)
     ended = stopped or any(token in ends for token in row)
     usage = Usage(len(prompt.tokens), length, 1)
@@ -169,7 +169,7 @@ def until(text: str, stop: Sequence[str]) -> tuple[str, bool]:
     """``text`` up to the first stop text, and whether there is one; stop texts before any other text do not count."""
     for mark in stop:
         text = text.removeprefix(mark)
-    first = min((place for mark in stop if (place := text.find(mark)) >= 0), default=-1)
+    first = min((at for mark in stop if (at := text.find(mark)) >= 0), default=-1)
     return (text, False) if first < 0 else (text[:first], True)
 
 
@@ -233,8 +233,8 @@ def _encode(tokenizer: Any, prompt: str) -> tuple[int, ...]:
 
 def _end_tokens(model: Any, tokenizer: Any) -> set[int]:
     configured = model.generation_config.eos_token_id
-    found = configured if isinstance(configured, list) else [configured]
-    return {token for token in (*found, tokenizer.eos_token_id) if token is not None}
+    configured_tokens = configured if isinstance(configured, list) else [configured]
+    return {token for token in (*configured_tokens, tokenizer.eos_token_id) if token is not None}
 
 
 def _load(name: str, gpus: int | None) -> tuple[Any, Any]:

@@ -270,17 +270,17 @@ class OpenAIGenerator:
         """Learn from a refusal, once each, what this model takes: newer ones take ``max_completion_tokens`` and no
         temperature, older endpoints no schema.
         """
-        said = f"{error.param or ''} {self._said(error)}".lower()
-        if self._config.output == "auto" and any(word in said for word in _SCHEMA_WORDS):
+        complaint = f"{error.param or ''} {self._said(error)}".lower()
+        if self._config.output == "auto" and any(word in complaint for word in _SCHEMA_WORDS):
             self._by_schema = False
             return True
-        if "unsupported" not in said and "not support" not in said and "unsupported" not in str(error.code):
+        if "unsupported" not in complaint and "not support" not in complaint and "unsupported" not in str(error.code):
             return False
         for name, other in _REPLACEMENTS.items():
-            if name in said and name not in self._renamed:
+            if name in complaint and name not in self._renamed:
                 self._renamed[name] = other
                 return True
-            if name in said and name == error.param:
+            if name in complaint and name == error.param:
                 return True
         return False
 

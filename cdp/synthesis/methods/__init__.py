@@ -39,7 +39,7 @@ def get_method(name: str, template: str = "", examples: str = "") -> Method:
     if not examples.strip():
         return method
     if method.few_shot is None:
-        shown = ", ".join(known.name for known in METHODS.values() if known.few_shot)
+        shown = ", ".join(other.name for other in METHODS.values() if other.few_shot)
         raise ConfigError(f"The method {name} shows no examples.", hint=f"Those that do: {shown}.")
     return dataclasses.replace(method, template=method.few_shot(read_examples(examples, method.shown)))
 
@@ -49,7 +49,7 @@ def method_of(config: SynthesisConfig) -> Method:
     not apply."""
     method = get_method(config.method, config.prompt, config.examples)
     if config.logprobs and not method.one_per_call:
-        single = ", ".join(known.name for known in METHODS.values() if known.one_per_call and not known.generator)
+        single = ", ".join(other.name for other in METHODS.values() if other.one_per_call and not other.generator)
         raise ConfigError(
             f"The method {method.name} asks for all queries at once, so none has a log-probability of its own.",
             hint=f"Those with one query per call: {single}.",
@@ -60,7 +60,7 @@ def method_of(config: SynthesisConfig) -> Method:
 def drawn_at(method: Method, temperature: float) -> Method:
     """The method with another temperature wherever it draws; requests that it asks without chance stay as they are."""
     if not method.several.temperature:
-        drawing = ", ".join(known.name for known in METHODS.values() if known.several.temperature)
+        drawing = ", ".join(other.name for other in METHODS.values() if other.several.temperature)
         raise ConfigError(f"The method {method.name} draws nothing, so it has no temperature.", hint=f"{drawing} do.")
     several = dataclasses.replace(method.several, temperature=temperature)
     sampling = dataclasses.replace(method.sampling, temperature=temperature) if method.sampling.temperature else None

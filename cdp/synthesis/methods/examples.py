@@ -108,7 +108,7 @@ def read_examples(text: str, shown: Sequence[str]) -> list[Example]:
                     raise ConfigError(
                         f"Line {number} of the examples is not JSON ({error}).", hint="Write one object per line."
                     ) from None
-    known = {field.name for field in dataclasses.fields(Example)}
+    field_names = {field.name for field in dataclasses.fields(Example)}
     problems: list[str] = []
     examples: list[Example] = []
     for number, record in enumerate(records, start=1):
@@ -119,7 +119,7 @@ def read_examples(text: str, shown: Sequence[str]) -> list[Example]:
         if lacking:
             problems.append(f"example {number} lacks {' and '.join(lacking)}")
         else:
-            examples.append(Example(**{name: str(value) for name, value in record.items() if name in known}))
+            examples.append(Example(**{name: str(value) for name, value in record.items() if name in field_names}))
     if problems or not examples:
         raise ConfigError.from_problems(problems or ["there is no example"], hint=f"Each needs {', '.join(shown)}.")
     return examples

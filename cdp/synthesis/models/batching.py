@@ -79,6 +79,6 @@ class Batcher(Generic[Item, Result]):
             alike = [call for call in self._waiting if call.group == oldest.group]
             alike.sort(key=lambda call: (abs(call.size - oldest.size), call is not oldest))
             batch = alike[: self._batch_size]
-            taken = {id(call) for call in batch}
-            self._waiting = [call for call in self._waiting if id(call) not in taken]
+            batch_ids = {id(call) for call in batch}
+            self._waiting = [call for call in self._waiting if id(call) not in batch_ids]
             return batch

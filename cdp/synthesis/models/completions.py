@@ -105,10 +105,10 @@ def read_batch_line(data: bytes, ours: re.Pattern[str]) -> tuple[str, Answer]:
 def paid_for(data: bytes, expected: Usage) -> Usage:
     """What an answer that cannot be used has cost, as it says itself; ``expected`` where it does not."""
     try:
-        told = _Paid.model_validate_json(data).usage
+        reported = _Paid.model_validate_json(data).usage
     except ValidationError:
-        told = None
-    return _usage(told, expected)
+        reported = None
+    return _usage(reported, expected)
 
 
 def _fitting(schema: type[Any], value: Any) -> Any:
@@ -144,9 +144,9 @@ def _answer(completion: _Completion, expected: Usage) -> Answer:
     return Answer(text, usage=usage, model=model[:SHOWN], finish_reason=reason[:SHOWN], logprob=mean)
 
 
-def _mean_logprob(told: Any) -> float | None:
+def _mean_logprob(logprobs: Any) -> float | None:
     """The mean natural log-probability of the tokens, as the chat protocol tells them; None where it does not."""
-    tokens = told.get("content") if isinstance(told, dict) else None
+    tokens = logprobs.get("content") if isinstance(logprobs, dict) else None
     if not isinstance(tokens, list) or not tokens:
         return None
     values = [token.get("logprob") if isinstance(token, dict) else None for token in tokens]
@@ -154,9 +154,9 @@ def _mean_logprob(told: Any) -> float | None:
     return sum(numbers) / len(numbers) if len(numbers) == len(values) else None
 
 
-def _usage(told: Any, expected: Usage) -> Usage:
+def _usage(reported: Any, expected: Usage) -> Usage:
     """One request's tokens: the counts that can be believed, the expected ones in place of the others."""
-    counts = told if isinstance(told, dict) else {}
+    counts = reported if isinstance(reported, dict) else {}
     read, written = _count(counts.get("prompt_tokens")), _count(counts.get("completion_tokens"))
     return Usage(
         expected.input_tokens if read is None else read,

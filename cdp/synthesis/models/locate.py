@@ -11,10 +11,10 @@ def locate(name: str, kind: str, hint: str) -> tuple[str, bool]:
     from cdp.retrievers import resolve
 
     try:
-        found = resolve(name, Workspace.default())
+        retriever = resolve(name, Workspace.default())
     except (ModelError, NotFoundError) as error:
         raise ModelError(f"The {kind} {name} cannot be loaded: {error.message}", hint=hint) from None
-    return found.source, found.local
+    return retriever.source, retriever.local
 
 
 def loading_failed(error: Exception, name: str, kind: str, hint: str) -> ModelError:

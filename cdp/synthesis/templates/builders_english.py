@@ -35,13 +35,13 @@ def diverse(document: Document, rng: random.Random) -> Iterator[str]:
     material = Material.of(document)
     taste = {name: rng.uniform(0, TASTE) for name in FORMATS}
     left: list[tuple[float, str, Candidate, str, list[tuple[str, str]]]] = []
-    known: set[str] = set()
+    lowered: set[str] = set()
     for name in FORMATS:
-        made = sorted(_built(material, name), key=lambda candidate: -candidate.score)[:MOST]
-        for candidate in made:
+        candidates = sorted(_built(material, name), key=lambda candidate: -candidate.score)[:MOST]
+        for candidate in candidates:
             text = candidate.text if name == "keyword" else _sentence_case(candidate.text)
-            if text.lower() not in known and is_presentable(text):
-                known.add(text.lower())
+            if text.lower() not in lowered and is_presentable(text):
+                lowered.add(text.lower())
                 score = candidate.score + taste[name] + questions.specificity(text, material)
                 left.append((score, name, candidate, text, _pairs(text)))
     used: Counter[int] = Counter()

@@ -61,9 +61,9 @@ def diverse(document: Document, rng: random.Random) -> Iterator[str]:
 def paraphrases(document: Document, rng: random.Random) -> Iterator[str]:
     """What one sentence says, in several extracts: whole, its first clause beside the title, its names."""
     title = _title(document)
-    found = _sentences(document)
-    main = next((sentence for sentence in found if title and title.casefold() in sentence.casefold()), None)
-    ordered = [main, *(sentence for sentence in found if sentence != main)] if main else found
+    split = _sentences(document)
+    main = next((sentence for sentence in split if title and title.casefold() in sentence.casefold()), None)
+    ordered = [main, *(sentence for sentence in split if sentence != main)] if main else split
     for sentence in ordered:
         parts = _statements(sentence)
         names = _names(sentence, title)
@@ -80,10 +80,10 @@ def _title(document: Document) -> str:
 
 def _sentences(document: Document) -> list[str]:
     """The sentences without markup; those that point back to another come last."""
-    found = sentences(document.text[:MOST_CHARACTERS])
-    if len(document.text) > MOST_CHARACTERS and len(found) > 1:
-        found.pop()  # cut somewhere
-    clean = [text for sentence in found if (text := plain(sentence).strip(_END))]
+    split = sentences(document.text[:MOST_CHARACTERS])
+    if len(document.text) > MOST_CHARACTERS and len(split) > 1:
+        split.pop()  # cut somewhere
+    clean = [text for sentence in split if (text := plain(sentence).strip(_END))]
     return sorted(clean, key=lambda text: (_points_back(text), _size(text) > _longest(text)))
 
 
@@ -103,8 +103,8 @@ def _from_sentence(sentence: str, title: str) -> list[str]:
     statements = _statements(sentence)
     if _points_back(sentence) or _KANA.search(sentence):  # Japanese leaves out a subject that is known
         statements = [_beside(title, statement) for statement in statements]
-    found = _names(sentence, title)
-    names = [_beside(title, " ".join(found[at : at + 2])) for at in range(0, len(found), 2)]
+    runs = _names(sentence, title)
+    names = [_beside(title, " ".join(runs[at : at + 2])) for at in range(0, len(runs), 2)]
     return [*statements[:1], *names[:1], *statements[1:], *names[1:3]]
 
 
@@ -150,11 +150,11 @@ def _names(sentence: str, title: str, *, any_run: bool = False) -> list[str]:
         runs = _KANJI_RUN.findall(sentence) if _KANA.search(sentence) else _chinese_words(sentence)
     else:
         runs = _spaced_runs(sentence)
-    known = title.casefold()
+    folded_title = title.casefold()
     runs = [
         run
         for run in dict.fromkeys(runs)
-        if any(c.isalpha() for c in run) and not any(word in known for word in run.casefold().split())
+        if any(c.isalpha() for c in run) and not any(word in folded_title for word in run.casefold().split())
     ]
     if not any_run and any(character.isupper() for character in sentence):  # a script with capitals: names have one
         runs = [run for run in runs if _is_name(run)]

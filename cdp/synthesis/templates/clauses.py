@@ -98,17 +98,17 @@ def standing_alone(sentence: str) -> str:
 
 def clauses(sentences: Sequence[str], topic: str) -> list[Clause]:
     """The clauses of English sentences, at most one of each. A pronoun for a topic just named becomes ``topic``."""
-    known = {word for sentence in sentences for word in words(sentence)[1:]}
+    inner_words = {word for sentence in sentences for word in words(sentence)[1:]}
     text = " ".join(sentences[:2]).lower()
     spoken_of = topic.lower() in text  # a title that the text never says is no name for what "it" is
-    found = (
-        _clause(sentence, index, topic if spoken_of and index <= 2 else "", known, topic)
+    candidates = (
+        _clause(sentence, index, topic if spoken_of and index <= 2 else "", inner_words, topic)
         for index, sentence in enumerate(sentences)
     )
-    return [clause for clause in found if clause is not None]
+    return [clause for clause in candidates if clause is not None]
 
 
-def _clause(sentence: str, index: int, meant: str, known: set[str], topic: str) -> Clause | None:
+def _clause(sentence: str, index: int, meant: str, inner_words: set[str], topic: str) -> Clause | None:
     body = _YEAR_OPENING.sub("", standing_alone(sentence))
     opening, comma, after = body.partition(", ")
     first = opening.split(None, 1)[0].lower() if opening.strip() else ""
@@ -128,7 +128,7 @@ def _clause(sentence: str, index: int, meant: str, known: set[str], topic: str) 
         adverb = before if position > 1 and (before in ADVERBS or before.endswith("ly")) else ""
         before_verb = tokens[: position - 1] if adverb else tokens[:position]
         is_title = start > 1 and len(before_verb) == start
-        subject = " ".join(before_verb) if is_title else _subject(before_verb, meant, known, topic)
+        subject = " ".join(before_verb) if is_title else _subject(before_verb, meant, inner_words, topic)
         if subject is None or (not helps and _is_reduced(token, tokens[position + 1 :])):
             return None
         rest = shorten(" ".join(_until_next_verb(tokens[position + 1 :])), LONGEST_REST)
@@ -191,7 +191,7 @@ def _is_perfect(token: str, following: str) -> bool:
     )
 
 
-def _subject(tokens: list[str], meant: str, known: set[str], topic: str) -> str | None:
+def _subject(tokens: list[str], meant: str, inner_words: set[str], topic: str) -> str | None:
     first = tokens[0].lower() if tokens else ""
     if first in ("its", "his", "her"):
         return f"{meant}'s {' '.join(tokens[1:])}" if meant and 1 < len(tokens) <= 4 else None
@@ -220,17 +220,17 @@ def _subject(tokens: list[str], meant: str, known: set[str], topic: str) -> str 
         return None
     if lowered[-1] in NOT_LAST or (len(tokens) == 1 and first in FUNCTION_WORDS):
         return None
-    if tokens[0].istitle() and not _is_name(tokens, known, topic):
+    if tokens[0].istitle() and not _is_name(tokens, inner_words, topic):
         tokens = [tokens[0].lower(), *tokens[1:]]
     return " ".join(tokens)
 
 
-def _is_name(tokens: Sequence[str], known: set[str], topic: str) -> bool:
+def _is_name(tokens: Sequence[str], inner_words: set[str], topic: str) -> bool:
     """Whether the first word of a sentence keeps its capital: it has one elsewhere, or begins a name."""
     first = tokens[0]
-    if first.lower() in DETERMINERS or first.lower() in known:
+    if first.lower() in DETERMINERS or first.lower() in inner_words:
         return False
-    if first in known or first in topic.split() or first.endswith(("'s", "’s")):
+    if first in inner_words or first in topic.split() or first.endswith(("'s", "’s")):
         return True
     return any(t[:1].isupper() and not t.isupper() for t in tokens[1:]) if len(tokens) > 1 else not first.endswith("s")
 

@@ -134,8 +134,13 @@ def when(material: Material) -> Iterator[Candidate]:
             and (before := before_answer(clause, condition)) is not None
         ):
             yield Candidate(f"When {head} {before}?", clause.index, 3.6)
-        place = _PLACE.search(f" {rest} ")
-        if place and clause.verb in BE and rest.split()[0] in _PLACED and (before := before_answer(clause, place)):
+        location = _PLACE.search(f" {rest} ")
+        if (
+            location
+            and clause.verb in BE
+            and rest.split()[0] in _PLACED
+            and (before := before_answer(clause, location))
+        ):
             yield Candidate(f"Where {head} {before}?", clause.index, 3.3)
     for index, sentence in enumerate(material.sentences):
         opening = re.match(r"(If|When|Once|After)\s([^,]{8,80}),\s", sentence)
@@ -187,15 +192,18 @@ def comparison(material: Material) -> Iterator[Candidate]:
             verb = "do" if is_plural(clause.subject) else "does"
             yield Candidate(f"How {verb} {clause.subject} compare with {other[1]}?", clause.index, 2.9)
     heads = [(clause.subject, clause.index) for clause in material.clauses if len(clause.subject.split()) <= 4]
-    for (one, _), (two, index) in pairwise(heads):
-        if not content(one) & content(two) - FUNCTION_WORDS and one[:1].isupper() == two[:1].isupper():
-            verb = "do" if is_plural(one) else "does"
-            yield Candidate(f"How {verb} {one} differ from {two}?", index, -2.5)
+    for (subject, _), (next_subject, index) in pairwise(heads):
+        if (
+            not content(subject) & content(next_subject) - FUNCTION_WORDS
+            and subject[:1].isupper() == next_subject[:1].isupper()
+        ):
+            verb = "do" if is_plural(subject) else "does"
+            yield Candidate(f"How {verb} {subject} differ from {next_subject}?", index, -2.5)
     for rank, (first, second) in enumerate(pairwise(material.phrases[:15])):
         if not content(first) & content(second) and len(first.split()) > 1 and len(second.split()) > 1:
-            for place, frame in enumerate(PHRASES["comparison"]):
+            for frame_rank, frame in enumerate(PHRASES["comparison"]):
                 text = frame.format(p=material.named(first), q=material.named(second))
-                yield Candidate(text, material.where(second), -4 - rank / 20 - place / 100)
+                yield Candidate(text, material.where(second), -4 - rank / 20 - frame_rank / 100)
 
 
 def phrase_questions(material: Material, name: str) -> Iterator[Candidate]:
@@ -206,8 +214,8 @@ def phrase_questions(material: Material, name: str) -> Iterator[Candidate]:
         if content(phrase) & content(material.topic) or len(phrase) < 4:
             continue
         values = {"p": material.named(phrase), "t": material.about, "be": "are" if is_plural(phrase) else "is"}
-        for place, frame in enumerate(PHRASES[name]):
-            yield Candidate(frame.format(**values), material.where(phrase), -4 - rank / 20 - place / 50)
+        for frame_rank, frame in enumerate(PHRASES[name]):
+            yield Candidate(frame.format(**values), material.where(phrase), -4 - rank / 20 - frame_rank / 50)
 
 
 def _is_thing(first: str) -> bool:

@@ -32,13 +32,13 @@ class Material:
 
     @classmethod
     def of(cls, document: Document) -> Material:
-        found = sentences(document.text[:MOST_CHARACTERS])
-        if len(document.text) > MOST_CHARACTERS and len(found) > 1:
-            found.pop()  # cut somewhere
+        split = sentences(document.text[:MOST_CHARACTERS])
+        if len(document.text) > MOST_CHARACTERS and len(split) > 1:
+            split.pop()  # cut somewhere
         title = plain(document.title[:MOST_CHARACTERS].replace("_", " ")).strip(" .?!,;:")
-        phrases = key_phrases([title, *found])
+        phrases = key_phrases([title, *split])
         topic = _topic(title, document.text[:MOST_CHARACTERS], phrases)
-        return cls(topic, title, clauses(found, topic), phrases, found)
+        return cls(topic, title, clauses(split, topic), phrases, split)
 
     @property
     def about(self) -> str:

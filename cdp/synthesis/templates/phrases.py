@@ -37,20 +37,20 @@ def is_english(text: str) -> bool:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text in its order, without those too short to hold a fact. Takes time linear in the text."""
-    found: list[str] = []
+    joined: list[str] = []
     pieces: list[str] = []
     for piece in _BOUNDARY.split(text):
         piece = " ".join(piece.split())
         if not piece:
             continue
         if pieces and not _goes_on(pieces[-1], piece):
-            found.append(" ".join(pieces))
+            joined.append(" ".join(pieces))
             pieces = []
         pieces.append(piece)
-    found.append(" ".join(pieces))
+    joined.append(" ".join(pieces))
     return [
         sentence
-        for sentence in found
+        for sentence in joined
         if len(sentence) >= (SHORTEST_WIDE if _WIDE.search(sentence) else SHORTEST_SENTENCE)
     ]
 

@@ -41,7 +41,7 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
     path = typed_path(file)
     if not path.is_file():
         raise InputError(f"There is no file {file}.", hint="Give the path of a file on this server.")
-    found: dict[str, float] = {}
+    weight_of: dict[str, float] = {}
     problems: list[str] = []
     for line, row in _rows(path):
         try:
@@ -50,17 +50,17 @@ def read_weights(file: str, query_ids: Sequence[str]) -> NDArray[np.float64]:
                 raise TypeError
             if not 0 <= weight <= LARGEST:
                 raise ValueError
-            if found.setdefault(str(query_id), weight) != weight:
+            if weight_of.setdefault(str(query_id), weight) != weight:
                 problems.append(f"line {line} gives {query_id} another weight than a line before")
         except (KeyError, TypeError):
             problems.append(f"line {line} has no query_id or no weight")
         except (ValueError, OverflowError):
             problems.append(f"line {line}: {shown(row['weight'])} is no weight (a number from 0 to {LARGEST:g})")
-    problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in found]
+    problems += [f"{query_id} has no weight" for query_id in query_ids if query_id not in weight_of]
     if problems:
         more = f" … and {len(problems) - SHOWN_PROBLEMS} more" if len(problems) > SHOWN_PROBLEMS else ""
         raise InputError("; ".join(problems[:SHOWN_PROBLEMS]) + more + ".", file=path)
-    return np.array([found[query_id] for query_id in query_ids], dtype=np.float64)
+    return np.array([weight_of[query_id] for query_id in query_ids], dtype=np.float64)
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
