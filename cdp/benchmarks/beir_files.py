@@ -80,7 +80,7 @@ def lines_of(path: Path, budget: Budget | None = None) -> Iterator[tuple[int, st
 
 
 @dataclass
-class Entry:
+class JsonLine:
     """One line of a JSONL file that was read: its place, id and fields."""
 
     line: int
@@ -92,7 +92,7 @@ BATCH = 4096
 """Lines whose ids are looked up together."""
 
 
-def _entries(path: Path, problems: Problems) -> Iterator[Entry]:
+def _entries(path: Path, problems: Problems) -> Iterator[JsonLine]:
     """The usable lines of a JSONL file, each id once; the others go to ``problems``. Memory: 24 bytes per line."""
     seen = SeenIds()
     budget = Budget.of(path, UNPACKED_LIMIT)
@@ -116,7 +116,7 @@ def batched(items: Iterable[T], size: int) -> Iterator[list[T]]:
         yield batch
 
 
-def _read_entries(path: Path, problems: Problems, budget: Budget) -> Iterator[Entry]:
+def _read_entries(path: Path, problems: Problems, budget: Budget) -> Iterator[JsonLine]:
     """The lines of a JSONL file that have an id and a text."""
     for number, line in lines_of(path, budget):
         if line is None:
@@ -140,7 +140,7 @@ def _read_entries(path: Path, problems: Problems, budget: Budget) -> Iterator[En
         elif not isinstance(fields.get("text"), str):
             problems.add(number, f'{identifier!r} has no "text".')
         else:
-            yield Entry(number, identifier, fields)
+            yield JsonLine(number, identifier, fields)
 
 
 _SHOWN_EMPTY = 3

@@ -11,7 +11,7 @@ from cdp.charts.style import FAINT, GAIN, LOSS, MUTED, SYMBOLS, colours, figure,
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
+class GainPoint:
     """A difference from the baseline in NDCG@10 points, with its 95% interval over the queries.
 
     ``id`` comes back when the point is clicked.
@@ -70,7 +70,9 @@ def ndcg_bars(
     return chart
 
 
-def gains(found: Sequence[Gain], *, palette: Mapping[str, str] | None = None, focus: Sequence[str] = ()) -> go.Figure:
+def gains(
+    found: Sequence[GainPoint], *, palette: Mapping[str, str] | None = None, focus: Sequence[str] = ()
+) -> go.Figure:
     """Differences from the baseline with their intervals; the dashed line is no difference.
 
     A filled symbol is a significant difference, an open one is not. ``focus`` names the retrievers that stand out.

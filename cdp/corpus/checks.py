@@ -7,7 +7,7 @@ import re
 from typing import Any
 
 from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS
-from cdp.corpus.rejections import RefusedError
+from cdp.corpus.rejections import RefusedValueError
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -21,30 +21,30 @@ def type_name(value: Any) -> str:
 
 
 def checked_id(value: Any, field: str) -> str:
-    """A text or a whole number as an id; RefusedError otherwise. Tabs and line breaks would break qrels files."""
+    """A text or a whole number as an id; RefusedValueError otherwise. Tabs and line breaks would break qrels files."""
     if type(value) is int:
         return str(value)
     if value is None or (isinstance(value, str) and not value.strip()):
-        raise RefusedError("no id", f"the field {field!r} is empty")
+        raise RefusedValueError("no id", f"the field {field!r} is empty")
     if not isinstance(value, str):
-        raise RefusedError("unusable id", f"the id must be text or a whole number, but it is {type_name(value)}")
+        raise RefusedValueError("unusable id", f"the id must be text or a whole number, but it is {type_name(value)}")
     if len(value) > MAX_ID_CHARACTERS:
-        raise RefusedError("unusable id", f"the id is longer than {MAX_ID_CHARACTERS} characters")
+        raise RefusedValueError("unusable id", f"the id is longer than {MAX_ID_CHARACTERS} characters")
     if _CONTROL.search(value):
-        raise RefusedError("unusable id", "the id contains a tab, a line break or a control character")
+        raise RefusedValueError("unusable id", "the id contains a tab, a line break or a control character")
     return value
 
 
 def checked_text(value: Any, field: str) -> str:
-    """The text of a document, not blank; RefusedError otherwise."""
+    """The text of a document, not blank; RefusedValueError otherwise."""
     if value is None:
-        raise RefusedError("empty text", f"the field {field!r} is missing or null")
+        raise RefusedValueError("empty text", f"the field {field!r} is missing or null")
     if not isinstance(value, str):
-        raise RefusedError("text is not text", f"the field {field!r} is {type_name(value)}, not text")
+        raise RefusedValueError("text is not text", f"the field {field!r} is {type_name(value)}, not text")
     if not value or value.isspace():
-        raise RefusedError("empty text", f"the field {field!r} is empty")
+        raise RefusedValueError("empty text", f"the field {field!r} is empty")
     if len(value) > MAX_DOCUMENT_CHARACTERS:
-        raise RefusedError(
+        raise RefusedValueError(
             "too long",
             f"the text has {len(value):,} characters, more than {MAX_DOCUMENT_CHARACTERS:,}; split the document",
         )
@@ -52,13 +52,13 @@ def checked_text(value: Any, field: str) -> str:
 
 
 def checked_title(value: Any, field: str) -> str:
-    """The title; empty for null, a number as its digits; RefusedError for anything else than text."""
+    """The title; empty for null, a number as its digits; RefusedValueError for anything else than text."""
     if value is None:
         return ""
     if type(value) in (int, float):
         return str(value)
     if not isinstance(value, str):
-        raise RefusedError("title is not text", f"the field {field!r} is {type_name(value)}, not text")
+        raise RefusedValueError("title is not text", f"the field {field!r} is {type_name(value)}, not text")
     return value
 
 

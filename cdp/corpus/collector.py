@@ -20,7 +20,7 @@ SAMPLE_CHARACTERS = 2_000
 _LINE_BITS = 40
 
 
-class Entry(NamedTuple):
+class CheckedRow(NamedTuple):
     """A checked row: storable texts, and where it stood."""
 
     id: str
@@ -44,7 +44,7 @@ class Collector:
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
         self._random = random.Random(0)
-        self._batch: list[Entry] = []
+        self._batch: list[CheckedRow] = []
         self._batch_characters = 0
         self.n_documents = 0
         self.characters = array("I")
@@ -56,7 +56,7 @@ class Collector:
         self._files.append(file)
         return len(self._files) - 1
 
-    def add(self, entry: Entry) -> None:
+    def add(self, entry: CheckedRow) -> None:
         self._batch.append(entry)
         self._batch_characters += len(entry.text) + len(entry.title)
         if len(self._batch) >= ROW_GROUP_ROWS or self._batch_characters >= ROW_GROUP_CHARACTERS:
@@ -95,7 +95,7 @@ class Collector:
         elif (i := int(self._random.random() * self.n_documents)) < LANGUAGE_SAMPLE:
             self.language_sample[i] = text[:SAMPLE_CHARACTERS]
 
-    def _duplicate(self, entry: Entry, earlier: Earlier, same: bool) -> Rejected:
+    def _duplicate(self, entry: CheckedRow, earlier: Earlier, same: bool) -> Rejected:
         file, line = earlier.place >> _LINE_BITS, earlier.place & ((1 << _LINE_BITS) - 1)
         where = "" if file == entry.file else f" in {self._files[file]}"
         where += f" on line {line}" if line else ""

@@ -17,15 +17,15 @@ from cdp.base.failures import FILE, Failures, describe
 from cdp.base.scratch import scratch as own_scratch
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import checked_id, checked_text, checked_title, queries_of, storable
-from cdp.corpus.collector import Collector, Entry
+from cdp.corpus.collector import CheckedRow, Collector
 from cdp.corpus.documents import DocumentFile
 from cdp.corpus.fields import FieldMap, resolve_fields
 from cdp.corpus.languages import language_shares
 from cdp.corpus.lengths import Distribution
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.queries import FoundQueries
-from cdp.corpus.readers import BadRow, Contents, Row, container_of, row_format_of, row_suffixes
-from cdp.corpus.rejections import RefusedError, Rejected, Rejections, excerpt
+from cdp.corpus.readers import BadRow, ContainerContents, Row, container_of, row_format_of, row_suffixes
+from cdp.corpus.rejections import RefusedValueError, Rejected, Rejections, excerpt
 from cdp.corpus.sources import Budget, Source, existing
 
 UNEXPECTED = "unexpected error"
@@ -141,7 +141,7 @@ class _Import:
             stack.callback(self.collector.close)
             container = container_of(self.path, self.options)
             if container is None:
-                contents = Contents([Source.of_file(self.path, self.path.name, self.budget)])
+                contents = ContainerContents([Source.of_file(self.path, self.path.name, self.budget)])
                 self._read(contents.sources[0], alone=True)
             else:
                 contents = stack.enter_context(container.contents(self.path, self.options, row_suffixes(), self.budget))
@@ -170,7 +170,7 @@ class _Import:
             folder=self.folder,
         )
 
-    def _read_all(self, contents: Contents) -> None:
+    def _read_all(self, contents: ContainerContents) -> None:
         """A file that cannot be read is rejected, with what stands behind the fault where there were rows before it."""
         for rejected in contents.rejected:
             self.rejections.add(rejected)
@@ -228,7 +228,7 @@ class _Import:
                 continue
             try:
                 entry = self._entry(row, fields, file, f"{prefix}{number}")
-            except RefusedError as refused:
+            except RefusedValueError as refused:
                 shown = "" if self.rejections.full else _shown(row)
                 self.rejections.add(Rejected(source.name, row.line, refused.kind, refused.reason, shown))
             except Exception as error:  # a fault of ours: it costs this row, and is written down with its traceback
@@ -243,7 +243,7 @@ class _Import:
         if number % ROWS_PER_LOOK == 0:
             self.budget.check()
 
-    def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> Entry:
+    def _entry(self, row: Row, fields: FieldMap, file: int, made_id: str) -> CheckedRow:
         values = row.values
         id = made_id if fields.id is None else checked_id(values.get(fields.id), fields.id)
         text, text_repaired = storable(checked_text(values.get(fields.text), fields.text))
@@ -256,7 +256,7 @@ class _Import:
             queries, unusable, repaired = queries_of(values.get(fields.queries))
             self.n_unusable_queries += unusable
             self.n_repaired_queries += repaired
-        return Entry(id, title, text, file, row.line, queries)
+        return CheckedRow(id, title, text, file, row.line, queries)
 
     def _take_notes(self) -> None:
         if self.numbered:

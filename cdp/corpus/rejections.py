@@ -25,7 +25,7 @@ class Rejected:
     excerpt: str = ""
 
 
-class RefusedError(Exception):
+class RefusedValueError(Exception):
     """Raised where a single value of a row cannot be used; caught where the row is, never shown as such."""
 
     def __init__(self, kind: str, reason: str) -> None:

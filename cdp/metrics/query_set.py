@@ -37,7 +37,7 @@ NO_QUERY = "There are no queries."
 _CHUNK = 512
 _NAN = float("nan")
 
-DocumentQueries = tuple[str, Sequence[str]]
+IdWithQueries = tuple[str, Sequence[str]]
 
 
 @dataclass(slots=True)
@@ -64,7 +64,7 @@ def depths_of(queries: Sequence[Sequence[str]]) -> list[int]:
 
 
 def measure_query_set(
-    documents: Iterable[DocumentQueries],
+    documents: Iterable[IdWithQueries],
     *,
     language: str = "en",
     stopwords: str | Collection[str] = STANDARD,

@@ -25,7 +25,7 @@ from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
 from cdp.metrics.measures import MEASURES
-from cdp.metrics.query_set import DocumentQueries, measure_query_set
+from cdp.metrics.query_set import IdWithQueries, measure_query_set
 from cdp.query_sets import QuerySet
 from cdp.query_sets.measured import quick_file
 
@@ -139,7 +139,7 @@ class _Reported:
         self._plan, self._report = plan, report
         self.stopped = False
 
-    def __iter__(self) -> Iterator[DocumentQueries]:
+    def __iter__(self) -> Iterator[IdWithQueries]:
         total = self._plan.query_set.n_documents
         for done, line in enumerate(query_sets.read_queries(self._plan.workspace, self._plan.query_set.id)):
             if self._report is not None and done % self.EVERY == 0 and not self._report(done, total):

@@ -8,7 +8,7 @@ from cdp.query_sets.options import ImportOptions
 from cdp.query_sets.store import (
     DocumentQueries,
     QuerySet,
-    Ranking,
+    TeacherRanking,
     content_hash,
     count,
     create,
@@ -34,7 +34,7 @@ __all__ = [
     "ImportOptions",
     "ImportedQueries",
     "QuerySet",
-    "Ranking",
+    "TeacherRanking",
     "content_hash",
     "count",
     "create",

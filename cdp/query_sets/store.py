@@ -147,7 +147,7 @@ def document_of(query_id: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Ranking:
+class TeacherRanking:
     """What one teacher made of one sentence: ids of the documents that it ranks as positives and as hard negatives."""
 
     query: str
@@ -253,12 +253,14 @@ def _document(line: Any) -> DocumentQueries:
     return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives)
 
 
-def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[Ranking]:
+def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:
     """Teacher after teacher, sentence after sentence; nothing of a set that no teacher ranked."""
     path = files(workspace, query_set_id).rankings
     for line in read_jsonl(path):
         with fitting(path):
-            ranking = Ranking(line["query"], list(map(str, line["positives"])), list(map(str, line["negatives"])))
+            ranking = TeacherRanking(
+                line["query"], list(map(str, line["positives"])), list(map(str, line["negatives"]))
+            )
         yield ranking
 
 

@@ -50,7 +50,7 @@ LOOK = "Try one document in the preview, and change the model, the prompt or max
 
 
 @dataclass(frozen=True)
-class Outcome:
+class DocumentOutcome:
     """What happened to one document: ``generation``, or the ``error`` that kept it from one; neither if given up."""
 
     position: int
@@ -153,8 +153,8 @@ class Run:
         if self.account is not None:
             self.account.close()
 
-    def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[Outcome, None, None]:
-        def one(item: Item) -> Outcome:
+    def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[DocumentOutcome, None, None]:
+        def one(item: Item) -> DocumentOutcome:
             return self._one(item, cache)
 
         return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self._cancel)
@@ -205,7 +205,7 @@ class Run:
             if not written[item.position]:
                 yield item
 
-    def _one(self, item: Item, cache: AnswerCache) -> Outcome:
+    def _one(self, item: Item, cache: AnswerCache) -> DocumentOutcome:
         position, document = item.position, item.document
         try:
             generation = generate_for(
@@ -219,16 +219,16 @@ class Run:
                 queries=item.queries,
             )
         except Cancelled:
-            return Outcome(position, document)
+            return DocumentOutcome(position, document)
         except RequestError as error:
-            return Outcome(position, document, error=error)
+            return DocumentOutcome(position, document, error=error)
         except Exception as error:
             if concerns_run(error):
                 raise
-            return Outcome(position, document, error=error)
-        return Outcome(position, document, generation)
+            return DocumentOutcome(position, document, error=error)
+        return DocumentOutcome(position, document, generation)
 
-    def _record(self, outcome: Outcome) -> bool:
+    def _record(self, outcome: DocumentOutcome) -> bool:
         """Write down what came out; True where the document now has queries."""
         if isinstance(outcome.error, RequestError):
             self._unanswered(outcome, outcome.error)
@@ -263,7 +263,7 @@ class Run:
             self._flush()
         return True
 
-    def _unanswered(self, outcome: Outcome, error: RequestError) -> None:
+    def _unanswered(self, outcome: DocumentOutcome, error: RequestError) -> None:
         """A request for this document failed for good; ProviderError where the endpoint fails one after another."""
         line = line_of(error, outcome.document.id, outcome.document.content, position=outcome.position)
         line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
@@ -276,7 +276,7 @@ class Run:
                 hint=error.hint or "Resume the job when the endpoint works again: what is done stays done.",
             )
 
-    def _broken(self, outcome: Outcome, error: Exception) -> None:
+    def _broken(self, outcome: DocumentOutcome, error: Exception) -> None:
         """An exception that this document raised in whatever handled it: recorded, and the next one is tried."""
         self.n_failures += 1
         self._first_failure = self._first_failure or describe(error)
@@ -300,7 +300,7 @@ class Run:
             return ConfigError(f"No document got a query. {self._first_failure}", hint=LOOK)
         return InputError(f"No document got a query. {self._first_failure}", hint="Check what the corpus holds.")
 
-    def _fail(self, outcome: Outcome, reason: str, *, lost: bool = True, **more: object) -> None:
+    def _fail(self, outcome: DocumentOutcome, reason: str, *, lost: bool = True, **more: object) -> None:
         """An answer without queries, or with too few of them."""
         generation = outcome.generation
         assert generation is not None

@@ -9,7 +9,7 @@ import pytest
 
 from cdp.charts import export
 from cdp.charts.parallel import parallel
-from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.charts.results import GainPoint, gains, ndcg_bars
 from cdp.charts.style import FAINT
 
 SCORES = {"base": {"one": 40.0, "two": 50.0}, "<b>mine</b>": {"one": 45.5}}
@@ -29,7 +29,7 @@ def test_every_value_is_in_the_data_and_names_are_as_written() -> None:
 
 
 def test_intervals_are_given_by_their_bounds() -> None:
-    (found,) = rows(gains([Gain("one", "mine", 3.0, 1.0, 6.0)]))
+    (found,) = rows(gains([GainPoint("one", "mine", 3.0, 1.0, 6.0)]))
     assert (float(found["x"]), float(found["low"]), float(found["high"]), found["axis"]) == (3.0, 1.0, 6.0, "x")
 
 
@@ -53,7 +53,9 @@ def test_focus_fades_the_others_and_clicks_know_whose_they_are() -> None:
 
 
 def test_what_is_not_significant_has_an_open_symbol() -> None:
-    figure = gains([Gain("one", "mine", 3.0, 1.0, 6.0, True, "e1"), Gain("two", "mine", 1.0, -1.0, 3.0, False, "e2")])
+    figure = gains(
+        [GainPoint("one", "mine", 3.0, 1.0, 6.0, True, "e1"), GainPoint("two", "mine", 1.0, -1.0, 3.0, False, "e2")]
+    )
     assert [symbol.endswith("-open") for symbol in figure.data[0].marker.symbol] == [False, True]
     assert [data[2] for data in figure.data[0].customdata] == ["e1", "e2"]
 

@@ -55,7 +55,7 @@ def test_training_curve_skips_lines_without_the_measure() -> None:
 def test_result_bars_and_gains() -> None:
     bars = results.ndcg_bars({"before": {"a": 40.0, "b": 50.0}, "after": {"a": 45.0, "b": 49.0}})
     assert [list(trace.y) for trace in bars.data] == [[40.0, 50.0], [45.0, 49.0]]
-    found = [results.Gain("a", "after", 5.0, 3.0, 7.5), results.Gain("b", "after", -1.0, -2.0, 0.5)]
+    found = [results.GainPoint("a", "after", 5.0, 3.0, 7.5), results.GainPoint("b", "after", -1.0, -2.0, 0.5)]
     points = results.gains(found).data[0]
     assert list(points.error_x.array) == [2.5, 1.5]
     assert list(points.error_x.arrayminus) == [2.0, 1.0]

@@ -34,7 +34,7 @@ class BadRow(NamedTuple):
 
 
 @dataclass
-class Contents:
+class ContainerContents:
     """What a container holds: the files to read, those that cannot be, and what the user should know."""
 
     sources: list[Source]
@@ -58,4 +58,4 @@ class Container(Registered):
 
     suffixes: tuple[str, ...]
     fits: Callable[[Path], bool]
-    contents: Callable[[Path, ReadOptions, Sequence[str], Budget], AbstractContextManager[Contents]]
+    contents: Callable[[Path, ReadOptions, Sequence[str], Budget], AbstractContextManager[ContainerContents]]

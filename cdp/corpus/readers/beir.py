@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cdp.base.errors import InputError
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers.base import Container, Contents
+from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.folder import contents as folder_contents
 from cdp.corpus.readers.members import BEIR_CORPUS
 from cdp.corpus.sources import Budget
@@ -20,7 +20,7 @@ def is_beir(path: Path) -> bool:
 
 
 @contextmanager
-def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[ContainerContents]:
     if not is_beir(path):
         raise InputError("The folder has no corpus.jsonl or corpus.jsonl.gz.", hint="Is it a BEIR folder?", file=path)
     with folder_contents(path, options, suffixes, budget) as corpus_files:

@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers.base import Container, Contents
+from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.members import choose
 from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import Budget, Source, shown_name
 
 
 @contextmanager
-def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[ContainerContents]:
     """Every readable file, in natural order of the relative paths; links to folders are not followed."""
     closed: list[OSError] = []
     names: list[str] = []
@@ -28,7 +28,7 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
             except OSError as error:  # a link that nobody may follow, or that leads to no possible name
                 closed.append(error)
     chosen, notes = choose(names, options, suffixes)
-    yield Contents(
+    yield ContainerContents(
         [Source.of_file(path / name, name, budget) for name in chosen],
         [
             Rejected(

@@ -33,7 +33,7 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
             for i in range(batch.num_rows):
                 number += 1
                 row = {name: column[i] for name, column in cells.items()}
-                bad = next(((name, value) for name, value in row.items() if isinstance(value, Unreadable)), None)
+                bad = next(((name, value) for name, value in row.items() if isinstance(value, UnreadableValue)), None)
                 if bad is not None:
                     reason = f"the field {bad[0]!r} cannot be read: {bad[1].reason}"
                     yield BadRow(number, "unreadable value", reason)
@@ -41,7 +41,7 @@ def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
                 yield Row(number, {**unread, **row} if number == 1 else row)
 
 
-class Unreadable:
+class UnreadableValue:
     """Stands for a value that Arrow holds and Python cannot: text that is no UTF-8, a date beyond the year 9999."""
 
     def __init__(self, error: Exception) -> None:
@@ -49,7 +49,7 @@ class Unreadable:
 
 
 def values(column: pa.Array) -> list[Any]:
-    """The values of a column; ``Unreadable`` where one cannot be had, so that it does not cost the others."""
+    """The values of a column; ``UnreadableValue`` where one cannot be had, so that it does not cost the others."""
     try:
         return list(column.to_pylist())
     except (ValueError, LookupError, ArithmeticError, TypeError, pa.ArrowException):
@@ -60,7 +60,7 @@ def _value(column: pa.Array, i: int) -> Any:
     try:
         return column[i].as_py()
     except (ValueError, LookupError, ArithmeticError, TypeError, pa.ArrowException) as error:
-        return Unreadable(error)
+        return UnreadableValue(error)
 
 
 @contextmanager

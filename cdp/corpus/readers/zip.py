@@ -11,7 +11,7 @@ from typing import BinaryIO, cast
 
 from cdp.base.errors import InputError
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers.base import Container, Contents
+from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.members import choose, hidden
 from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
@@ -23,7 +23,7 @@ _ARCHIVES = (".zip", ".tar", ".tgz", ".7z", ".rar")
 
 
 @contextmanager
-def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[Contents]:
+def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: Budget) -> Iterator[ContainerContents]:
     """The members as streams. The bytes that really come out are counted, whatever the archive's index says."""
     try:
         archive = zipfile.ZipFile(path)
@@ -31,7 +31,7 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
         problem = shown_name(str(error))
         raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
     with archive:
-        archived = Contents([])
+        archived = ContainerContents([])
         members: dict[str, zipfile.ZipInfo] = {}
         for number, info in enumerate(archive.infolist()):
             if number % CHECK_EVERY == 0:

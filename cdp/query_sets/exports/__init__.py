@@ -15,7 +15,7 @@ from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.registry import Registry
 from cdp.base.workspace import Workspace
 from cdp.query_sets import load
-from cdp.query_sets.exports.base import Export, Selection
+from cdp.query_sets.exports.base import Export, ExportSelection
 
 EXPORTS: Registry[Export] = Registry("export format", Export, __name__)
 
@@ -40,7 +40,7 @@ def export(workspace: Workspace, query_set_id: str, form: str, target: Path, *, 
     except OSError as error:
         raise _unwritable(target, error) from error
     try:
-        n = write(Selection(workspace, query_set_id, per_doc), staging / target.name)
+        n = write(ExportSelection(workspace, query_set_id, per_doc), staging / target.name)
         _appear(staging / target.name, target)
     except OSError as error:
         raise _unwritable(target, error) from error

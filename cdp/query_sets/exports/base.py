@@ -14,7 +14,7 @@ from cdp.query_sets import iter_lines, load
 
 
 @dataclass(frozen=True)
-class Selection:
+class ExportSelection:
     """What is exported: the first ``per_doc`` queries of each document of a query set, or all."""
 
     workspace: Workspace
@@ -40,4 +40,4 @@ class Export(Registered):
     """
 
     suffix: str
-    write: Callable[[Selection, Path], int] | None = None
+    write: Callable[[ExportSelection, Path], int] | None = None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from cdp.query_sets.exports.base import Export, Selection
+from cdp.query_sets.exports.base import Export, ExportSelection
 
 
-def write(selection: Selection, target: Path) -> int:
+def write(selection: ExportSelection, target: Path) -> int:
     """A folder with ``corpus.jsonl`` (the documents that have queries), ``queries.jsonl`` and ``qrels/train.tsv``."""
     (target / "qrels").mkdir(parents=True)
     n = 0

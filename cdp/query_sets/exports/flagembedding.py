@@ -8,13 +8,13 @@ from pathlib import Path
 
 from cdp.corpus import get_documents
 from cdp.query_sets import files, load
-from cdp.query_sets.exports.base import Export, Selection
+from cdp.query_sets.exports.base import Export, ExportSelection
 from cdp.query_sets.ordered import scan
 
 RANKED_ROWS = 512
 
 
-def write(selection: Selection, target: Path) -> int:
+def write(selection: ExportSelection, target: Path) -> int:
     """JSONL with ``query``, ``pos`` (its document) and ``neg`` (empty: the trainer takes in-batch negatives).
 
     A set of dragon_s_faithful has more to say, see ``_write_ranked``.
@@ -31,7 +31,7 @@ def write(selection: Selection, target: Path) -> int:
     return n
 
 
-def _write_ranked(selection: Selection, rankings: Path, target: Path) -> int:
+def _write_ranked(selection: ExportSelection, rankings: Path, target: Path) -> int:
     """JSONL of a set whose sentences were ranked: a line per teacher and sentence, in sequence, with its positives and
     hard negatives as texts. Documents are fetched in blocks.
     """

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdp.query_sets.exports.base import Export, Selection
+from cdp.query_sets.exports.base import Export, ExportSelection
 
 ROWS = 8192
 
 
-def write(selection: Selection, target: Path) -> int:
+def write(selection: ExportSelection, target: Path) -> int:
     """A Parquet file with the columns ``anchor`` (the query) and ``positive`` (title and text of its document)."""
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -29,7 +29,7 @@ class DocumentValues:
 
 
 @dataclass(frozen=True)
-class DocumentQueries:
+class ScoredQueries:
     """The queries of a document, each with its BLEU against the others (None for a single one), and the scored pairs,
     highest first. ``threshold`` is the score above which a pair counts as paraphrases.
     """
@@ -76,7 +76,7 @@ def _documents(
 
 def document_queries(
     workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None
-) -> DocumentQueries:
+) -> ScoredQueries:
     """The queries of one document and, from a metric job's result, its scored pairs."""
     queries = cached.of_file(
         query_sets.files(workspace, query_set).queries,
@@ -90,10 +90,10 @@ def document_queries(
     if len(queries) > 1:
         bleu = list(bleu_against_others([tokens(query) for query in queries]))
     if result is None:
-        return DocumentQueries(queries, bleu, [], None)
+        return ScoredQueries(queries, bleu, [], None)
     measured = queries[: result["config"].get("per_doc")]
     pairs = document_pairs(workspace.job(result["job_id"]) / "results", document_id, measured)
-    return DocumentQueries(queries, bleu, pairs, result["scorer"]["threshold"])
+    return ScoredQueries(queries, bleu, pairs, result["scorer"]["threshold"])
 
 
 def _defined(value: float) -> float | None:

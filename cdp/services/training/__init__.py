@@ -64,7 +64,7 @@ class TrainingPlan:
 
 
 @dataclass(frozen=True)
-class Preview:
+class TrainingPreview:
     """What a training would do and take, with everything read and a few steps measured. ``seconds`` from the start to
     the model, on one process, without evaluations; ``command`` starts it."""
 
@@ -244,7 +244,7 @@ def trained_on(config: TrainingConfig) -> list[str]:
 
 
 @access.runs
-def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
+def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
     """Read everything and take a few real steps in a process of their own, which is gone afterwards.
 
     InputError or ConfigError for what is wrong with data and settings; ModelError where the steps themselves failed.
@@ -278,7 +278,7 @@ def preview(workspace: Workspace, config: TrainingConfig) -> Preview:
     found, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
     found.notes[:] = [*(item.note for item in lacking), *(note for note in found.notes if note != INCOMPLETE)]
     command = commands.train(config, allow_incomplete=bool(lacking))
-    return Preview(found, measured, estimate(found.texts, found.steps, measured), command)
+    return TrainingPreview(found, measured, estimate(found.texts, found.steps, measured), command)
 
 
 @access.reads

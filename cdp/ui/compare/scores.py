@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.charts.results import Gain, gains, ndcg_bars
+from cdp.charts.results import GainPoint, gains, ndcg_bars
 from cdp.services.results import ComparedRow, Comparison
 from cdp.services.results import tables as result_tables
 from cdp.services.results.means import ALL, OWN, means
@@ -106,7 +106,7 @@ def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, 
     charts.show(
         gains(
             [
-                Gain(
+                GainPoint(
                     r.place, r.retriever, r.difference or 0.0, r.low, r.high, r.significant,
                     r.evaluation_id,
                 )

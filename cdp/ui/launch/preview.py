@@ -7,7 +7,7 @@ import streamlit as st
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, training
-from cdp.services.training import Preview, TrainingPlan
+from cdp.services.training import TrainingPlan, TrainingPreview
 from cdp.ui.shell import access, frame, tables
 from cdp.ui.shell.text import count, duration, md, number, size
 
@@ -50,7 +50,7 @@ def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -
         st.caption(":material/info: Other jobs are running; without them, training is faster.")
 
 
-def _show(found: Preview, trainings: int) -> None:
+def _show(found: TrainingPreview, trainings: int) -> None:
     now = found.measured
     where = "this machine" if now.device == "CPU" else f"the {now.device}"
     each = "" if trainings == 1 else " each"

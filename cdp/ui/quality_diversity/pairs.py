@@ -9,7 +9,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services.metrics import QuickMetrics, query_pairs
-from cdp.services.metrics.query_pairs import DocumentQueries
+from cdp.services.metrics.query_pairs import ScoredQueries
 from cdp.services.queries import QuerySet
 from cdp.ui.shell import forms, frame, tables
 from cdp.ui.shell.text import md
@@ -57,7 +57,7 @@ def explore(
             _one(document.document_id, query_pairs.document_queries(workspace, chosen, document.document_id, result))
 
 
-def _one(document_id: str, found: DocumentQueries) -> None:
+def _one(document_id: str, found: ScoredQueries) -> None:
     """The queries of one document with their BLEU, and its pairs where a model scored them."""
     st.markdown(f"**{md(document_id, 80)}**")
     if found.pairs:

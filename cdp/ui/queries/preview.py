@@ -25,7 +25,7 @@ MOST_MATCHES = 50
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreviewRequest:
     """What a preview is of. ``settings`` are further fields of SynthesisConfig, as sorted pairs."""
 
     corpus: str
@@ -74,7 +74,7 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
         return
     extras = methods.extras(chosen_methods, known, sets, "preview", {})
     settings = {name: value for name, value in {**chosen.settings, **extras}.items() if value}
-    asked = Asked(
+    asked = PreviewRequest(
         manifest.id, document.id, tuple(chosen_methods), per_doc, chosen.name, tuple(sorted(settings.items()))
     )
     slow = chosen.slow or any(method.generator for method in known if method.name in chosen_methods)
@@ -133,7 +133,7 @@ def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | 
 
 
 def _previews(
-    workspace: Workspace, asked: Asked, chosen: generators.Chosen, slow: bool
+    workspace: Workspace, asked: PreviewRequest, chosen: generators.Chosen, slow: bool
 ) -> Mapping[str, Preview] | None:
     """What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed."""
     if not slow:
@@ -153,7 +153,7 @@ def _previews(
     return found
 
 
-def _ask(workspace: Workspace, asked: Asked, chosen: generators.Chosen) -> Mapping[str, Preview]:
+def _ask(workspace: Workspace, asked: PreviewRequest, chosen: generators.Chosen) -> Mapping[str, Preview]:
     found = queries.preview(
         workspace,
         asked.corpus,
