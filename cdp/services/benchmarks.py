@@ -106,34 +106,34 @@ def list_registry(workspace: Workspace, group: str = "") -> list[RegistryStatus]
     """The registry's entries, all or those of a group, with what is in the workspace. Parts of a mean are left out."""
     members = None
     if group:
-        found = registry.find_group(group)
-        if found is None:
+        benchmark_group = registry.find_group(group)
+        if benchmark_group is None:
             raise NotFoundError("group of benchmarks", group, known=list(registry.groups()))
-        members = found.members
-    places = _places(workspace)
+        members = benchmark_group.members
+    stored_entries = _stored_entries(workspace)
     shown = [entry for entry in registry.entries() if not entry.part_of and (members is None or entry.name in members)]
-    return [_known(entry, places) for entry in shown]
+    return [_registry_status(entry, stored_entries) for entry in shown]
 
 
-def _known(entry: Entry, places: Mapping[str, _StoredEntry]) -> RegistryStatus:
+def _registry_status(entry: Entry, stored_entries: Mapping[str, _StoredEntry]) -> RegistryStatus:
     leaves = registry.leaves(entry.name)
-    stored = tuple(places[leaf.name].name for leaf in leaves if leaf.name in places)
+    stored = tuple(stored_entries[leaf.name].name for leaf in leaves if leaf.name in stored_entries)
     return RegistryStatus(entry, stored, len(stored), len(leaves))
 
 
 def list_own(workspace: Workspace) -> list[BenchmarkInfo]:
     """The workspace's benchmarks that stand for none of the registry: own ones, subsets, and broken ones."""
-    taken = {place.name for place in _places(workspace).values()}
-    return [info for info in list_benchmarks(workspace) if info.name not in taken]
+    registered_names = {stored_entry.name for stored_entry in _stored_entries(workspace).values()}
+    return [info for info in list_benchmarks(workspace) if info.name not in registered_names]
 
 
-def _places(workspace: Workspace) -> dict[str, _StoredEntry]:
+def _stored_entries(workspace: Workspace) -> dict[str, _StoredEntry]:
     """{entry: the benchmark of the workspace that stands for it}: downloaded ones, and own ones that are the same.
 
     An own benchmark counts if its name and its numbers of documents and judged queries are the registry's, so that a
     sample that happens to be called the same never does.
     """
-    found: dict[str, _StoredEntry] = {}
+    stored_entries: dict[str, _StoredEntry] = {}
     for info in list_benchmarks(workspace):
         if info.problem or info.subset_of:
             continue
@@ -147,22 +147,24 @@ def _places(workspace: Workspace) -> dict[str, _StoredEntry]:
             if sizes[0] != entry.documents or not sizes[1]:
                 continue
             split = entry.split if entry.split in sizes[1] else next(iter(sizes[1]))
-        if entry.name not in found or info.name == entry.name:
-            found[entry.name] = _StoredEntry(info.name, split, info.content_hash)
-    return found
+        if entry.name not in stored_entries or info.name == entry.name:
+            stored_entries[entry.name] = _StoredEntry(info.name, split, info.content_hash)
+    return stored_entries
 
 
 def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     """What is known of a benchmark or a group by that name. NotFoundError names what there is."""
-    places = _places(workspace)
+    stored_entries = _stored_entries(workspace)
     group, entry = registry.find_group(name), registry.find(name)
     if group is not None and entry is None:
-        members = tuple(_known(e, places) for m in group.members if (e := registry.find(m)) is not None)
+        members = tuple(
+            _registry_status(e, stored_entries) for m in group.members if (e := registry.find(m)) is not None
+        )
         return BenchmarkDetails(group.name, group=group, members=members, scores=tuple(scores(workspace, group.name)))
     info = manifest = None
     stored = name if name in library.list_names(workspace) else None
-    if entry is not None and stored is None and entry.name in places:
-        stored = places[entry.name].name
+    if entry is not None and stored is None and entry.name in stored_entries:
+        stored = stored_entries[entry.name].name
     if stored is not None:
         info = describe(workspace.benchmark(stored), workspace)
         manifest = manifests.read(workspace.benchmark(stored))
@@ -170,7 +172,11 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
     if entry is None and info is None:
         known_names = [*library.list_names(workspace), *registry.groups(), *(e.name for e in registry.entries())]
         raise NotFoundError("benchmark", name, known=known_names, hint="See `benchmarks list`.")
-    parts = tuple(_known(part, places) for part in registry.parts(entry.name)) if entry is not None else ()
+    parts = (
+        tuple(_registry_status(part, stored_entries) for part in registry.parts(entry.name))
+        if entry is not None
+        else ()
+    )
     shown = stored or (entry.name if entry is not None else name)
     means = tuple(scores(workspace, entry.name)) if entry is not None and parts else ()
     return BenchmarkDetails(shown, entry, members=parts, info=info, manifest=manifest, scores=means)
@@ -178,11 +184,11 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
 
 def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
     """Bytes, commits and licences of a download as the hub gives them; it is asked over the network."""
-    found = [origins.size_on_hub(entry, revision) for entry in registry.leaves(name)]
+    downloads = [origins.size_on_hub(entry, revision) for entry in registry.leaves(name)]
     return {
-        "bytes": sum(one["bytes"] for one in found),
-        "commits": {repo: commit for one in found for repo, commit in one["commits"].items()},
-        "licences": {repo: licence for one in found for repo, licence in one["licences"].items()},
+        "bytes": sum(download["bytes"] for download in downloads),
+        "commits": {repo: commit for download in downloads for repo, commit in download["commits"].items()},
+        "licences": {repo: licence for download in downloads for repo, licence in download["licences"].items()},
     }
 
 
@@ -270,8 +276,8 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
     One job each; what was evaluated before with the same settings is not done again. ConfigError if nothing of it is
     in the workspace.
     """
-    leaves, places = registry.leaves(config.benchmark), _places(workspace)
-    present = {leaf.name: 0.0 for leaf in leaves if leaf.name in places}
+    leaves, stored_entries = registry.leaves(config.benchmark), _stored_entries(workspace)
+    present = {leaf.name: 0.0 for leaf in leaves if leaf.name in stored_entries}
     if not present:
         raise ConfigError(
             f"Nothing of {config.benchmark} is in the workspace.",
@@ -279,16 +285,16 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
         )
     started, reused = [], []
     for leaf in leaves:
-        place = places.get(leaf.name)
-        if place is None:
+        stored_entry = stored_entries.get(leaf.name)
+        if stored_entry is None:
             continue
-        split = config.split or place.split
-        one = evaluation.checked(
-            **{**config.to_dict(), "benchmark": place.name, "split": split, "workspace": workspace}
+        split = config.split or stored_entry.split
+        leaf_config = evaluation.checked(
+            **{**config.to_dict(), "benchmark": stored_entry.name, "split": split, "workspace": workspace}
         )
-        there = evaluation.existing(workspace, one)
+        there = evaluation.existing(workspace, leaf_config)
         if there is None:
-            started.append(evaluation.start(workspace, one))
+            started.append(evaluation.start(workspace, leaf_config))
         else:
             reused.append(there)
     covered = _mean(config.benchmark, present)
@@ -297,11 +303,11 @@ def evaluate(workspace: Workspace, config: EvaluationConfig) -> GroupStart:
 
 @access.runs
 def evaluate_on(
-    workspace: Workspace, retriever: str, places: Sequence[tuple[str, str]], settings: Mapping[str, Any]
+    workspace: Workspace, retriever: str, benchmark_splits: Sequence[tuple[str, str]], settings: Mapping[str, Any]
 ) -> list[str]:
     """Evaluate a retriever on each (benchmark or group, split), but for what has such a result; the jobs' ids."""
     started: list[str] = []
-    for name, split in places:
+    for name, split in benchmark_splits:
         values = {**settings, "retriever": retriever, "benchmark": name, "split": split}
         if is_several(workspace, name):
             started += evaluate(workspace, EvaluationConfig.from_dict(values)).jobs
@@ -325,8 +331,8 @@ def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupSc
     Each uses its newest result per benchmark; only results on whole benchmarks count, at the split of the registry, and
     on the judgments that are in the workspace now.
     """
-    entries = {(p.name, p.split, p.judgments): entry for entry, p in _places(workspace).items()}
-    found: dict[tuple[str, str], dict[str, float]] = {}
+    entries = {(p.name, p.split, p.judgments): entry for entry, p in _stored_entries(workspace).items()}
+    ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = {}
     names: dict[tuple[str, str], str] = {}
     for row in catalog.evaluations(workspace):
         entry = entries.get((row["benchmark"], row["split"], row["benchmark_hash"]))
@@ -336,7 +342,7 @@ def scores(workspace: Workspace, name: str, retriever: str = "") -> list[GroupSc
             continue
         key = (row["retriever_id"], row["protocol"])
         names.setdefault(key, row["retriever_name"])
-        found.setdefault(key, {}).setdefault(entry, 100.0 * row["ndcg@10"])
-    means = [GroupScore(key[0], names[key], key[1], _mean(name, values)) for key, values in found.items()]
+        ndcg_by_entry.setdefault(key, {}).setdefault(entry, 100.0 * row["ndcg@10"])
+    means = [GroupScore(key[0], names[key], key[1], _mean(name, values)) for key, values in ndcg_by_entry.items()]
     there = [score for score in means if score.mean.covered]
     return sorted(there, key=lambda s: (-s.mean.covered, -(s.mean.value or 0.0), s.retriever))

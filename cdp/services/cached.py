@@ -35,10 +35,10 @@ def of_file(path: Path, what: Hashable, compute: Callable[[], T]) -> T:
     stamp = (stat.st_mtime_ns, stat.st_size, stat.st_ino)
     key = (path, what)
     with _lock:
-        found = _answers.get(key)
-        if found is not None and found[0] == stamp:
+        cached_answer = _answers.get(key)
+        if cached_answer is not None and cached_answer[0] == stamp:
             _answers.move_to_end(key)
-            answer: T = found[1]
+            answer: T = cached_answer[1]
             return answer
     answer = compute()
     with _lock:

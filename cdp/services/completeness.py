@@ -116,8 +116,8 @@ def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 
 def _with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     path = query_sets.files(workspace, query_set.id).queries
-    found = cached.of_file(path, "totals", lambda: query_sets.count(path))
-    return dataclasses.replace(query_set, n_documents=found.n_documents, n_queries=found.n_queries)
+    totals = cached.of_file(path, "totals", lambda: query_sets.count(path))
+    return dataclasses.replace(query_set, n_documents=totals.n_documents, n_queries=totals.n_queries)
 
 
 def _expected(workspace: Workspace, query_set: QuerySet) -> int | None:
@@ -136,8 +136,8 @@ def _expected(workspace: Workspace, query_set: QuerySet) -> int | None:
 
 def list_incomplete(workspace: Workspace, names: Iterable[str]) -> list[Completeness]:
     """Those of the query sets (by id or name, empty ones skipped) that are not whole."""
-    found = [check(workspace, query_sets.resolve_query_set(workspace, name)) for name in dict.fromkeys(names) if name]
-    return [item for item in found if not item.complete]
+    checks = [check(workspace, query_sets.resolve_query_set(workspace, name)) for name in dict.fromkeys(names) if name]
+    return [item for item in checks if not item.complete]
 
 
 def require(workspace: Workspace, names: Iterable[str], allow_incomplete: bool) -> None:

@@ -55,14 +55,14 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
     source = paths.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
-    known = {manifest.id for manifest in list_corpora(workspace)}
+    existing_ids = {manifest.id for manifest in list_corpora(workspace)}
     with (
         disk_faults_told("The import"),
         staging(workspace.corpora) as scratch,
         read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
     ):
         manifest = store(result, checked_title(name) or _name_of(source), workspace, source=source.name)
-        existed = manifest.id in known
+        existed = manifest.id in existing_ids
         if existed:
             manifest = dataclasses.replace(
                 manifest,
@@ -110,8 +110,8 @@ def failed(workspace: Workspace, corpus: str) -> ItemsFailed:
     """The rows that an unexpected error of ours cost, with their texts and tracebacks."""
     manifest = resolve_corpus(workspace, corpus)
     path = workspace.corpus(manifest.id) / FILE
-    found = summary(read_jsonl(path))
-    return ItemsFailed(found, (path,) if found.n else ())
+    failure_summary = summary(read_jsonl(path))
+    return ItemsFailed(failure_summary, (path,) if failure_summary.n else ())
 
 
 def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, search: str = "") -> list[Document]:
@@ -125,11 +125,11 @@ def page(workspace: Workspace, corpus: str, offset: int = 0, limit: int = 20, se
 def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
     """One document; NotFoundError if the corpus has none of that id."""
     manifest = resolve_corpus(workspace, corpus)
-    found = get_documents(workspace, manifest.id, [document_id])
-    if document_id not in found:
+    documents = get_documents(workspace, manifest.id, [document_id])
+    if document_id not in documents:
         first = [item.id for item in iter_documents(workspace, manifest.id, limit=5)]
         raise NotFoundError("document", document_id, hint=f"The first ids are: {', '.join(first)}.")
-    return found[document_id]
+    return documents[document_id]
 
 
 @access.writes

@@ -38,8 +38,8 @@ def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:
     if language is not None:
         bm25.check_language(language)
         return retriever.strip(), retriever.strip()
-    found = resolve(access.model(workspace, retriever), workspace)
-    return found.name, found.title if found.origin == "job" else found.name
+    resolved = resolve(access.model(workspace, retriever), workspace)
+    return resolved.name, resolved.title if resolved.origin == "job" else resolved.name
 
 
 @access.reads
@@ -78,32 +78,36 @@ def start_after(workspace: Workspace, config: EvaluationConfig, training_job: st
     return _submit(workspace, whole, jobs.load_spec(workspace, training_job).name, after=[training_job])
 
 
-def without_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
+def without_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]) -> list[tuple[str, str]]:
     """Those (benchmark, split) places that are in the workspace and on which nobody has measured BM25."""
     here = {info.name for info in list_benchmarks(workspace) if not info.problem}
-    known = {
+    with_bm25 = {
         (row["benchmark"], row["split"])
         for row in catalog.evaluations(workspace)
         if bm25.language_in(row["retriever_id"]) is not None
     }
-    return [place for place in dict.fromkeys(places) if place not in known and place[0] in here]
+    return [
+        benchmark_split
+        for benchmark_split in dict.fromkeys(benchmark_splits)
+        if benchmark_split not in with_bm25 and benchmark_split[0] in here
+    ]
 
 
 @access.runs
-def start_bm25(workspace: Workspace, places: Sequence[tuple[str, str]]) -> list[str]:
+def start_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]) -> list[str]:
     """Submit BM25 on each place, in the benchmark's own language; the jobs' ids."""
-    found = []
-    for name, split in places:
+    job_ids = []
+    for name, split in benchmark_splits:
         language = manifests.read(resolve_benchmark(name, workspace)).language or "en"
         retriever = bm25.NAME if language == "en" else f"{bm25.NAME}:{language}"
-        found.append(start(workspace, checked(workspace, retriever, name, split)))
-    return found
+        job_ids.append(start(workspace, checked(workspace, retriever, name, split)))
+    return job_ids
 
 
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
-    said = config.gpus is not None or config.gpu_ids
-    device = devices.request(config.gpus, at_most=None if said else 1, ids=config.gpu_ids)
+    gpus_chosen = config.gpus is not None or config.gpu_ids
+    device = devices.request(config.gpus, at_most=None if gpus_chosen else 1, ids=config.gpu_ids)
     return jobs.submit(
         workspace,
         kind="evaluation",

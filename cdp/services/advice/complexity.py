@@ -96,7 +96,7 @@ class Profiled:
                 f"No query here has a content word when counted as {name}, so nothing follows from them.",
                 hint="Check that they are queries, and name their language if it is another one.",
             )
-        found = principle.recommend(
+        recommendation = principle.recommend(
             self.cw,
             language=self.language,
             domain=domain,
@@ -109,9 +109,11 @@ class Profiled:
         first = [text for text in (self.doubt, TRAINING_CAVEAT if self.for_training else "") if text]
         if self.doubt:
             # A count in the wrong language is no CW: nothing of the line may be read off at it.
-            scope = replace(found.scope, outside=(self.doubt.rstrip("?."), *found.scope.outside))
-            found = replace(found, scope=scope, headline=f"{self.doubt} {found.headline}", expected=())
-        return replace(found, caveats=(*first, *found.caveats))
+            scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
+            recommendation = replace(
+                recommendation, scope=scope, headline=f"{self.doubt} {recommendation.headline}", expected=()
+            )
+        return replace(recommendation, caveats=(*first, *recommendation.caveats))
 
 
 def published_range(code: str) -> tuple[int, int] | None:
@@ -141,33 +143,35 @@ def profile_texts(
     ``language`` is guessed if it is empty; ``stopwords`` is the name of a list, the file of one's own, or the words
     themselves.
     """
-    kept = [text.strip() for text in texts if text.strip()]
-    if not kept:
+    queries = [text.strip() for text in texts if text.strip()]
+    if not queries:
         raise InputError("There are no queries.", hint="Give one query per line.")
-    language = language or guess_language(kept)
+    language = language or guess_language(queries)
     chosen = (
         room.stopwords_of(access.stopwords(Workspace.default(), stopwords)) if isinstance(stopwords, str) else stopwords
     )
-    cw = room.count_content_words(kept, language, stopwords=chosen)
-    return Profiled(name, language, kept, cw, room.profile(cw), stopwords=room.describe_stopwords(chosen))
+    cw = room.count_content_words(queries, language, stopwords=chosen)
+    return Profiled(name, language, queries, cw, room.profile(cw), stopwords=room.describe_stopwords(chosen))
 
 
 def profile_query_set(
     workspace: Workspace, query_set: str, *, language: str = "", stopwords: str | Collection[str] = STANDARD
 ) -> Profiled:
     """Profile the queries of a query set, in its corpus's language unless another is named."""
-    found = query_sets.resolve_query_set(workspace, query_set)
-    code = language or _language_of(workspace, found.corpus_id)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    code = language or _language_of(workspace, resolved_set.corpus_id)
     question = ("profile", code, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
 
     def measure() -> Profiled:
-        texts = [query for line in query_sets.iter_lines(workspace, found.id) for query in line["queries"]]
+        texts = [query for line in query_sets.iter_lines(workspace, resolved_set.id) for query in line["queries"]]
         if not texts:
-            raise InputError(f"The query set {found.id} has no queries yet.", hint="Generate or import some first.")
-        profiled = profile_texts(texts, language=code, name=found.name, stopwords=stopwords)
-        return replace(profiled, for_training=found.kind == "synthetic", query_set=found.id)
+            raise InputError(
+                f"The query set {resolved_set.id} has no queries yet.", hint="Generate or import some first."
+            )
+        profiled = profile_texts(texts, language=code, name=resolved_set.name, stopwords=stopwords)
+        return replace(profiled, for_training=resolved_set.kind == "synthetic", query_set=resolved_set.id)
 
-    return cached.of_file(query_sets.files(workspace, found.id).queries, question, measure)
+    return cached.of_file(query_sets.files(workspace, resolved_set.id).queries, question, measure)
 
 
 def profile_benchmark(
@@ -183,13 +187,18 @@ def profile_benchmark(
     question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
 
     def measure() -> Profiled:
-        found = benchmarks.load_benchmark(folder, split)
-        code = language or found.counted_language
+        loaded_benchmark = benchmarks.load_benchmark(folder, split)
+        code = language or loaded_benchmark.counted_language
         profiled = profile_texts(
-            found.queries, language=code, name=f"{found.name} ({found.split})", stopwords=stopwords
+            loaded_benchmark.queries,
+            language=code,
+            name=f"{loaded_benchmark.name} ({loaded_benchmark.split})",
+            stopwords=stopwords,
         )
         return replace(
-            profiled, benchmark=f"{found.name}:{found.split}", dataset=published.dataset_of(found.name) or ""
+            profiled,
+            benchmark=f"{loaded_benchmark.name}:{loaded_benchmark.split}",
+            dataset=published.dataset_of(loaded_benchmark.name) or "",
         )
 
     return cached.of_file(part(folder, "queries"), question, measure)

@@ -77,9 +77,9 @@ def _price(workspace: Workspace, answer: Recommendation, manifest: Any) -> str:
             documents = min(answer.suggestion.documents or manifest.n_documents, manifest.n_documents)
             values = {"corpus": manifest.id, "method": "diverse", "per_doc": per_doc, "generator": "openai"}
             config = SynthesisConfig.from_dict({**values, "model": MODEL, "limit": documents})
-            found = synthesis.estimate(workspace, config)
+            estimate = synthesis.estimate(workspace, config)
             noun = "document" if documents == 1 else "documents"
-            return f"Price: about {_dollars(found.cost)} with {MODEL} for {documents:,} {noun} of {manifest.name}."
+            return f"Price: about {_dollars(estimate.cost)} with {MODEL} for {documents:,} {noun} of {manifest.name}."
         price = pricing.load_price(MODEL, pricing.price_file(workspace))
     except CdpError as error:
         return f"The price is not known: {error.message.rstrip('.')}."

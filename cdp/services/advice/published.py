@@ -57,10 +57,10 @@ class OwnScore:
 
 def list_tables() -> list[dict[str, Any]]:
     """Every published table and figure: name, title, kind, what it shows, how many numbers, how many notes."""
-    found = []
+    summaries = []
     for name, info in TABLES.items():
         rows = table(name)
-        found.append(
+        summaries.append(
             {
                 "name": short_name(name),
                 "title": info.title,
@@ -70,7 +70,7 @@ def list_tables() -> list[dict[str, Any]]:
                 "about": info.about,
             }
         )
-    return found
+    return summaries
 
 
 def notes_on(feature: str) -> list[Note]:
@@ -83,13 +83,13 @@ def printed_correlations() -> dict[tuple[str, str, int], PublishedRow]:
     return {(row["retriever"], row["comparison"], row["queries_per_doc"]): row for row in read("correlation_printed")}
 
 
-def to_csv(found: PublishedTable) -> str:
+def to_csv(published_table: PublishedTable) -> str:
     """The rows of a table as CSV: its columns, the value, as printed, marks and the numbers of the notes."""
-    columns = [*found.columns, "mark", "notes"]
+    columns = [*published_table.columns, "mark", "notes"]
     out = io.StringIO()
     writer = csv.DictWriter(out, columns, extrasaction="ignore", lineterminator="\n")
     writer.writeheader()
-    for row in found.rows:
+    for row in published_table.rows:
         line = {**row, "notes": " ".join(map(str, row["notes"]))}
         writer.writerow({name: spreadsheet(value) for name, value in line.items()})
     return out.getvalue()
@@ -118,18 +118,18 @@ def own_scores(workspace: Workspace, rows: Sequence[PublishedRow]) -> dict[int, 
                 evaluation_id=row["id"],
             )
             own.setdefault((*condition, row["benchmark"]), score)
-    found: dict[int, OwnScore] = {}
+    scores_by_row: dict[int, OwnScore] = {}
     if not own:
-        return found
+        return scores_by_row
     for i, row in enumerate(rows):
         if row.get("metric") != "NDCG@10" or not row.get("dataset"):
             continue
         wanted = (row["retriever"].lower(), row["method"], row["queries_per_doc"], row["weighting"])
         for key, score in own.items():
             if key[:-1] == wanted and is_dataset(key[-1], row["dataset"]):
-                found[i] = score
+                scores_by_row[i] = score
                 break
-    return found
+    return scores_by_row
 
 
 def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], OwnScore]]:
@@ -194,5 +194,5 @@ def _condition(workspace: Workspace, row: dict[str, Any]) -> tuple[Any, ...] | N
 
 def _printed(weighting: str) -> str | None:
     """What the published tables call a weighting; None where they do not have it."""
-    known = WEIGHTINGS.get(weighting)
-    return known.paper or None if known else None
+    definition = WEIGHTINGS.get(weighting)
+    return definition.paper or None if definition else None

@@ -40,10 +40,10 @@ def read_queries(path: str | Path) -> list[str]:
     except InputError as error:
         raise InputError(error.message, hint=PLAIN) from None
     table = _column(content, DELIMITERS[source.suffix], source) if source.suffix in DELIMITERS else None
-    found = table if table is not None else list(_lines(content, source))
-    if not found:
+    queries = table if table is not None else list(_lines(content, source))
+    if not queries:
         raise InputError("It holds no query.", file=file, hint=PLAIN)
-    return found
+    return queries
 
 
 def _encoding(source: Source) -> str:

@@ -80,10 +80,10 @@ def outcome(workspace: Workspace, job: str) -> dict[str, Any]:
             "seconds": result["seconds"],
             "notes": [*result.get("warnings", []), *evaluated.of_counts(result.get("counts", {}))],
         }
-    found = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
-    if isinstance(found.get("measures"), list):
-        found["measures"] = [{"title": _title(value), **value} for value in found["measures"]]
-    return found
+    figures = {name: value for name, value in result.items() if name not in ("id", "per_document", "examples")}
+    if isinstance(figures.get("measures"), list):
+        figures["measures"] = [{"title": _title(value), **value} for value in figures["measures"]]
+    return figures
 
 
 def failed(workspace: Workspace, job: str) -> ItemsFailed:
@@ -98,8 +98,8 @@ def failed(workspace: Workspace, job: str) -> ItemsFailed:
 
 def _title(measure: dict[str, Any]) -> str:
     """The name of a Q-D metric as every table shows it."""
-    known = MEASURES.get(measure.get("name", ""))
-    return known.title if known else str(measure.get("name", ""))
+    definition = MEASURES.get(measure.get("name", ""))
+    return definition.title if definition else str(measure.get("name", ""))
 
 
 @access.runs
@@ -126,13 +126,13 @@ def missing_secrets(workspace: Workspace, job: str) -> list[str]:
 def sizes(workspace: Workspace, job: str) -> dict[str, int]:
     """The bytes of what a job made, by what it is (model, checkpoints, results, log); the last one, total, is all."""
     folder = workspace.job(room.resolve_job(workspace, job))
-    found = {}
+    bytes_by_part = {}
     for name, label in PARTS.items():
         path = folder / name
         n = folder_size(path) if path.is_dir() else path.stat().st_size if path.is_file() else 0
         if n:
-            found[label] = n
-    return {**found, "total": folder_size(folder)}
+            bytes_by_part[label] = n
+    return {**bytes_by_part, "total": folder_size(folder)}
 
 
 @access.runs

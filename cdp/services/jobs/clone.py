@@ -31,8 +31,8 @@ def settings(workspace: Workspace, job: str, changes: Mapping[str, Any] | None =
     kind = CONFIGS.get(spec.kind)
     if kind is None:
         raise ConfigError(f"A job of kind {spec.kind!r} cannot be started again.")
-    known = {name: value for name, value in spec.config.items() if name in kind.settings()}
-    return kind.from_dict({**known, **(changes or {})})
+    config_values = {name: value for name, value in spec.config.items() if name in kind.settings()}
+    return kind.from_dict({**config_values, **(changes or {})})
 
 
 @access.runs

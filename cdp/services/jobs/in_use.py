@@ -43,9 +43,11 @@ def _named_by(job: JobView) -> Iterator[str]:
 def written_by(job: JobView) -> Iterator[str]:
     """The id of the query set that a job writes, if it writes one."""
     if job.kind == "synthesis":
-        known = SynthesisConfig.settings()  # a job of another version may have others
+        settings = SynthesisConfig.settings()  # a job of another version may have others
         with suppress(CdpError):
-            yield query_set_id(job.id, SynthesisConfig.from_dict({k: v for k, v in job.config.items() if k in known}))
+            yield query_set_id(
+                job.id, SynthesisConfig.from_dict({k: v for k, v in job.config.items() if k in settings})
+            )
 
 
 def texts(value: Any) -> Iterator[str]:

@@ -89,7 +89,7 @@ def sentence(view: JobView) -> str:
     """What a job's state means for whoever looks at it: one or two sentences, the same wherever it is shown."""
     state = str(view.state)
     after = "" if view.seconds is None else f" after {duration(view.seconds)}"
-    kept = " Its model is kept." if view.has_model else ""
+    model_note = " Its model is kept." if view.has_model else ""
     if state == "queued":
         ahead = (view.position or 1) - 1
         turn = "It is next in the queue." if ahead == 0 else f"It waits for its turn; {ahead} before it in the queue."
@@ -97,13 +97,13 @@ def sentence(view: JobView) -> str:
     if state == "running":
         return f"It runs in the background{_failed(view)}, whatever happens to this window."
     if state == "finished":
-        return f"It ran to its end{after}{_failed(view)}.{kept}"
+        return f"It ran to its end{after}{_failed(view)}.{model_note}"
     if state == "stopped":
         again = "" if "Resume" in view.message else " Resume it to go on."
-        return f"{view.message or 'It was stopped.'}{kept}{again}"
+        return f"{view.message or 'It was stopped.'}{model_note}{again}"
     if state == "failed":
         kind = FAILURES.get((view.failure or {}).get("kind", ""), "")
-        return f"It failed{after}{f': {kind}' if kind else ''}.{kept}"
+        return f"It failed{after}{f': {kind}' if kind else ''}.{model_note}"
     return view.message
 
 
@@ -115,13 +115,13 @@ def _failed(view: JobView) -> str:
 
 def failure(view: JobView) -> tuple[str, str, list[str]]:
     """What went wrong, what to do next, and the last lines of the log; empty where nothing went wrong."""
-    found = view.failure
-    if not found:
+    failure_record = view.failure
+    if not failure_record:
         return "", "", []
-    tail = found.get("log_tail") or []
+    tail = failure_record.get("log_tail") or []
     lines = tail.splitlines() if isinstance(tail, str) else list(tail)
-    message = str(found.get("message") or "The job failed.")
-    return message, str(found.get("hint") or "The log holds more."), lines
+    message = str(failure_record.get("message") or "The job failed.")
+    return message, str(failure_record.get("hint") or "The log holds more."), lines
 
 
 def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:

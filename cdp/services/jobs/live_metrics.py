@@ -51,8 +51,8 @@ class Series:
 
     def cut(self, step: int) -> None:
         """Forget the points from ``step`` on."""
-        place = bisect_left(self.steps, step)
-        del self.steps[place:], self.values[place:]
+        index = bisect_left(self.steps, step)
+        del self.steps[index:], self.values[index:]
 
     def thinned(self, points: int) -> Curve:
         n = len(self.steps)
@@ -61,8 +61,8 @@ class Series:
         chosen: list[int] = []
         stretches = max(1, points // 2 - 1)
         for i in range(stretches):
-            places = range(i * n // stretches, (i + 1) * n // stretches)
-            low, high = min(places, key=self.values.__getitem__), max(places, key=self.values.__getitem__)
+            stretch = range(i * n // stretches, (i + 1) * n // stretches)
+            low, high = min(stretch, key=self.values.__getitem__), max(stretch, key=self.values.__getitem__)
             chosen += sorted({low, high})
         if chosen[-1] != n - 1:
             chosen.append(n - 1)
@@ -93,50 +93,50 @@ def read(path: Path) -> dict[str, Series]:
         try:
             with open(path, "rb") as file:
                 stat = os.fstat(file.fileno())
-                known = _files.get(path)
-                if known is None or known.inode != stat.st_ino or known.offset > stat.st_size:
-                    known = _files[path] = _File(stat.st_ino)
+                file_state = _files.get(path)
+                if file_state is None or file_state.inode != stat.st_ino or file_state.offset > stat.st_size:
+                    file_state = _files[path] = _File(stat.st_ino)
                 _files.move_to_end(path)
-                file.seek(known.offset)
+                file.seek(file_state.offset)
                 for line in file:
                     if not line.endswith(b"\n"):
                         break
-                    known.offset += len(line)
-                    _take(known, line)
+                    file_state.offset += len(line)
+                    _take(file_state, line)
         except OSError:
             _files.pop(path, None)
             return {}
         while len(_files) > KEPT:
             _files.popitem(last=False)
-        return known.series
+        return file_state.series
 
 
-def _take(known: _File, line: bytes) -> None:
+def _take(file_state: _File, line: bytes) -> None:
     try:
         record = json.loads(line)
         step, attempt = int(record["step"]), int(record.get("attempt", 1))
     except (ValueError, KeyError, TypeError, AttributeError):
         return
-    if attempt > known.attempt:
-        known.attempt = attempt
-        for series in known.series.values():
+    if attempt > file_state.attempt:
+        file_state.attempt = attempt
+        for series in file_state.series.values():
             series.cut(step)
     for name, value in record.items():
         if name in IGNORED or isinstance(value, bool) or not isinstance(value, (int, float)):
             continue
         if math.isfinite(value):
-            known.series.setdefault(name, Series()).add(step, float(value))
+            file_state.series.setdefault(name, Series()).add(step, float(value))
 
 
 def curve(path: Path, measure: str, *, points: int = POINTS) -> Curve:
     """One measure in ``path``, thinned to at most ``points`` points; empty where it was never written."""
-    found = read(path)
+    series_by_measure = read(path)
     with _lock:
-        return found[measure].thinned(points) if measure in found else Curve([], [], 0)
+        return series_by_measure[measure].thinned(points) if measure in series_by_measure else Curve([], [], 0)
 
 
 def latest(path: Path) -> dict[str, float]:
     """The newest value of every measure in ``path``."""
-    found = read(path)
+    series_by_measure = read(path)
     with _lock:
-        return {name: series.values[-1] for name, series in found.items() if series.values}
+        return {name: series.values[-1] for name, series in series_by_measure.items() if series.values}

@@ -56,27 +56,29 @@ def quick(
     ``language`` is the corpus's if empty; ``stopwords`` is the name of a list or the file of one's own. What was
     measured before is read; else it is measured now, a second per 12,000 queries.
     """
-    found, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
+    resolved_set, plan = _planned(workspace, query_set, human, language, access.stopwords(workspace, stopwords))
     values = plan.load() or quick_room.measure(plan)
     assert values is not None  # nothing told it to stop
-    return _from_record(workspace, found, plan, values)
+    return _from_record(workspace, resolved_set, plan, values)
 
 
 def quick_at_once(workspace: Workspace, query_set: str, *, human: str = "") -> QuickMetrics | None:
     """The same, where it takes no time: from what is kept, or of a set small enough to measure now. None elsewhere."""
-    found, plan = _planned(workspace, query_set, human)
+    resolved_set, plan = _planned(workspace, query_set, human)
     values = plan.load()
-    if values is None and found.n_queries <= AT_ONCE:
+    if values is None and resolved_set.n_queries <= AT_ONCE:
         values = quick_room.measure(plan)
-    return None if values is None else _from_record(workspace, found, plan, values)
+    return None if values is None else _from_record(workspace, resolved_set, plan, values)
 
 
 def _planned(
     workspace: Workspace, query_set: str, human: str, language: str = "", stopwords: str = STANDARD
 ) -> tuple[QuerySet, QuickPlan]:
-    found = query_sets.resolve_query_set(workspace, query_set)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
     reference = query_sets.resolve_query_set(workspace, human).id if human else ""
-    return found, quick_room.plan(workspace, found.id, human=reference, language=language, stopwords=stopwords)
+    return resolved_set, quick_room.plan(
+        workspace, resolved_set.id, human=reference, language=language, stopwords=stopwords
+    )
 
 
 @access.runs
@@ -104,7 +106,7 @@ def measuring(workspace: Workspace, query_set: str, *, human: str = "") -> JobVi
     return next((v for v in views if v.inputs.get("kept") == plan.path.name), None)
 
 
-def _from_record(workspace: Workspace, found: QuerySet, plan: QuickPlan, values: dict[str, Any]) -> QuickMetrics:
+def _from_record(workspace: Workspace, query_set: QuerySet, plan: QuickPlan, values: dict[str, Any]) -> QuickMetrics:
     titled = [{**value, "title": MEASURES[value["name"]].title} for value in values["values"]]
     most = max((value["per_doc"] for value in titled), default=0)
     curves: dict[str, dict[int, float]] = {}
@@ -113,7 +115,7 @@ def _from_record(workspace: Workspace, found: QuerySet, plan: QuickPlan, values:
             curves.setdefault(value["name"], {})[value["per_doc"]] = value["value"]
     cw = {**values["cw"], "histogram": tuple(values["cw"]["histogram"]), "interval": tuple(values["cw"]["interval"])}
     return QuickMetrics(
-        query_set=found.id,
+        query_set=query_set.id,
         language=plan.language,
         measures=[value for value in titled if value["per_doc"] == most],
         by_per_doc=curves,
@@ -121,7 +123,7 @@ def _from_record(workspace: Workspace, found: QuerySet, plan: QuickPlan, values:
         n_empty=values["n_empty"],
         n_failed=values.get("n_failed", 0),
         failed=values.get("failed", []),
-        note="" if found.complete else completeness.check(workspace, found).sentence,
+        note="" if query_set.complete else completeness.check(workspace, query_set).sentence,
         kept=plan.columns.name,
     )
 
@@ -170,13 +172,13 @@ def values(measured: QuickMetrics, result: dict[str, Any] | None) -> dict[str, d
 
     The paraphrase ratio stands under ``ce`` too, whichever model gave it.
     """
-    found = {v["name"]: v for v in measured.measures if v["scope"] == "document" and v["value"] is not None}
+    by_measure = {v["name"]: v for v in measured.measures if v["scope"] == "document" and v["value"] is not None}
     for value in result["measures"] if result else ():
         if value["value"] is not None and MEASURES[value["name"]].model_based:
-            found[value["name"]] = value
+            by_measure[value["name"]] = value
             if value["name"].startswith("paraphrase_ratio"):
-                found["ce"] = value
-    return found
+                by_measure["ce"] = value
+    return by_measure
 
 
 def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
@@ -192,25 +194,29 @@ def ce_by_per_doc(result: dict[str, Any]) -> dict[int, float]:
 @access.runs
 def start(workspace: Workspace, config: MetricsConfig) -> str:
     """Start the model-based measures; the job's id."""
-    found = query_sets.resolve_query_set(workspace, config.query_set)
+    query_set = query_sets.resolve_query_set(workspace, config.query_set)
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
-    checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": found.id, "human": human})
+    checked = MetricsConfig.from_dict({**config.to_dict(), "query_set": query_set.id, "human": human})
     return jobs.submit(
         workspace,
         kind="metrics",
-        name=f"Q-D metrics of {found.name}",
+        name=f"Q-D metrics of {query_set.name}",
         module=WORKER,
         config=checked.to_dict(),
-        inputs={"query_set": found.id, "query_set_hash": query_sets.content_hash(workspace, found), "human": human},
+        inputs={
+            "query_set": query_set.id,
+            "query_set_hash": query_sets.content_hash(workspace, query_set),
+            "human": human,
+        },
     )
 
 
 def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     """What finished metric jobs found for a query set, newest first: job id, measures, examples."""
-    found = query_sets.resolve_query_set(workspace, query_set)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
     rows = []
     for job in jobs.list_jobs(workspace, ["metrics"]):
-        if job.config.get("query_set") == found.id:
+        if job.config.get("query_set") == resolved_set.id:
             path = job.folder / "results" / "metrics.json"
             result = cached.of_file(path, "json", partial(read_json_or_none, path))
             if isinstance(result, dict):

@@ -21,11 +21,11 @@ class Reference:
 
 def references() -> list[Reference]:
     """The published points, by method and Q/Doc; of two tables with the same condition the first counts."""
-    found: dict[tuple[str, int], dict[str, float]] = {}
+    points: dict[tuple[str, int], dict[str, float]] = {}
     for name in TABLES:
         of_table: dict[tuple[str, int], dict[str, float]] = {}
         for row in tables.table(name).rows:
             key = (row["method"], row["queries_per_doc"])
             of_table.setdefault(key, {})[NAMES[row["metric"]]] = row["value"]
-        found = {**of_table, **found}
-    return [Reference(method, m, found[method, m]) for method, m in sorted(found)]
+        points = {**of_table, **points}
+    return [Reference(method, m, points[method, m]) for method, m in sorted(points)]

@@ -36,18 +36,18 @@ class Spread:
 
 def spread(workspace: Workspace, query_set: str, *, per_doc: int | None = None) -> tuple[Spread, ...]:
     """One entry per tokenisation, the default first; empty where no document has two queries."""
-    found = query_sets.resolve_query_set(workspace, query_set)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
 
     def measure() -> tuple[Spread, ...]:
         several = (
-            taken
-            for line in islice(query_sets.read_queries(workspace, found.id), AMONG)
-            if len(taken := line.queries[:per_doc]) > 1
+            queries
+            for line in islice(query_sets.read_queries(workspace, resolved_set.id), AMONG)
+            if len(queries := line.queries[:per_doc]) > 1
         )
         documents, _ = reservoir(several, DOCUMENTS)
         return tuple(_of(documents, name) for name in TOKENISATIONS) if documents else ()
 
-    path = query_sets.files(workspace, found.id).queries
+    path = query_sets.files(workspace, resolved_set.id).queries
     return cached.of_file(path, ("self-bleu spread", per_doc), measure)
 
 
@@ -67,7 +67,7 @@ def _of(documents: Sequence[Sequence[str]], tokenisation: str) -> Spread:
 
 def order_turns(spreads: Sequence[Sequence[Spread]]) -> bool:
     """Whether the order of sets by Self-BLEU depends on the tokenisation. ``spreads`` has one entry per set."""
-    measured = [found for found in spreads if found]
+    measured = [set_spreads for set_spreads in spreads if set_spreads]
     orders = {
         tuple(sorted(range(len(measured)), key=lambda i: measured[i][column].mean))
         for column in range(len(TOKENISATIONS))

@@ -104,16 +104,16 @@ def preview(
     shown = ask(workspace, config, methods, document.id, api_key=key.value)
     language = corpora.cw_language(manifest)
     described = {}
-    for name, found in shown.items():
-        template = name if generator == "template" and not found.sources else ""
-        with Failures(unit="method").item(name, "\n".join(found.queries)) as attempt:
-            said = preview_words.problems(
-                found.problems, queries=len(found.queries), template=template, document=document
+    for name, answer in shown.items():
+        template = name if generator == "template" and not answer.sources else ""
+        with Failures(unit="method").item(name, "\n".join(answer.queries)) as attempt:
+            problem_notes = preview_words.problems(
+                answer.problems, queries=len(answer.queries), template=template, document=document
             )
-            described[name] = _described(name, found, language, price, said)
+            described[name] = _described(name, answer, language, price, problem_notes)
         if attempt.failed:
-            n = len(found.queries)
-            described[name] = Preview(name, found.queries, [0] * n, None, formats=["?"] * n, error=attempt.reason)
+            n = len(answer.queries)
+            described[name] = Preview(name, answer.queries, [0] * n, None, formats=["?"] * n, error=attempt.reason)
     return described
 
 
@@ -205,13 +205,15 @@ def describe(
 
     ConfigError for a set that was written here: what wrote it is known.
     """
-    found = query_sets.resolve_query_set(workspace, query_set)
-    if not found.imported:
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    if not resolved_set.imported:
         raise ConfigError(
-            f"{found.name} was not imported: it was written by {found.written_by}.",
+            f"{resolved_set.name} was not imported: it was written by {resolved_set.written_by}.",
             hint="Only of imported queries is it not known here who wrote them.",
         )
-    return query_sets.update(workspace, found.id, **described(origin, model, prompt, licence, found.parameters))
+    return query_sets.update(
+        workspace, resolved_set.id, **described(origin, model, prompt, licence, resolved_set.parameters)
+    )
 
 
 @access.writes
@@ -221,39 +223,39 @@ def best(workspace: Workspace, query_set: str, keep: int, *, name: str = "") -> 
 
     Equal ones are taken in the corpus's order. ConfigError where no query has a log-probability, or there are fewer.
     """
-    found = query_sets.resolve_query_set(workspace, query_set)
+    source = query_sets.resolve_query_set(workspace, query_set)
     ranked: list[tuple[float, int, int]] = []
     without = 0
-    for at, line in enumerate(query_sets.iter_lines(workspace, found.id)):
-        told = line.get("logprobs") or [None] * len(line["queries"])
-        ranked += [(-value, at, place) for place, value in enumerate(told) if value is not None]
-        without += sum(value is None for value in told)
+    for at, line in enumerate(query_sets.iter_lines(workspace, source.id)):
+        logprobs = line.get("logprobs") or [None] * len(line["queries"])
+        ranked += [(-value, at, position) for position, value in enumerate(logprobs) if value is not None]
+        without += sum(value is None for value in logprobs)
     if not ranked:
         raise ConfigError(
-            f"No query of {found.name} has a log-probability, so the best cannot be told.",
+            f"No query of {source.name} has a log-probability, so the best cannot be told.",
             hint="Write them with logprobs=yes, at an endpoint that gives log-probabilities; some leave them out.",
         )
     if not 1 <= keep <= len(ranked):
         raise ConfigError(f"{keep:,} queries cannot be kept of {len(ranked):,} that have a log-probability.")
-    chosen = {(at, place) for _, at, place in sorted(ranked)[:keep]}
-    kept = (
-        (line["document_id"], [text for place, text in enumerate(line["queries"]) if (at, place) in chosen])
-        for at, line in enumerate(query_sets.iter_lines(workspace, found.id))
+    chosen = {(at, position) for _, at, position in sorted(ranked)[:keep]}
+    selected = (
+        (line["document_id"], [text for position, text in enumerate(line["queries"]) if (at, position) in chosen])
+        for at, line in enumerate(query_sets.iter_lines(workspace, source.id))
     )
-    title = name or f"{found.name}, best {keep}"
+    title = name or f"{source.name}, best {keep}"
     with disk_faults_told("The selection"):
-        made = query_sets.import_queries(
-            ((document, texts) for document, texts in kept if texts),
+        selection = query_sets.import_queries(
+            ((document, texts) for document, texts in selected if texts),
             workspace,
-            found.corpus_id,
+            source.corpus_id,
             title,
-            kind=found.kind,
-            method=found.method,
-            language=found.language,
+            kind=source.kind,
+            method=source.method,
+            language=source.language,
         ).query_set
-    changes = {"generator": found.generator, "model": found.model, "prompt_hash": found.prompt_hash}
-    parameters = {**found.parameters, "best_of": found.id, "kept": keep}
-    return query_sets.update(workspace, made.id, **changes, licence=found.licence, parameters=parameters), without
+    changes = {"generator": source.generator, "model": source.model, "prompt_hash": source.prompt_hash}
+    parameters = {**source.parameters, "best_of": source.id, "kept": keep}
+    return query_sets.update(workspace, selection.id, **changes, licence=source.licence, parameters=parameters), without
 
 
 def origin_of(query_set: QuerySet) -> str:
@@ -270,11 +272,11 @@ def references(sets: Sequence[QuerySet]) -> dict[str, str]:
 
 def list_query_sets(workspace: Workspace, *, corpus: str = "") -> list[QuerySet]:
     """All query sets, newest first; only those of one corpus if it is named, by its id, name or unique beginning."""
-    found = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
-    if not corpus or any(q.corpus_id == corpus for q in found):
-        return [q for q in found if corpus in ("", q.corpus_id)]
+    counted_sets = [completeness.with_counts(workspace, q) for q in query_sets.list_query_sets(workspace)]
+    if not corpus or any(q.corpus_id == corpus for q in counted_sets):
+        return [q for q in counted_sets if corpus in ("", q.corpus_id)]
     only = resolve_corpus(workspace, corpus).id
-    return [q for q in found if q.corpus_id == only]
+    return [q for q in counted_sets if q.corpus_id == only]
 
 
 def show(workspace: Workspace, query_set: str) -> QuerySet:
@@ -293,22 +295,22 @@ class QuerySetFailures:
 
 def failures(workspace: Workspace, query_set: str) -> QuerySetFailures:
     """What went wrong for a query set; NotFoundError if there is no such set."""
-    found = query_sets.resolve_query_set(workspace, query_set)
-    lines = query_sets.iter_failures(workspace, found.id)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    lines = query_sets.iter_failures(workspace, resolved_set.id)
     first = list(islice(lines, SHOWN_PROBLEMS))
     return QuerySetFailures(len(first) + sum(1 for _ in lines), first)
 
 
 def page(workspace: Workspace, query_set: str, offset: int = 0, limit: int = 20) -> list[tuple[str, list[str]]]:
     """Documents and their queries, ``limit`` of them from the one at ``offset``."""
-    found = query_sets.resolve_query_set(workspace, query_set)
-    lines = islice(query_sets.iter_lines(workspace, found.id), offset, offset + limit)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    lines = islice(query_sets.iter_lines(workspace, resolved_set.id), offset, offset + limit)
     return [(line["document_id"], line["queries"]) for line in lines]
 
 
 @access.writes
 def delete(workspace: Workspace, query_set: str) -> None:
     """Remove a query set. What was trained on it stays. ConfigError while a job writes it or needs it."""
-    found = query_sets.resolve_query_set(workspace, query_set)
-    in_use.check_unused(workspace, f"The query set {found.name}", found.id)
-    query_sets.delete(workspace, found.id)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    in_use.check_unused(workspace, f"The query set {resolved_set.name}", resolved_set.id)
+    query_sets.delete(workspace, resolved_set.id)

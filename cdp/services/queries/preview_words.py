@@ -41,10 +41,10 @@ def problems(counted: Mapping[str, int], *, queries: int, template: str, documen
 
     ``template`` is the method that the template generator was asked for, empty for every other generator.
     """
-    found = [problem(kind, n) for kind, n in counted.items()]
+    sentences = [problem(kind, n) for kind, n in counted.items()]
     if not queries:
-        return [NO_WORDS if template else UNREADABLE, *(text for text in found if "fewer than" not in text)]
+        return [NO_WORDS if template else UNREADABLE, *(text for text in sentences if "fewer than" not in text)]
     if not template:
-        return found
+        return sentences
     limits = [IGNORES_PROMPT] if template not in TEMPLATE_KINDS else []
-    return [*found, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
+    return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]

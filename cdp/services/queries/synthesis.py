@@ -74,12 +74,12 @@ class Exported:
 
 def list_conditions() -> list[dict[str, str]]:
     """Every row of the paper's tables that a user can run: the methods, and the conditions that write no queries."""
-    found = [
+    conditions = [
         {"name": m.name, "title": m.title, "kind": m.kind, "help": m.help, "note": m.note} for m in METHODS.values()
     ]
     for name, (title, text) in OTHER_CONDITIONS.items():
-        found.append({"name": name, "title": title, "kind": "no synthesis", "help": text, "note": ""})
-    return found
+        conditions.append({"name": name, "title": title, "kind": "no synthesis", "help": text, "note": ""})
+    return conditions
 
 
 @access.reads
@@ -130,10 +130,10 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
 
 def bill(workspace: Workspace, query_set: str) -> Bill | None:
     """The cost beside its estimate; None for a set that no LLM of a priced endpoint wrote."""
-    found = query_sets.resolve_query_set(workspace, query_set)
-    if not _endpoint(found.generator) or not found.job_id:
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
+    if not _endpoint(resolved_set.generator) or not resolved_set.job_id:
         return None
-    return _bill(workspace.job(found.job_id))
+    return _bill(workspace.job(resolved_set.job_id))
 
 
 def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
@@ -146,8 +146,8 @@ def bill_of_job(workspace: Workspace, job: str) -> Bill | None:
 
 
 def _endpoint(generator: str) -> bool:
-    known = GENERATORS.get(generator)
-    return known is not None and known.endpoint
+    generator_info = GENERATORS.get(generator)
+    return generator_info is not None and generator_info.endpoint
 
 
 def _bill(folder: Path) -> Bill:
@@ -169,10 +169,10 @@ def _bill(folder: Path) -> Bill:
     )
 
 
-def for_spec(found: Estimate) -> dict[str, Any]:
+def for_spec(cost_estimate: Estimate) -> dict[str, Any]:
     """Of an estimate, what is kept with the job."""
-    kept = ("requests", "input_tokens", "output_tokens", "cost")
-    return {name: value for name, value in dataclasses.asdict(found).items() if name in kept}
+    stored_fields = ("requests", "input_tokens", "output_tokens", "cost")
+    return {name: value for name, value in dataclasses.asdict(cost_estimate).items() if name in stored_fields}
 
 
 @access.writes
@@ -198,22 +198,24 @@ def export(
     workspace: Workspace, query_set: str, form: str, target: str | Path, *, per_doc: int | None = None, model: str = ""
 ) -> Exported:
     """Write a query set to ``target`` in a registered format: its queries, or the requests behind it."""
-    found = query_sets.resolve_query_set(workspace, query_set)
+    resolved_set = query_sets.resolve_query_set(workspace, query_set)
     path = paths.to_write(workspace, target)
     if EXPORTS.named(form).write is not None:
-        note = "" if found.complete else completeness.check(workspace, found).sentence
-        return Exported(exports.export(workspace, found.id, form, path, per_doc=per_doc), (path,), note)
-    if found.method not in (*METHODS, OWN):
-        raise ConfigError(f"{found.name} was imported: there is no prompt behind it.", hint="Choose another format.")
-    known = SynthesisConfig.settings()
-    own = {name: value for name, value in found.parameters.items() if name in known and value is not None}
+        note = "" if resolved_set.complete else completeness.check(workspace, resolved_set).sentence
+        return Exported(exports.export(workspace, resolved_set.id, form, path, per_doc=per_doc), (path,), note)
+    if resolved_set.method not in (*METHODS, OWN):
+        raise ConfigError(
+            f"{resolved_set.name} was imported: there is no prompt behind it.", hint="Choose another format."
+        )
+    settings = SynthesisConfig.settings()
+    own = {name: value for name, value in resolved_set.parameters.items() if name in settings and value is not None}
     values = {
         **own,
-        "corpus": found.corpus_id,
-        "method": found.method,
-        "per_doc": per_doc or found.per_doc,
+        "corpus": resolved_set.corpus_id,
+        "method": resolved_set.method,
+        "per_doc": per_doc or resolved_set.per_doc,
         "generator": "openai",
-        "model": model or (found.model if found.generator == "openai" else ""),
+        "model": model or (resolved_set.model if resolved_set.generator == "openai" else ""),
     }
     written = batch.write_batch(workspace, SynthesisConfig.from_dict(values), path, "batch", whole=True)
     return Exported(_lines(written), tuple(written))

@@ -55,10 +55,10 @@ class Tuning:
 
     def candidate(self, name: str) -> dict[str, Any]:
         """The record of a candidate by its name; NotFoundError."""
-        found = next((c for c in self.candidates if c["name"] == name), None)
-        if found is None:
+        record = next((c for c in self.candidates if c["name"] == name), None)
+        if record is None:
             raise NotFoundError("candidate", name, known=[c["name"] for c in self.candidates])
-        return found
+        return record
 
 
 def candidate_methods() -> dict[str, str]:
@@ -68,7 +68,7 @@ def candidate_methods() -> dict[str, str]:
 
 def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
     """Prompts of the user's own from files, under the files' names without ending."""
-    found: dict[str, str] = {}
+    prompts: dict[str, str] = {}
     for path in files:
         source = paths.to_read(Workspace.default(), path)
         try:
@@ -80,10 +80,10 @@ def read_prompts(files: Iterable[str | Path]) -> dict[str, str]:
         if len(text) > LONGEST_PROMPT:
             raise InputError(f"is longer than {LONGEST_PROMPT:,} characters: is it a prompt?", file=source)
         name = slug(source.stem)
-        if name in found:
+        if name in prompts:
             raise InputError(f"Two prompt files are called {name}.", hint="Rename one of them.")
-        found[name] = text
-    return found
+        prompts[name] = text
+    return prompts
 
 
 @access.runs
@@ -117,58 +117,58 @@ def list_tunings(workspace: Workspace, *, corpus: str = "") -> list[JobView]:
 def result(workspace: Workspace, job: str) -> Tuning | None:
     """What a job found, with the user's own choice where there is one; None before its end."""
     folder = workspace.job(jobs.resolve_job(workspace, job))
-    found = read_json_or_none(folder / "results" / "prompts.json")
-    if not isinstance(found, dict):
+    record = read_json_or_none(folder / "results" / "prompts.json")
+    if not isinstance(record, dict):
         return None
     override = read_json_or_none(folder / "choice.json")
     with fitting(folder / "results" / "prompts.json"):
-        return _tuning(folder.name, found, override if isinstance(override, dict) else {})
+        return _tuning(folder.name, record, override if isinstance(override, dict) else {})
 
 
-def _tuning(job_id: str, found: dict[str, Any], override: dict[str, Any]) -> Tuning:
-    names = [candidate["name"] for candidate in found["candidates"]]
+def _tuning(job_id: str, record: dict[str, Any], override: dict[str, Any]) -> Tuning:
+    names = [candidate["name"] for candidate in record["candidates"]]
     chosen = str(override.get("candidate", ""))
     return Tuning(
         job_id=job_id,
-        corpus=found["corpus"],
-        target=found["target"],
-        created=found["created"],
-        n_documents=found["n_documents"],
-        n_corpus=found["n_corpus"],
-        choice=found["choice"]["name"],
-        why=found["choice"]["why"],
-        chosen=chosen if chosen in names else found["choice"]["name"],
-        scorer=found["scorer"],
-        candidates=found["candidates"],
-        config=found["config"],
+        corpus=record["corpus"],
+        target=record["target"],
+        created=record["created"],
+        n_documents=record["n_documents"],
+        n_corpus=record["n_corpus"],
+        choice=record["choice"]["name"],
+        why=record["choice"]["why"],
+        chosen=chosen if chosen in names else record["choice"]["name"],
+        scorer=record["scorer"],
+        candidates=record["candidates"],
+        config=record["config"],
     )
 
 
 def finished(workspace: Workspace, job: str) -> Tuning:
     """As ``result``; InputError before the job's end."""
-    found = result(workspace, job)
-    if found is None:
+    tuning = result(workspace, job)
+    if tuning is None:
         raise InputError(f"The job {job} has not found anything yet.", hint="Wait for its end.")
-    return found
+    return tuning
 
 
 @access.writes
 def override(workspace: Workspace, job: str, candidate: str) -> Tuning:
     """Let the user's own choice stand in place of the algorithm's; the algorithm's name takes it back."""
-    found = finished(workspace, job)
-    record = found.candidate(candidate)
+    tuning = finished(workspace, job)
+    record = tuning.candidate(candidate)
     if not record.get("n_queries"):
         raise InputError(f"{candidate} wrote no queries, so it cannot be chosen. {record['error']}")
-    write_json(workspace.job(found.job_id) / "choice.json", {"candidate": candidate, "created": now()})
-    return finished(workspace, found.job_id)
+    write_json(workspace.job(tuning.job_id) / "choice.json", {"candidate": candidate, "created": now()})
+    return finished(workspace, tuning.job_id)
 
 
-def synthesis_of(found: Tuning, *, per_doc: int | None = None) -> SynthesisConfig:
+def synthesis_of(tuning: Tuning, *, per_doc: int | None = None) -> SynthesisConfig:
     """The settings that write queries for the whole corpus with the chosen prompt."""
-    record = found.candidate(found.chosen)
-    config = PromptTuningConfig.from_dict(found.config)
+    record = tuning.candidate(tuning.chosen)
+    config = PromptTuningConfig.from_dict(tuning.config)
     settings = config.synthesis(record["method"], record["prompt"]).to_dict()
-    name = f"{found.corpus} {record['name']}" if record["method"] == OWN else ""
+    name = f"{tuning.corpus} {record['name']}" if record["method"] == OWN else ""
     return SynthesisConfig.from_dict({**settings, "per_doc": per_doc or config.per_doc, "name": name})
 
 

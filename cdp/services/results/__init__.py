@@ -116,14 +116,14 @@ class Comparison:
 
     def narrowed(self, rows: list[ComparedRow]) -> Comparison:
         """The comparison on some of its rows, counted anew; p-values stay corrected for all of them."""
-        places: dict[str, set[str]] = defaultdict(set)
+        labels_of: dict[str, set[str]] = defaultdict(set)
         for row in rows:
-            places[row.retriever].add(row.place)
+            labels_of[row.retriever].add(row.place)
         return replace(
             self,
             rows=rows,
-            coverage={name: len(there) for name, there in places.items()},
-            n_benchmarks=len({place for there in places.values() for place in there}),
+            coverage={name: len(there) for name, there in labels_of.items()},
+            n_benchmarks=len({label for there in labels_of.values() for label in there}),
         )
 
 
@@ -185,23 +185,23 @@ def compare(
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(latest, name) for name in retrievers)}
     families = result_seeds.families(workspace, [row["retriever_id"] for row in latest])
     if over_seeds and chosen is not None:
-        chosen |= {member for one in chosen for member in families.get(one, ())}
-    kept = [row for row in latest if chosen is None or row["retriever_id"] in chosen]
-    scores: Scores = catalog.per_query(workspace, [row["id"] for row in kept], MEASURE) if kept else {}
-    of_row: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in kept}
+        chosen |= {member for retriever_id in chosen for member in families.get(retriever_id, ())}
+    selected = [row for row in latest if chosen is None or row["retriever_id"] in chosen]
+    scores: Scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
+    of_row: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in selected}
     single = scores
     if over_seeds:
-        kept, scores = result_seeds.averaged(kept, scores, families, MEASURE)
-        of_row = {row["id"]: row["id"].split("+") for row in kept}
+        selected, scores = result_seeds.averaged(selected, scores, families, MEASURE)
+        of_row = {row["id"]: row["id"].split("+") for row in selected}
         baseline_id = families.get(baseline_id, (baseline_id,))[0]
-    reference = {_place(row): row for row in kept if row["retriever_id"] == baseline_id}
-    names, versions = _names(kept), _versions(kept)
-    rows = [_row(row, names, versions[_place(row)], reference.get(_place(row)), scores) for row in kept]
+    reference = {_place(row): row for row in selected if row["retriever_id"] == baseline_id}
+    names, versions = _names(selected), _versions(selected)
+    rows = [_row(row, names, versions[_place(row)], reference.get(_place(row)), scores) for row in selected]
     trained = {key for key in names if result_seeds.settings_of(workspace, key) is not None}
     rows = [_with_noise(row, baseline_id, trained, of_row, single) for row in rows]
     rows = _corrected(rows, test)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
-    known = Comparison(
+    comparison = Comparison(
         baseline=names[baseline_id],
         baseline_id=baseline_id,
         rows=[],
@@ -214,16 +214,16 @@ def compare(
         scores=scores,
         evaluations=evaluations,
     )
-    return known.narrowed(rows)
+    return comparison.narrowed(rows)
 
 
-def per_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> list[QueryDifference]:
+def per_query(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> list[QueryDifference]:
     """Both scores of each query that a row and the baseline share, the largest loss first."""
     if row.baseline_evaluation_id is None:
         return []
-    first, second = found.scores[row.baseline_evaluation_id], found.scores[row.evaluation_id]
+    first, second = comparison.scores[row.baseline_evaluation_id], comparison.scores[row.evaluation_id]
     texts = evaluated.texts(
-        workspace, evaluated.find(workspace, row.evaluation_id.partition("+")[0], found.evaluations)
+        workspace, evaluated.find(workspace, row.evaluation_id.partition("+")[0], comparison.evaluations)
     )
     differences = [
         QueryDifference(query, texts.get(query, ""), 100 * first[query], 100 * second[query])
@@ -241,8 +241,8 @@ def rebuild(workspace: Workspace) -> dict[str, Any]:
 
 def benchmark_label(benchmark: str, split: str, protocol: str, version: str = "") -> str:
     """A benchmark as tables call it, with its split unless that is ``test``, and its protocol unless ``published``."""
-    said = (version, "" if protocol == "published" else protocol)
-    more = ", ".join(word for word in said if word)
+    qualifiers = (version, "" if protocol == "published" else protocol)
+    more = ", ".join(word for word in qualifiers if word)
     return f"{benchmark}{'' if split in ('', 'test') else f' {split}'}{f' ({more})' if more else ''}"
 
 
@@ -252,16 +252,16 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
 
 def _versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], str]:
     """What tells the judgments of one name apart that are not the same: empty for those of the newest evaluation."""
-    found: dict[tuple[str, str, str], list[str]] = defaultdict(list)
+    versions_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["created"], row["id"]), reverse=True):
         benchmark, split, protocol, judgments = _place(row)
-        known = found[benchmark, split, protocol]
-        if judgments not in known:
-            known.append(judgments)
+        versions = versions_of[benchmark, split, protocol]
+        if judgments not in versions:
+            versions.append(judgments)
     return {
-        (*place, judgments): f"earlier version{f' {i}' if i > 1 else ''}" if i else ""
-        for place, known in found.items()
-        for i, judgments in enumerate(known)
+        (*benchmark_key, judgments): f"earlier version{f' {i}' if i > 1 else ''}" if i else ""
+        for benchmark_key, versions in versions_of.items()
+        for i, judgments in enumerate(versions)
     }
 
 
@@ -275,15 +275,17 @@ def _latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _retriever_id(rows: list[dict[str, Any]], name: str) -> str:
     for key in ("retriever_id", "retriever_name", "id"):
-        found = sorted({str(row["retriever_id"]) for row in rows if row[key] == name})
-        if len(found) > 1:
+        matching_ids = sorted({str(row["retriever_id"]) for row in rows if row[key] == name})
+        if len(matching_ids) > 1:
             raise ConfigError(
-                f"{len(found)} retrievers are called {name!r}.", hint=f"Choose by id: {', '.join(found)}."
+                f"{len(matching_ids)} retrievers are called {name!r}.", hint=f"Choose by id: {', '.join(matching_ids)}."
             )
-        if found:
-            return found[0]
-    known = sorted({row["retriever_id"] for row in rows})
-    raise NotFoundError("evaluated retriever", name, known=known, hint="" if known else "Evaluate a retriever first.")
+        if matching_ids:
+            return matching_ids[0]
+    retriever_ids = sorted({row["retriever_id"] for row in rows})
+    raise NotFoundError(
+        "evaluated retriever", name, known=retriever_ids, hint="" if retriever_ids else "Evaluate a retriever first."
+    )
 
 
 def _names(rows: list[dict[str, Any]]) -> dict[str, str]:
@@ -322,10 +324,10 @@ def _row(
     if first.keys() != second.keys():
         return base
     deltas = np.array([100 * (second[query] - first[query]) for query in first])
-    found = _tested(deltas.tobytes())
+    test_result = _tested(deltas.tobytes())
     same = ("low", "high", "p_t", "p_random", "effect", "wins", "losses", "ties")
-    known = {name: getattr(found, name) for name in same}
-    return replace(base, baseline_evaluation_id=reference["id"], difference=found.mean, **known)
+    statistics = {name: getattr(test_result, name) for name in same}
+    return replace(base, baseline_evaluation_id=reference["id"], difference=test_result.mean, **statistics)
 
 
 def _with_noise(
@@ -341,22 +343,22 @@ def _with_noise(
         [np.array([100 * scores[run][query] for query in queries]) for run in runs[evaluation or ""]]
         for _, evaluation in sides
     ]
-    known = all(
+    spread_known = all(
         retriever not in trained or has_spread([float(run.mean()) for run in side])
         for (retriever, _), side in zip(sides, values, strict=True)
     )
-    if not known or len(queries) < 2:
+    if not spread_known or len(queries) < 2:
         return replace(row, noise="unknown")
-    found = two_level_test(*values)
-    return replace(row, noise="seeds", p_seeds=found.p, low=found.low, high=found.high)
+    test_result = two_level_test(*values)
+    return replace(row, noise="seeds", p_seeds=test_result.p, low=test_result.low, high=test_result.high)
 
 
 def _corrected(rows: list[ComparedRow], test: str) -> list[ComparedRow]:
     """The rows with p-values corrected for being several."""
     by_queries = [row.p_t if test == "t" else row.p_random for row in rows]
-    found = [p if row.p_seeds is None else row.p_seeds for row, p in zip(rows, by_queries, strict=True)]
-    corrected = iter(holm([p for p in found if p is not None]))
-    return [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, found, strict=True)]
+    p_values = [p if row.p_seeds is None else row.p_seeds for row, p in zip(rows, by_queries, strict=True)]
+    corrected = iter(holm([p for p in p_values if p is not None]))
+    return [row if p is None else replace(row, p_holm=next(corrected)) for row, p in zip(rows, p_values, strict=True)]
 
 
 @lru_cache(maxsize=16384)
@@ -367,8 +369,8 @@ def _tested(deltas: bytes) -> PairedTest:
 
 def _differing(workspace: Workspace, names: dict[str, str], without: set[str]) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
-    found = {name: result_seeds.settings_of(workspace, retriever_id) for retriever_id, name in names.items()}
-    trained = {name: config for name, config in found.items() if config is not None}
+    configs = {name: result_seeds.settings_of(workspace, retriever_id) for retriever_id, name in names.items()}
+    trained = {name: config for name, config in configs.items() if config is not None}
     settings: dict[str, dict[str, Any]] = {}
     for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):
         values = {name: config.get(setting) for name, config in trained.items()}

@@ -95,19 +95,19 @@ def pair(
         called = sorted({row["retriever_id"] for row in rows if row["retriever_name"] == name})
         if len(called) > 1 and name not in called:
             raise ConfigError(f"{len(called)} retrievers are called {name!r}.", hint=f"Choose: {', '.join(called)}.")
-        found: dict[tuple[str, ...], str] = {}
+        evaluation_ids: dict[tuple[str, ...], str] = {}
         for row in rows:
             named = name in (row["retriever_id"], row["retriever_name"], row["id"])
-            asked = split in ("", row["split"]) and protocol in ("", row["protocol"])
-            if named and asked and row["benchmark"] == benchmark:
-                found.setdefault((row["split"], row["protocol"], row["benchmark_hash"]), row["id"])
-        if not found:
+            matches = split in ("", row["split"]) and protocol in ("", row["protocol"])
+            if named and matches and row["benchmark"] == benchmark:
+                evaluation_ids.setdefault((row["split"], row["protocol"], row["benchmark_hash"]), row["id"])
+        if not evaluation_ids:
             there = sorted({row["benchmark"] for row in rows if name in (row["retriever_id"], row["retriever_name"])})
             raise NotFoundError(f"evaluation of {name} on a benchmark", benchmark, known=there)
-        return found
+        return evaluation_ids
 
     first, second = of(baseline), of(other)
-    shared = [place for place in first if place in second]
+    shared = [judgment_key for judgment_key in first if judgment_key in second]
     if not shared:
         raise ConfigError(f"{baseline} and {other} were not evaluated on the same judgments of {benchmark}.")
     if len(shared) > 1:
@@ -155,12 +155,12 @@ def analyse(
     passages = evaluated.passages(workspace, first, looked)
     source_of, rule = _source(source, passages)
     failures = Failures(unit="query")
-    found = compare_rank_1(*runs, grades, source_of, failures)
+    rank_1_comparison = compare_rank_1(*runs, grades, source_of, failures)
     texts = evaluated.queries(workspace, first)
     language = language or describe(evaluated.folder(workspace, first), workspace).language or "en"
     differences = [100 * (after[query] - before[query]) for query in shared]
     words = failures.batch(
-        lambda asked: count_content_words(asked, language).tolist(),
+        lambda batch: count_content_words(batch, language).tolist(),
         [texts.get(query, "") for query in shared],
         shared.__getitem__,
         str,
@@ -168,11 +168,11 @@ def analyse(
     counted = [(difference, n) for difference, n in zip(differences, words, strict=True) if n is not None]
 
     def cases(changes: Sequence[Change]) -> tuple[Case, ...]:
-        made = []
+        case_list = []
         for change in changes:
             with failures.item(change.query_id, texts.get(change.query_id, "")):
-                made.append(case(change))
-        return tuple(made)
+                case_list.append(case(change))
+        return tuple(case_list)
 
     def case(change: Change) -> Case:
         text = texts.get(change.query_id, "")
@@ -186,10 +186,10 @@ def analyse(
         other_id=second["retriever_id"],
         place=first["benchmark"],
         n_queries=len(shared),
-        both=found.both,
-        neither=found.neither,
-        wins=cases(found.wins),
-        losses=cases(found.losses),
+        both=rank_1_comparison.both,
+        neither=rank_1_comparison.neither,
+        wins=cases(rank_1_comparison.wins),
+        losses=cases(rank_1_comparison.losses),
         rule=rule,
         gains=tuple(gains_by_complexity([delta for delta, _ in counted], [n for _, n in counted])),
         n_failed=failures.n,
@@ -205,8 +205,10 @@ def _source(wanted: str, passages: Mapping[str, Passage]) -> tuple[Callable[[str
     if wanted == ID_PREFIX:
         return _prefix, "Passages whose ids are equal but for the number at their end come from one source."
     if passages and not any(_field(passage, wanted) for passage in passages.values()):
-        known = sorted({name for passage in passages.values() for name in passage.fields})
-        raise ConfigError(f"No passage has a field {wanted!r}.", hint=f"There is: {ID_PREFIX}, {', '.join(known)}.")
+        field_names = sorted({name for passage in passages.values() for name in passage.fields})
+        raise ConfigError(
+            f"No passage has a field {wanted!r}.", hint=f"There is: {ID_PREFIX}, {', '.join(field_names)}."
+        )
 
     def source_of(document: str) -> str:
         value = _field(passages[document], wanted) if document in passages else ""

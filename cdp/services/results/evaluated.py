@@ -39,12 +39,12 @@ def find(workspace: Workspace, name: str, evaluations: Sequence[dict[str, Any]] 
     ``evaluations`` are the catalogue's rows, read now if left out.
     """
     rows = catalog.evaluations(workspace) if evaluations is None else evaluations
-    found = [row for row in rows if row["id"] == name] or [row for row in rows if name and row["id"].startswith(name)]
-    if len(found) > 1:
-        raise ConfigError(f"{name!r} is the beginning of {len(found)} evaluations.", hint="Write more of its id.")
-    if not found:
+    matches = [row for row in rows if row["id"] == name] or [row for row in rows if name and row["id"].startswith(name)]
+    if len(matches) > 1:
+        raise ConfigError(f"{name!r} is the beginning of {len(matches)} evaluations.", hint="Write more of its id.")
+    if not matches:
         raise NotFoundError("evaluation", name, known=[row["id"] for row in rows], hint="See results list.")
-    return found[0]
+    return matches[0]
 
 
 def record(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
@@ -71,13 +71,13 @@ def remarks(workspace: Workspace, row: dict[str, Any]) -> list[str]:
 
     The benchmark's own remarks are left out if it was changed since, or is no longer there.
     """
-    found = of_counts(row["counts"])
-    found += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
+    notes = of_counts(row["counts"])
+    notes += [HALF_PRECISION] if row["settings"].get("precision") == "fp16" else []
     try:
         info = benchmarks.describe(folder(workspace, row), workspace)
     except CdpError:
-        return found
-    return [*found, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
+        return notes
+    return [*notes, *(info.warnings if info.content_hash == row["benchmark_hash"] else ())]
 
 
 def retrieved(workspace: Workspace, row: dict[str, Any]) -> dict[str, dict[str, float]]:
@@ -147,17 +147,19 @@ def queries(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
 def passages(workspace: Workspace, row: dict[str, Any], wanted: Collection[str]) -> dict[str, Passage]:
     """The documents of these ids, in one pass over the corpus file; those that it lacks are left out."""
     file = part(folder(workspace, row), "corpus")
-    asked = frozenset(wanted)
-    return cached.of_file(file, ("passages", asked), lambda: _passages(file, asked))
+    document_ids = frozenset(wanted)
+    return cached.of_file(file, ("passages", document_ids), lambda: _passages(file, document_ids))
 
 
 def _passages(file: Path, wanted: frozenset[str]) -> dict[str, Passage]:
-    found: dict[str, Passage] = {}
+    passages_by_id: dict[str, Passage] = {}
     for _, line in beir_files.lines_of(file):
         fields = json.loads(line) if line else {}
         identifier = str(fields.get("_id", fields.get("id", "")))
         if identifier in wanted:
-            found[identifier] = Passage(identifier, str(fields.get("title") or ""), str(fields.get("text", "")), fields)
-            if len(found) == len(wanted):
+            passages_by_id[identifier] = Passage(
+                identifier, str(fields.get("title") or ""), str(fields.get("text", "")), fields
+            )
+            if len(passages_by_id) == len(wanted):
                 break
-    return found
+    return passages_by_id

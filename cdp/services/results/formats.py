@@ -112,11 +112,11 @@ def comparison_table(
 
 
 def _mean(values: Sequence[float | None]) -> Cell:
-    known = [value for value in values if value is not None]
-    if not known:
+    present = [value for value in values if value is not None]
+    if not present:
         return Cell(None, coverage=f"0/{len(values)}")
-    coverage = "" if len(known) == len(values) else f"{len(known)}/{len(values)}"
-    return Cell(sum(known) / len(known), coverage=coverage)
+    coverage = "" if len(present) == len(values) else f"{len(present)}/{len(values)}"
+    return Cell(sum(present) / len(present), coverage=coverage)
 
 
 def _ranked(column: Sequence[Cell]) -> list[Cell]:
@@ -127,9 +127,9 @@ def _ranked(column: Sequence[Cell]) -> list[Cell]:
     distinct = sorted({float(text) for text in printed if text is not None}, reverse=True)
     if sum(text is not None for text in printed) < 2:
         return list(column)
-    places = {value: place for place, value in enumerate(distinct[:2], start=1)}
+    ranks = {value: rank for rank, value in enumerate(distinct[:2], start=1)}
     return [
-        replace(cell, place=places.get(float(text), 0) if text is not None else 0)
+        replace(cell, place=ranks.get(float(text), 0) if text is not None else 0)
         for cell, text in zip(column, printed, strict=True)
     ]
 

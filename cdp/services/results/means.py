@@ -55,11 +55,11 @@ def means(comparison: Comparison) -> list[SharedMean]:
     rows = comparison.rows
     if not rows:
         return []
-    found = [MeanGroup(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
+    mean_groups = [MeanGroup(ALL, tuple(dict.fromkeys(row.place for row in rows)))]
     if any(_entry(row) is not None for row in rows):
-        found += groups(rows)
+        mean_groups += groups(rows)
     values, everyone = scores(rows), list(dict.fromkeys(row.retriever for row in rows))
-    return [_mean(group, values, everyone) for group in found]
+    return [_mean(group, values, everyone) for group in mean_groups]
 
 
 def only(comparison: Comparison, benchmarks: Collection[str]) -> Comparison:
@@ -81,18 +81,18 @@ def shared(comparison: Comparison) -> Comparison:
 
 def scores(rows: Sequence[ComparedRow]) -> dict[tuple[str, str], float]:
     """{(retriever, place): NDCG@10 in percent}; the mean of its parts (CQADupStack) beside them where all are there."""
-    found = {(row.retriever, row.place): row.ndcg for row in rows}
-    known: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
+    ndcg_by_label = {(row.retriever, row.place): row.ndcg for row in rows}
+    ndcg_by_entry: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
     for row in rows:
         entry = _entry(row)
         if entry is not None:
-            known[row.retriever, row.protocol][entry.name] = row.ndcg
-    for (retriever, protocol), values in known.items():
+            ndcg_by_entry[row.retriever, row.protocol][entry.name] = row.ndcg
+    for (retriever, protocol), values in ndcg_by_entry.items():
         for whole in _wholes():
             mean = registry.mean_of_parts(whole.name, values)
             if mean.value is not None and mean.covered == mean.total:
-                found[retriever, benchmark_label(whole.name, whole.split, protocol)] = mean.value
-    return found
+                ndcg_by_label[retriever, benchmark_label(whole.name, whole.split, protocol)] = mean.value
+    return ndcg_by_label
 
 
 def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
@@ -101,9 +101,9 @@ def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
     A group is there if it is the narrowest one of any row, and then counts all of its members: HotpotQA alone brings
     Multi-hop, and counts in BEIR too where another member of BEIR is.
     """
-    found: list[MeanGroup] = []
+    mean_groups: list[MeanGroup] = []
     own: list[MeanGroup] = []
-    places = {place for _, place in scores(rows)}
+    labels = {label for _, label in scores(rows)}
     for protocol in sorted({row.protocol for row in rows}, key=lambda name: (name != "published", name)):
         there: dict[Entry, str] = {}
         mine: dict[str, None] = {}
@@ -114,24 +114,28 @@ def groups(rows: Sequence[ComparedRow]) -> list[MeanGroup]:
             elif row.protocol == protocol:
                 mine[row.place] = None
         for whole in _wholes():
-            place = benchmark_label(whole.name, whole.split, protocol)
-            if place in places:
-                there[whole] = place
+            label = benchmark_label(whole.name, whole.split, protocol)
+            if label in labels:
+                there[whole] = label
         wanted = {_narrowest(entry) for entry in there}
         suffix = "" if protocol == "published" else f" ({protocol})"
         for title, members in _members():
             if title in wanted:
-                named = (there.get(one) or benchmark_label(one.name, one.split, protocol) for one in members)
-                found.append(MeanGroup(title + suffix, tuple(named)))
+                named = (
+                    there.get(member) or benchmark_label(member.name, member.split, protocol) for member in members
+                )
+                mean_groups.append(MeanGroup(title + suffix, tuple(named)))
         if mine:
             own.append(MeanGroup(OWN + suffix, tuple(mine)))
-    return found + own
+    return mean_groups + own
 
 
 def _entry(row: ComparedRow) -> Entry | None:
     """The entry of the registry that a row is of: by its name there or in the paper, at the registry's split."""
     name = row.benchmark.lower()
-    entry = registry.find(name) or next((one for one in registry.entries() if one.paper == name), None)
+    entry = registry.find(name) or next(
+        (candidate for candidate in registry.entries() if candidate.paper == name), None
+    )
     whole = entry is not None and bool(entry.schema) and row.split == entry.split and not row.version
     return entry if whole else None
 
@@ -149,12 +153,12 @@ def _narrowest(entry: Entry) -> str:
 
 def _members() -> list[tuple[str, list[Entry]]]:
     """(title, members) of every group, and of every mean of parts."""
-    known = {entry.name: entry for entry in registry.entries()}
-    named = [(group.title, [known[name] for name in group.members]) for group in registry.groups().values()]
+    entries = {entry.name: entry for entry in registry.entries()}
+    named = [(group.title, [entries[name] for name in group.members]) for group in registry.groups().values()]
     return named + [(whole.title, list(registry.parts(whole.name))) for whole in _wholes()]
 
 
 def _mean(group: MeanGroup, values: Mapping[tuple[str, str], float], everyone: Sequence[str]) -> SharedMean:
-    places = [place for place in group.members if all((name, place) in values for name in everyone)]
-    means = {name: sum(values[name, place] for place in places) / len(places) for name in everyone if places}
-    return SharedMean(group.title, len(places), len(group.members), means)
+    labels = [label for label in group.members if all((name, label) in values for name in everyone)]
+    means = {name: sum(values[name, label] for label in labels) / len(labels) for name in everyone if labels}
+    return SharedMean(group.title, len(labels), len(group.members), means)

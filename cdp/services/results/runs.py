@@ -41,10 +41,10 @@ def name(retriever: str, source: str, config: Mapping[str, Any], pairs: int, doc
 def source(workspace: Workspace, query_set: str) -> str:
     """Whose queries a set holds: ``wiki diverse`` by corpus and method, or the set's own name where it was imported."""
     try:
-        found = query_sets.load(workspace, query_set)
-        if found.generator == "import" or not found.method:
-            return found.name
-        return f"{load_manifest(workspace, found.corpus_id).name} {found.method}"
+        loaded_set = query_sets.load(workspace, query_set)
+        if loaded_set.generator == "import" or not loaded_set.method:
+            return loaded_set.name
+        return f"{load_manifest(workspace, loaded_set.corpus_id).name} {loaded_set.method}"
     except CdpError:
         return query_set
 
@@ -52,10 +52,12 @@ def source(workspace: Workspace, query_set: str) -> str:
 def described(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     """The catalogue's evaluations with each run's name, ``marks`` (``leaked``, ``stopped at step 1 of 116``) and
     ``start``, the retriever that it was trained from (empty for what was not trained here)."""
-    made = any(row["retriever_kind"] == "job" for row in rows)
-    results = {one["job_id"]: one["result"] for one in catalog.trainings(workspace)} if made else {}
+    any_trained = any(row["retriever_kind"] == "job" for row in rows)
+    results = (
+        {training["job_id"]: training["result"] for training in catalog.trainings(workspace)} if any_trained else {}
+    )
     sources: dict[str, str] = {}
-    found = []
+    evaluations = []
     for row in rows:
         result = results.get(row["retriever_id"])
         counts, more = dict(row["counts"]), {"start": ""}
@@ -71,8 +73,8 @@ def described(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[dict
                 more["retriever_name"] = name(
                     more["start"], sources[query_set], config, int(result["pairs"]), int(result["documents"])
                 )
-        found.append({**row, **more, "marks": leakage.marks(counts)})
-    return found
+        evaluations.append({**row, **more, "marks": leakage.marks(counts)})
+    return evaluations
 
 
 def is_bm25(retriever: str) -> bool:
@@ -82,19 +84,19 @@ def is_bm25(retriever: str) -> bool:
 def baseline(rows: Sequence[Mapping[str, Any]]) -> str:
     """What to compare with where nobody chose: the untrained retriever that most of the runs started from, of several
     the one of the newest run; else the untrained model with results at the most places. Empty without a result."""
-    places: dict[str, set[tuple[str, ...]]] = defaultdict(set)
+    benchmark_keys: dict[str, set[tuple[str, ...]]] = defaultdict(set)
     starts: dict[str, str] = {}
     trained = set()
     for row in rows:  # the newest first
         key = str(row["retriever_id"])
-        places[key].add((row["benchmark"], row["split"], row["protocol"]))
+        benchmark_keys[key].add((row["benchmark"], row["split"], row["protocol"]))
         if row["retriever_kind"] == "job":
             trained.add(key)
             starts.setdefault(key, str(row.get("start") or ""))
-    counted = Counter(start for start in starts.values() if start in places and start not in trained)
+    counted = Counter(start for start in starts.values() if start in benchmark_keys and start not in trained)
     if counted:
         return counted.most_common(1)[0][0]
-    return min(places, key=lambda key: (key in trained, is_bm25(key), -len(places[key])), default="")
+    return min(benchmark_keys, key=lambda key: (key in trained, is_bm25(key), -len(benchmark_keys[key])), default="")
 
 
 def gains(rows: Sequence[Mapping[str, Any]], baseline: str) -> dict[str, float]:
@@ -102,15 +104,17 @@ def gains(rows: Sequence[Mapping[str, Any]], baseline: str) -> dict[str, float]:
     without a common place are left out. ``rows`` come newest first."""
     latest: dict[str, dict[tuple[str, ...], float]] = defaultdict(dict)
     for row in rows:
-        place = (row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"])
-        latest[str(row["retriever_id"])].setdefault(place, 100 * (row["ndcg@10"] or 0.0))
+        benchmark_key = (row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"])
+        latest[str(row["retriever_id"])].setdefault(benchmark_key, 100 * (row["ndcg@10"] or 0.0))
     reference = latest.get(baseline, {})
-    found = {}
+    mean_gains = {}
     for key, values in latest.items():
-        shared = [values[place] - reference[place] for place in values if place in reference]
+        shared = [
+            values[benchmark_key] - reference[benchmark_key] for benchmark_key in values if benchmark_key in reference
+        ]
         if shared and key != baseline:
-            found[key] = sum(shared) / len(shared)
-    return found
+            mean_gains[key] = sum(shared) / len(shared)
+    return mean_gains
 
 
 def near(rows: Sequence[Mapping[str, Any]], baseline: str, most: int = NEAR) -> list[str]:

@@ -22,15 +22,17 @@ def families(workspace: Workspace, retrievers: Iterable[str]) -> dict[str, tuple
 
     A training that was run twice with one seed counts once, by its newest run; one without a relative is left out.
     """
-    found: dict[str, dict[int, str]] = defaultdict(dict)
+    runs_by_recipe: dict[str, dict[int, str]] = defaultdict(dict)
     for retriever in sorted(set(retrievers)):  # ids begin with their time: the newest comes last
         config = settings_of(workspace, retriever)
         if config is not None:
             seed = config.pop("seed", 0)
             for name in NO_PART_OF_THE_RECIPE:
                 config.pop(name, None)
-            found[repr(sorted(config.items(), key=lambda item: item[0]))][int(seed or 0)] = retriever
-    related = [tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in found.values() if len(by_seed) > 1]
+            runs_by_recipe[repr(sorted(config.items(), key=lambda item: item[0]))][int(seed or 0)] = retriever
+    related = [
+        tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in runs_by_recipe.values() if len(by_seed) > 1
+    ]
     return {member: members for members in related for member in members}
 
 
@@ -53,27 +55,27 @@ def averaged(
     ``seed_sd`` is the standard deviation of their means in percent (None where all are the same), ``id`` joins
     their ids by ``+``.
     """
-    places: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
+    runs_by_family: dict[tuple[str, ...], list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
         lead = families.get(row["retriever_id"], (row["retriever_id"],))[0]
-        places[lead, row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]].append(row)
+        runs_by_family[lead, row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]].append(row)
     means: dict[str, Mapping[str, float]] = {}
-    found = []
-    for (lead, *_), runs in places.items():
+    averaged_rows = []
+    for (lead, *_), runs in runs_by_family.items():
         members = families.get(lead, (lead,))
         runs.sort(key=lambda row: members.index(row["retriever_id"]) if row["retriever_id"] in members else 0)
         joined = "+".join(row["id"] for row in runs)
         of_runs = [scores[row["id"]] for row in runs]
         means[joined] = {
-            query: sum(one[query] for one in of_runs) / len(of_runs)
+            query: sum(run_scores[query] for run_scores in of_runs) / len(of_runs)
             for query in of_runs[0]
-            if all(query in one for one in of_runs)
+            if all(query in run_scores for run_scores in of_runs)
         }
         by_run = [row[measure] for row in runs]
         by_seed = [100 * value for value in by_run]
         spread = seed_spread(by_seed)[1] if has_spread(by_seed) else None
         name = str(runs[0]["retriever_name"])
-        found.append(
+        averaged_rows.append(
             {
                 **runs[0],
                 "id": joined,
@@ -85,4 +87,4 @@ def averaged(
                 "seed_sd": spread,
             }
         )
-    return found, means
+    return averaged_rows, means

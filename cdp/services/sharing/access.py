@@ -82,9 +82,9 @@ def checked(workspace: Workspace, config: _C) -> _C:
         else:
             check = _CHECKS[holds]
             items = [part.strip() for part in value.split(",")] if holds.endswith("s") else [value.strip()]
-            kept = [check(workspace, item) for item in items if item]
-            if kept != items:
-                changed[setting.name] = ", ".join(kept)
+            checked_items = [check(workspace, item) for item in items if item]
+            if checked_items != items:
+                changed[setting.name] = ", ".join(checked_items)
     return config.replace(**changed)
 
 
@@ -117,8 +117,8 @@ def benchmark(workspace: Workspace, name: str) -> str:
 
 def _with_split(workspace: Workspace, name: str) -> str:
     """``name`` or ``name:split``, as plans name benchmarks."""
-    place, colon, split = name.rpartition(":")
-    return f"{benchmark(workspace, place)}:{split}" if colon else benchmark(workspace, name)
+    benchmark_name, colon, split = name.rpartition(":")
+    return f"{benchmark(workspace, benchmark_name)}:{split}" if colon else benchmark(workspace, name)
 
 
 def stopwords(workspace: Workspace, choice: str) -> str:

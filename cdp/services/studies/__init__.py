@@ -76,10 +76,10 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
     sources, missing = _sources(workspace, config)
     benchmarks = [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
-    places = [(b["name"], b["split"]) for b in benchmarks]
-    if len(set(places)) < len(places):
+    benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
+    if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
-    dev = _dev_place(workspace, config, places) if config.dev else ""
+    dev = _dev_place(workspace, config, benchmark_splits) if config.dev else ""
     for weighting in config.items("weightings"):
         if weighting not in weightings():
             raise NotFoundError("weighting", weighting, known=list(weightings()))
@@ -89,10 +89,10 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
         if problem:
             raise ConfigError(problem, hint="Lower the budget, leave out the highest Q/Doc, or use equal documents.")
     whole = {
-        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), found)
-        for name, found in retrievers.items()
+        name: complete(TrainingConfig.from_dict({"query_set": "any", **_given(config)}), retriever)
+        for name, retriever in retrievers.items()
     }
-    found = estimate(
+    study_plan = estimate(
         config,
         sources,
         benchmarks,
@@ -104,15 +104,15 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
     )
     lacking = completeness.list_incomplete(workspace, config.items("query_sets"))
     notes = tuple(item.note for item in lacking)
-    return dataclasses.replace(found, notes=(*notes, *found.notes))
+    return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
 
 
-def _dev_place(workspace: Workspace, config: StudyConfig, places: Sequence[tuple[str, str]]) -> str:
+def _dev_place(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> str:
     """The place of the dev benchmark; ConfigError for one that is also reported on: its scores would be selected."""
     name, split = dev_name(config)
     info = describe(resolve_benchmark(access.benchmark(workspace, name), workspace), workspace)
     chosen = choose_split(info, split)
-    if (info.name, chosen) in places:
+    if (info.name, chosen) in benchmark_splits:
         raise ConfigError(
             f"{config.dev} cannot both choose the checkpoints and be reported on: its scores would be too high.",
             hint="Name another split or benchmark as 'dev'.",
@@ -171,8 +171,8 @@ def run(
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
     """The judged queries among those that a study trains on: of ``sets``, or of all that there is to train on now."""
     names = [source.query_set for source in _sources(workspace, config)[0]] if sets is None else sets
-    places = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
-    return leakage.find_leaks(workspace, names, places)
+    benchmark_splits = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
+    return leakage.find_leaks(workspace, names, benchmark_splits)
 
 
 def list_studies(workspace: Workspace) -> list[JobView]:
@@ -189,9 +189,9 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     if not isinstance(about, dict):
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
-    found = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
+    study_report = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
     leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
-    return dataclasses.replace(found, limits=(*(f"Leaked: {leak}" for leak in leaks), *found.limits))
+    return dataclasses.replace(study_report, limits=(*(f"Leaked: {leak}" for leak in leaks), *study_report.limits))
 
 
 def weightings() -> dict[str, str]:
@@ -209,15 +209,15 @@ def to_yaml(config: StudyConfig) -> str:
 
 def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
     """What is trained on, and what has to be written for it first."""
-    found: list[StudySource] = []
+    sources: list[StudySource] = []
     for name in config.items("query_sets"):
         query_set = query_sets.resolve_query_set(workspace, name)
         kind = "human" if query_set.kind == "human" else query_set.method
         reasoning = _reasoning(workspace, config, query_set)
-        source = counted(workspace, StudySource(_label(query_set, found), kind, query_set.id, reasoning=reasoning))
+        source = counted(workspace, StudySource(_label(query_set, sources), kind, query_set.id, reasoning=reasoning))
         if not source.n_documents:
             raise InputError(f"The query set {query_set.name} has no queries to train on.")
-        found.append(source)
+        sources.append(source)
     missing: list[PlannedGeneration] = []
     if config.items("methods"):
         manifest = resolve_corpus(workspace, config.corpus)
@@ -225,19 +225,19 @@ def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySourc
         n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
         for method in config.items("methods"):
             get_method(method)
-            made = _made(workspace, manifest.id, method, config, most)
-            if made is not None:
-                reasoning = _reasoning(workspace, config, made)
-                found.append(counted(workspace, StudySource(method, method, made.id, reasoning=reasoning)))
+            existing_set = _existing_set(workspace, manifest.id, method, config, most)
+            if existing_set is not None:
+                reasoning = _reasoning(workspace, config, existing_set)
+                sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
             else:
                 if any(map(needs_reasoning, config.items("weightings"))):
                     raise ConfigError(
                         "RI needs reasoned forms of queries that are there.",
                         hint="Write the queries and their reasoned forms first, and name both as query sets.",
                     )
-                found.append(StudySource(method, method, "", "", n_documents))
+                sources.append(StudySource(method, method, "", "", n_documents))
                 missing.append(_generation(workspace, config, method))
-    return found, missing
+    return sources, missing
 
 
 def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
@@ -245,8 +245,8 @@ def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -
     if not any(map(needs_reasoning, config.items("weightings"))):
         return ""
     named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
-    made = [q for q in named if q.parameters.get("source") == query_set.id]
-    fitting = made or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
+    reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
+    fitting = reasoned or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
     if len(fitting) != 1 or fitting[0].id == query_set.id:
         problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
         raise ConfigError(
@@ -261,22 +261,27 @@ def _generation(workspace: Workspace, config: StudyConfig, method: str) -> Plann
     """What it takes to have the queries of a method written, counted on a sample of the documents."""
     if not GENERATORS[config.generator].endpoint:
         return PlannedGeneration(method, config.generator)
-    found = synthesis.estimate(workspace, _synthesis(config, method))
+    cost_estimate = synthesis.estimate(workspace, _synthesis(config, method))
     return PlannedGeneration(
-        method, config.generator, found.requests, found.input_tokens, found.output_tokens, found.cost
+        method,
+        config.generator,
+        cost_estimate.requests,
+        cost_estimate.input_tokens,
+        cost_estimate.output_tokens,
+        cost_estimate.cost,
     )
 
 
-def _label(query_set: QuerySet, taken: Sequence[StudySource]) -> str:
+def _label(query_set: QuerySet, sources: Sequence[StudySource]) -> str:
     unnamed = query_set.imported and query_set.kind != "human"  # "imported" would tell two of them from nothing
     label = "human" if query_set.kind == "human" else (not unnamed and query_set.method) or query_set.name
-    used = {source.label for source in taken}
+    used = {source.label for source in sources}
     if label not in used:
         return label
     return query_set.name if query_set.name not in used else query_set.id
 
 
-def _made(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
+def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
     """The newest complete set of this method and generator with enough queries per document for all documents."""
     needed = _documents_needed(config)
     for query_set in query_sets.list_query_sets(workspace):

@@ -20,24 +20,27 @@ def reused(
     config: StudyConfig,
     sources: Sequence[StudySource],
     retrievers: Mapping[str, ResolvedRetriever],
-    places: Sequence[str],
+    evaluation_keys: Sequence[str],
     dev: str = "",
 ) -> set[str]:
-    """The conditions (as text) whose scores at all ``places`` are kept, and the retrievers whose untrained ones are.
+    """The conditions (as text) that have scores under all ``evaluation_keys``, and the retrievers that have untrained
+    ones.
 
     The weights of an untrained retriever are not loaded to tell: they are taken to be those of earlier studies.
     """
-    known: dict[str, Mapping[str, Any]] = {}
+    records_by_key: dict[str, Mapping[str, Any]] = {}
     bases: dict[str, set[str]] = defaultdict(set)
     for folder in sorted(workspace.jobs.glob("study-*")):
         for record in records.list_records(folder):
-            if not record.get("failure") and all(place in record["evaluations"] for place in places):
-                known[str(record["key"])] = record
+            if not record.get("failure") and all(
+                evaluation_key in record["evaluations"] for evaluation_key in evaluation_keys
+            ):
+                records_by_key[str(record["key"])] = record
                 bases[str(record["retriever"])].add(str(record.get("base_hash", "")))
-    found = {
+    reusable = {
         name
         for name in retrievers
-        if any(records.untrained_key(base, config.max_length) in known for base in bases[name])
+        if any(records.untrained_key(base, config.max_length) in records_by_key for base in bases[name])
     }
     by_label = {source.label: source for source in sources}
     pairs_of: dict[tuple[Any, ...], str] = {}
@@ -65,6 +68,6 @@ def reused(
             )
             for base in bases[condition.retriever]
         )
-        if any(one in known for one in keys):
-            found.add(str(condition))
-    return found
+        if any(record_key in records_by_key for record_key in keys):
+            reusable.add(str(condition))
+    return reusable

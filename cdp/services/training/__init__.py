@@ -118,15 +118,15 @@ def embedding(retriever: str) -> dict[str, Default]:
     }
 
 
-def in_order(known: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
+def in_order(sets: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
     """Query sets with the likeliest to train on first: of the corpus that is looked at (or of the newest set's), what
     an LLM or people wrote before a template's, reasoned forms last, diverse before others; then the newest.
 
-    ``known`` is newest first.
+    ``sets`` is newest first.
     """
-    at = corpus if any(q.corpus_id == corpus for q in known) else known[0].corpus_id if known else ""
+    at = corpus if any(q.corpus_id == corpus for q in sets) else sets[0].corpus_id if sets else ""
     return sorted(
-        known,
+        sets,
         key=lambda q: (q.corpus_id != at, q.method == "reasoning", q.generator == "template", q.method != "diverse"),
     )
 
@@ -134,9 +134,9 @@ def in_order(known: Sequence[QuerySet], corpus: str = "") -> list[QuerySet]:
 def reasoned_sets(workspace: Workspace, query_set: str) -> list[QuerySet]:
     """The query sets of the same corpus that may hold the reasoned forms of this one's queries: those of the method
     reasoning first, then imported ones."""
-    known = query_sets.list_query_sets(workspace)
-    corpus = next((q.corpus_id for q in known if q.id == query_set), "")
-    others = [q for q in known if q.id != query_set and q.corpus_id == corpus]
+    all_sets = query_sets.list_query_sets(workspace)
+    corpus = next((q.corpus_id for q in all_sets if q.id == query_set), "")
+    others = [q for q in all_sets if q.id != query_set and q.corpus_id == corpus]
     fitting = [q for q in others if q.method == "reasoning" or q.generator == "import"]
     return sorted(
         fitting, key=lambda q: (q.method != "reasoning", q.parameters.get("source") not in ("", None, query_set))
@@ -172,8 +172,8 @@ def pairs_to_split(workspace: Workspace, query_set: str) -> tuple[int, int]:
 def with_pairs(workspace: Workspace, config: TrainingConfig, pairs: int) -> TrainingConfig:
     """``config`` for a fixed number of pairs: as many first documents as its Q/Doc (1 if empty) needs."""
     query_set = query_sets.resolve_query_set(workspace, config.query_set)
-    found = chosen(query_counts(workspace, query_set.id), pairs, config.per_doc or 1)
-    changes = {"query_set": query_set.id, "per_doc": found.per_doc, "max_documents": found.documents}
+    pair_choice = chosen(query_counts(workspace, query_set.id), pairs, config.per_doc or 1)
+    changes = {"query_set": query_set.id, "per_doc": pair_choice.per_doc, "max_documents": pair_choice.documents}
     return TrainingConfig.from_dict({**config.to_dict(), **changes})
 
 
@@ -272,13 +272,13 @@ def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
             hint="Use a smaller batch_size or max_length, or mini_batch (GradCache).",
         )
     if done.returncode:
-        said = done.stderr.strip().splitlines()
-        raise InputError(said[-1] if said else f"The measurement ended with exit code {done.returncode}.")
+        error_lines = done.stderr.strip().splitlines()
+        raise InputError(error_lines[-1] if error_lines else f"The measurement ended with exit code {done.returncode}.")
     record = json.loads(done.stdout.splitlines()[-1])
-    found, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
-    found.notes[:] = [*(item.note for item in lacking), *(note for note in found.notes if note != INCOMPLETE)]
+    run_plan, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
+    run_plan.notes[:] = [*(item.note for item in lacking), *(note for note in run_plan.notes if note != INCOMPLETE)]
     command = commands.train(config, allow_incomplete=bool(lacking))
-    return TrainingPreview(found, measured, estimate(found.texts, found.steps, measured), command)
+    return TrainingPreview(run_plan, measured, estimate(run_plan.texts, run_plan.steps, measured), command)
 
 
 @access.reads
@@ -336,16 +336,16 @@ def start(
     wanted = [evaluation.checked(workspace, base.name, benchmark, split) for benchmark, split in benchmarks]
     leaks = leakage.of_training(workspace, config, [(wish.benchmark, wish.split) for wish in wanted])
     leakage.require(leaks, allow_leakage)
-    known: list[str] = []
+    reused: list[str] = []
     evaluations: list[str] = []
     if before:
         for wish in wanted:
             there = evaluation.existing(workspace, wish)
             if there:
-                known.append(there)
+                reused.append(there)
             else:
                 evaluations.append(evaluation.start(workspace, wish))
     job_id = submit(workspace, config, leakage.links(leaks))
     if after:
         evaluations += [evaluation.start_after(workspace, wish, job_id) for wish in wanted]
-    return TrainingStart(job_id, evaluations, known)
+    return TrainingStart(job_id, evaluations, reused)

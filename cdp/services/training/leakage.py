@@ -46,11 +46,13 @@ class Leak:
 
     @property
     def sentence(self) -> str:
-        place = f"{self.benchmark} {self.split}"
+        judging = f"{self.benchmark} {self.split}"
         if self.queries:
-            return f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {place} judges."
+            return f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {judging} judges."
         noun = "document" if self.documents == 1 else "documents"
-        return f"{self.source} has human queries of {self.benchmark} for {self.documents:,} {noun} that {place} judges."
+        return (
+            f"{self.source} has human queries of {self.benchmark} for {self.documents:,} {noun} that {judging} judges."
+        )
 
 
 @dataclass(frozen=True)
@@ -68,35 +70,37 @@ class _JudgedSplit:
 def find_leaks(
     workspace: Workspace,
     names: Iterable[str],
-    places: Iterable[tuple[str, str]],
+    benchmark_splits: Iterable[tuple[str, str]],
     *,
     per_doc: int | None = None,
     max_documents: int | None = None,
 ) -> list[Leak]:
     """The leaks between query sets (by id or name, empty ones skipped) and (benchmark, split) places, each once."""
     sets = [query_sets.resolve_query_set(workspace, name) for name in dict.fromkeys(names) if name]
-    found = []
-    for name, split in dict.fromkeys(places):
+    leaks = []
+    for name, split in dict.fromkeys(benchmark_splits):
         where, chosen = _place(workspace, name, split)
         judged = _judged(where, chosen)
         for query_set in sets:
             shared = room.n_shared(_hashes(workspace, query_set.id, per_doc, max_documents), judged.queries)
             documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
             if shared or documents:
-                found.append(
+                leaks.append(
                     Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents, query_set.id)
                 )
-    return found
+    return leaks
 
 
 @access.reads
-def of_training(workspace: Workspace, config: TrainingConfig, places: Iterable[tuple[str, str]]) -> list[Leak]:
+def of_training(
+    workspace: Workspace, config: TrainingConfig, benchmark_splits: Iterable[tuple[str, str]]
+) -> list[Leak]:
     """The leaks of a training that is evaluated there, by its query set, by its dev benchmark, and by what the
     retriever that it starts from was trained on."""
-    wanted = [*places, *([(config.benchmark, config.split)] if config.benchmark else [])]
+    wanted = [*benchmark_splits, *([(config.benchmark, config.split)] if config.benchmark else [])]
     if not wanted:
         return []
-    found = find_leaks(
+    leaks = find_leaks(
         workspace, [config.query_set], wanted, per_doc=config.per_doc, max_documents=config.max_documents
     )
     before = room.seen(workspace, config.retriever)
@@ -105,13 +109,13 @@ def of_training(workspace: Workspace, config: TrainingConfig, places: Iterable[t
         judged = _judged(where, chosen)
         shared = room.n_shared(before, judged.queries)
         if shared:
-            found.append(Leak(f"The training of {config.retriever}", where.name, chosen, shared, len(judged.queries)))
-    return found
+            leaks.append(Leak(f"The training of {config.retriever}", where.name, chosen, shared, len(judged.queries)))
+    return leaks
 
 
 @access.writes
 def leave_out(
-    workspace: Workspace, name: str, places: Iterable[tuple[str, str]], *, called: str = ""
+    workspace: Workspace, name: str, benchmark_splits: Iterable[tuple[str, str]], *, called: str = ""
 ) -> tuple[QuerySet, int]:
     """A copy of a query set without the queries that these (benchmark, split) places judge, and how many it lacks; the
     set itself and 0 where they judge none of it.
@@ -120,7 +124,7 @@ def leave_out(
     to give up the set, or to have every result of it marked.
     """
     query_set = query_sets.resolve_query_set(workspace, name)
-    chosen = [_place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(places)]
+    chosen = [_place(workspace, benchmark, split) for benchmark, split in dict.fromkeys(benchmark_splits)]
     judged = np.unique(np.concatenate([_judged(folder, split).queries for folder, split in chosen]))
     return query_sets.leave_out(
         workspace,
@@ -170,8 +174,10 @@ def _judged(folder: Path, split: str) -> _JudgedSplit:
             name: np.unique(room.hashes(texts[query] for query in judged if query in texts))
             for name, judged in grades.items()
         }
-        others = [found for name, found in by_split.items() if name != split]
-        positives = frozenset(d for found in grades[split].values() for d, grade in found.items() if grade > 0)
+        others = [hashes for name, hashes in by_split.items() if name != split]
+        positives = frozenset(
+            d for query_grades in grades[split].values() for d, grade in query_grades.items() if grade > 0
+        )
         none = np.empty(0, dtype=np.uint64)
         other = np.unique(np.concatenate([none, *others]))
         every = np.unique(room.hashes(texts.values()))
@@ -192,9 +198,9 @@ def _documents(workspace: Workspace, query_set: QuerySet, judged: _JudgedSplit, 
         n = 0
         for line in query_sets.iter_lines(workspace, query_set.id):
             if line["document_id"] in judged.positives:
-                found = room.hashes(line["queries"])
-                own = np.isin(found, judged.every) | whole
-                n += bool((own & ~np.isin(found, judged.other)).any())
+                query_hashes = room.hashes(line["queries"])
+                own = np.isin(query_hashes, judged.every) | whole
+                n += bool((own & ~np.isin(query_hashes, judged.other)).any())
         return n
 
     return cached.of_file(path, ("documents judged", judged.key), compute)

@@ -95,8 +95,8 @@ def start(
     name = config.name or f"{training.label(workspace, whole)}, learning rates"
     sweep = {"id": new_id("sweep", name), "name": name}
     for value in sorted(set(rates)):
-        one = whole.replace(learning_rate=value, name=f"{name}, {rate(value)}")
-        training.submit(workspace, one, {LINK: sweep, **leakage.links(leaks)})
+        rate_config = whole.replace(learning_rate=value, name=f"{name}, {rate(value)}")
+        training.submit(workspace, rate_config, {LINK: sweep, **leakage.links(leaks)})
     return resolve_sweep(workspace, sweep["id"])
 
 
@@ -136,16 +136,16 @@ def resolve_sweep(workspace: Workspace, name: str) -> Sweep:
 
 def report(workspace: Workspace, name: str) -> SweepReport:
     """What a sweep shows so far."""
-    found = resolve_sweep(workspace, name)
-    config = found.jobs[0].config
+    sweep = resolve_sweep(workspace, name)
+    config = sweep.jobs[0].config
     benchmark = "/".join(part for part in (config.get("benchmark"), config.get("split")) if part)
     return SweepReport(
-        id=found.id,
-        name=found.name,
+        id=sweep.id,
+        name=sweep.name,
         retriever=str(config.get("retriever", "")),
         query_set=str(config.get("query_set", "")),
         benchmark=benchmark,
-        runs=tuple(_run(view) for view in found.jobs),
+        runs=tuple(_run(view) for view in sweep.jobs),
         published=tuple(_published(str(config.get("retriever", "")))),
     )
 

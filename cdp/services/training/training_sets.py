@@ -44,7 +44,7 @@ class _Gathered:
     name: str
     language: str
     licence: str
-    asked: dict[str, list[str]]
+    queries: dict[str, list[str]]
     unanswered: int
     folder: Path
 
@@ -61,24 +61,24 @@ def from_benchmarks(
     """
     if not names:
         raise ConfigError("No benchmark is named.", hint="Name at least one, such as miracl-ja-train.")
-    found = [_gather(workspace, one, split) for one in dict.fromkeys(names)]
-    several = len(found) > 1
-    if several and not all(one.language for one in found):
-        unknown = next(one.name for one in found if not one.language)
+    gathered = [_gather(workspace, benchmark_name, split) for benchmark_name in dict.fromkeys(names)]
+    several = len(gathered) > 1
+    if several and not all(benchmark.language for benchmark in gathered):
+        unknown = next(benchmark.name for benchmark in gathered if not benchmark.language)
         raise ConfigError(f"The language of {unknown} is not recorded, so its content words cannot be counted.")
-    label = name or (f"{found[0].name} mixed with {len(found) - 1} more" if several else found[0].name)
+    label = name or (f"{gathered[0].name} mixed with {len(gathered) - 1} more" if several else gathered[0].name)
     queries: list[tuple[str, list[str]]] = []
     with disk_faults_told("The import"), staging(workspace.corpora) as scratch:
         file = scratch / "documents.jsonl"
         with open(file, "w", encoding="utf-8") as out:
-            for one in found:
-                for document in iter_corpus(part(one.folder, "corpus")):
-                    if document.id in one.asked:
-                        identifier = f"{one.name}:{document.id}" if several else document.id
+            for benchmark in gathered:
+                for document in iter_corpus(part(benchmark.folder, "corpus")):
+                    if document.id in benchmark.queries:
+                        identifier = f"{benchmark.name}:{document.id}" if several else document.id
                         row = {"_id": identifier, "title": document.title, "text": document.text}
                         out.write(json.dumps(row, ensure_ascii=False) + "\n")
-                        queries.append((identifier, one.asked[document.id]))
-        licence = "; ".join(dict.fromkeys(one.licence for one in found if one.licence))
+                        queries.append((identifier, benchmark.queries[document.id]))
+        licence = "; ".join(dict.fromkeys(benchmark.licence for benchmark in gathered if benchmark.licence))
         options = ReadOptions.from_dict({"id_field": "_id", "text_field": "text", "title_field": "title"})
         with read_documents(file, options=options, scratch=scratch) as result:
             corpus = store(result, label, workspace, source=", ".join(names), licence=licence)
@@ -88,18 +88,18 @@ def from_benchmarks(
         workspace,
         corpus.id,
         f"{label} queries",
-        language=found[0].language,
+        language=gathered[0].language,
         options=ImportOptions.from_dict({"origin": origin, "licence": licence}),
     )
     stored = done.query_set
     if several:
-        by_name = {one.name: one.language for one in found}
+        by_name = {benchmark.name: benchmark.language for benchmark in gathered}
         stored = query_sets.update(workspace, stored.id, parameters={**stored.parameters, "languages": by_name})
     languages: dict[str, int] = {}
-    for one in found:
-        languages[one.language] = languages.get(one.language, 0) + sum(map(len, one.asked.values()))
+    for benchmark in gathered:
+        languages[benchmark.language] = languages.get(benchmark.language, 0) + sum(map(len, benchmark.queries.values()))
     left_out = {
-        "queries without an answer here": sum(one.unanswered for one in found),
+        "queries without an answer here": sum(benchmark.unanswered for benchmark in gathered),
         "documents that could not be stored": n_rejected,
         "queries that could not be stored": done.n_rejected,
     }
@@ -121,17 +121,17 @@ def _gather(workspace: Workspace, name: str, split: str) -> _Gathered:
     texts = read_queries(part(folder, "queries"))
     relevant = read_qrels(qrels_files(folder)[chosen]).grades
     wanted = {d for grades in relevant.values() for d, grade in grades.items() if grade > 0}
-    known = {document.id for document in iter_corpus(part(folder, "corpus")) if document.id in wanted}
-    asked: dict[str, list[str]] = {}
+    present_ids = {document.id for document in iter_corpus(part(folder, "corpus")) if document.id in wanted}
+    queries_by_document: dict[str, list[str]] = {}
     unanswered = 0
     for query, grades in relevant.items():
-        answers = [d for d, grade in grades.items() if grade > 0 and d in known]
+        answers = [d for d, grade in grades.items() if grade > 0 and d in present_ids]
         if query not in texts or not answers:
             unanswered += 1
             continue
         for document in answers:
-            asked.setdefault(document, []).append(texts[query].text)
-    if not asked:
+            queries_by_document.setdefault(document, []).append(texts[query].text)
+    if not queries_by_document:
         raise InputError(f"No query of {info.name}, split {chosen}, has an answer among its documents.")
     language = info.language or (entry.language if entry is not None else "")
-    return _Gathered(info.name, language, info.licence, asked, unanswered, folder)
+    return _Gathered(info.name, language, info.licence, queries_by_document, unanswered, folder)

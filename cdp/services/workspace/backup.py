@@ -78,7 +78,7 @@ def export(
 def _with_what_they_rest_on(workspace: Workspace, chosen: dict[str, list[str]]) -> list[Path]:
     """The folders of what is named, and of all that their manifests and specifications name in turn."""
     present = {name: {path.name: path for path in _visible(workspace.root / name)} for name in chosen}
-    found: dict[Path, None] = {}
+    folders: dict[Path, None] = {}
     waiting = []
     for kind, names in chosen.items():
         for name in names:
@@ -87,13 +87,13 @@ def _with_what_they_rest_on(workspace: Workspace, chosen: dict[str, list[str]]) 
             waiting.append(present[kind][name])
     while waiting:
         folder = waiting.pop()
-        if folder in found:
+        if folder in folders:
             continue
-        found[folder] = None
+        folders[folder] = None
         about: Any = [read_json_or_none(folder / name) for name in archives.LAST]
         named = set(in_use.texts(about))
-        waiting += [path for known in present.values() for name, path in known.items() if name in named]
-    return list(found)
+        waiting += [path for by_name in present.values() for name, path in by_name.items() if name in named]
+    return list(folders)
 
 
 @access.writes

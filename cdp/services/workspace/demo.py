@@ -22,10 +22,10 @@ def load(workspace: Workspace) -> list[str]:
     added = corpora.add(workspace, FOLDER, name=NAME)
     if not added.existed:
         done.append(f"corpus {added.corpus.id} ({added.corpus.n_documents} documents)")
-    known = {q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == added.corpus.id}
+    existing_names = {q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == added.corpus.id}
     for method in ("diverse", "paraphrase"):
         name = f"{NAME} {method}"
-        if name in known:
+        if name in existing_names:
             continue
         imported = query_sets.import_queries(
             _recorded(method), workspace, added.corpus.id, name, kind="synthetic", method=method, language="en"
