@@ -17,7 +17,10 @@ from typing import Any
 import pytest
 
 from cdp.cli.commands import main
+from cdp.jobs.state import State
 from tests.support import REPOSITORY
+
+BAD_ENDS = set(State) - {State.FINISHED}
 
 LONGEST_S = 3600.0
 """A command that takes longer than this hangs."""
@@ -53,7 +56,8 @@ class Terminal:
             value = json.loads(out)
         except ValueError:
             value, problems = None, [*problems, "no JSON on stdout"]
-        if isinstance(value, dict) and value.get("state", "finished") != "finished":
+        # A query set has a state too: whether it is whole. Only a job's can be a bad end.
+        if isinstance(value, dict) and value.get("state", State.FINISHED) in BAD_ENDS:
             problems.append(f"the job is {value['state']}")
         if problems:
             return self.fault(collection, words, f"{', '.join(problems)}: {err[-2000:] or out[-2000:]}")
