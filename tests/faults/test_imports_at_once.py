@@ -16,7 +16,7 @@ from cdp.base.locks import try_lock
 from cdp.base.staging import OLD_S, PREFIX, staging
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, load_benchmark
-from cdp.benchmarks.library import names
+from cdp.benchmarks.library import list_names
 from cdp.corpus import iter_documents, list_corpora, read_documents, store
 from cdp.query_sets import import_queries, iter_lines, list_query_sets
 from tests.benchmarks import published
@@ -114,7 +114,7 @@ def test_six_at_once(prepared: Path, workspace: Workspace) -> None:
     assert {load_benchmark(workspace.benchmark(f"own-{number}")).hash for number in range(OF)} == {whole}
 
     expected = {"mine", "same", "scifact", "whole", got[0]["subset"], *(f"own-{n}" for n in range(OF))}
-    assert set(names(workspace)) == expected
+    assert set(list_names(workspace)) == expected
     assert left_behind(workspace) == []
 
 

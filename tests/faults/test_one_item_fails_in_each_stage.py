@@ -21,6 +21,7 @@ from cdp.synthesis import ranking
 from cdp.synthesis.templates.phrases import sentences
 from cdp.training import weights
 from cdp.training.pairs import UNUSABLE, PairSet, load_pairs
+from cdp.training.weightings import content_words
 
 BAD = "a bad one"
 
@@ -77,7 +78,7 @@ def test_comparing_two_rankings() -> None:
 
 
 def test_weighting(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(weights, "count_content_words", raising(count_content_words))
+    monkeypatch.setattr(content_words, "count_content_words", raising(count_content_words))
     pairs = PairSet(
         ["which wheel", BAD, "which mill"], ["a", "b"], np.array([0, 0, 1]), query_ids=["d-1", "d-2", "e-1"]
     )
