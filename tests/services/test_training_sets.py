@@ -50,6 +50,7 @@ def bring_training(workspace: Workspace, language: str, folder: Path) -> str:
     return entry.name
 
 
+@pytest.mark.slow
 def test_training_topics_become_a_corpus_of_their_answers_and_human_queries(
     workspace: Workspace, tmp_path: Path
 ) -> None:
