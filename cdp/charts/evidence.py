@@ -71,8 +71,8 @@ def difference_against_cw(
         )
     chart.add_hline(y=0, line={"color": MUTED, "dash": "dash", "width": 1})
     if here is not None:
-        said = f"your queries, CW {here:.2f}"
-        chart.add_vline(x=here, line={"color": PALETTE[5], "width": 2}, name=said, showlegend=True)
+        label = f"your queries, CW {here:.2f}"
+        chart.add_vline(x=here, line={"color": PALETTE[5], "width": 2}, name=label, showlegend=True)
     chart.update_xaxes(range=[left, right])
     return chart
 
@@ -98,28 +98,28 @@ def _published_lines(chart: go.Figure, left: float, right: float) -> None:
 
 def _band(chart: go.Figure, points: Sequence[Difference], low: float, high: float) -> None:
     """The confidence band, kept within what the points need: with few datasets it is far wider than they are."""
-    found = line(points, np.linspace(low, high, 60))
+    fitted = line(points, np.linspace(low, high, 60))
     values = [p.points for p in points]
     reach = max(values) - min(values)
     top, bottom = max(values) + reach / 2, min(values) - reach / 2
     chart.add_scatter(
-        x=[*found.cw, *found.cw[::-1]],
-        y=[*np.minimum(found.high, top), *np.maximum(found.low, bottom)[::-1]],
+        x=[*fitted.cw, *fitted.cw[::-1]],
+        y=[*np.minimum(fitted.high, top), *np.maximum(fitted.low, bottom)[::-1]],
         fill="toself",
         mode="lines",
         line={"width": 0},
         fillcolor="rgba(135,147,160,0.18)",
-        name=f"95% band, {found.n_datasets} datasets",
+        name=f"95% band, {fitted.n_datasets} datasets",
         hoverinfo="skip",
     )
     chart.update_yaxes(range=[bottom, top])
 
 
-def correlations(found: Sequence[Correlation]) -> go.Figure:
+def correlations(conditions: Sequence[Correlation]) -> go.Figure:
     """Pearson's r of each condition with Fisher's 95% interval."""
-    chart = figure(x="Pearson's r between CW and the difference", y="", height=110 + 24 * max(1, len(found)))
-    for i, comparison in enumerate(dict.fromkeys(c.comparison for c in found)):
-        rows = [c for c in found if c.comparison == comparison]
+    chart = figure(x="Pearson's r between CW and the difference", y="", height=110 + 24 * max(1, len(conditions)))
+    for i, comparison in enumerate(dict.fromkeys(c.comparison for c in conditions)):
+        rows = [c for c in conditions if c.comparison == comparison]
         intervals = [c.interval or (c.r, c.r) for c in rows]
         chart.add_scatter(
             x=[c.r for c in rows],

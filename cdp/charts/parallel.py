@@ -71,15 +71,15 @@ def _heights(values: Mapping[str, object]) -> dict[str, float]:
     there = [v for v in values.values() if v is not None]
     numbers = [v for v in there if isinstance(v, (int, float)) and not isinstance(v, bool)]
     foot = 0.0
-    found: dict[str, float] = {}
+    heights: dict[str, float] = {}
     if len(there) < len(values) or not there:
-        found["–"] = 0.0
+        heights["–"] = 0.0
         foot = 0.25
     if len(numbers) == len(there) and there:
         low, span = min(numbers), max(numbers) - min(numbers)
-        found |= {_word(v): foot + (1 - foot) * ((v - low) / span if span else 0.5) for v in numbers}
+        heights |= {_word(v): foot + (1 - foot) * ((v - low) / span if span else 0.5) for v in numbers}
     else:
         ordered = sorted({_word(v) for v in there})
         step = (1 - foot) / max(1, len(ordered) - 1)
-        found |= {word: foot + i * step if len(ordered) > 1 else (1 + foot) / 2 for i, word in enumerate(ordered)}
-    return found
+        heights |= {word: foot + i * step if len(ordered) > 1 else (1 + foot) / 2 for i, word in enumerate(ordered)}
+    return heights

@@ -71,19 +71,19 @@ def ndcg_bars(
 
 
 def gains(
-    found: Sequence[GainPoint], *, palette: Mapping[str, str] | None = None, focus: Sequence[str] = ()
+    differences: Sequence[GainPoint], *, palette: Mapping[str, str] | None = None, focus: Sequence[str] = ()
 ) -> go.Figure:
     """Differences from the baseline with their intervals; the dashed line is no difference.
 
     A filled symbol is a significant difference, an open one is not. ``focus`` names the retrievers that stand out.
     """
-    names = list(dict.fromkeys(g.retriever for g in found))
+    names = list(dict.fromkeys(g.retriever for g in differences))
     chart = figure(
-        x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(found)), legend=len(names) > 1
+        x="difference in NDCG@10 (points)", y="", height=120 + 34 * max(1, len(differences)), legend=len(names) > 1
     )
     palette = palette or (colours(names) if len(names) > 1 else {})
     for i, name in enumerate(names):
-        rows = [g for g in found if g.retriever == name]
+        rows = [g for g in differences if g.retriever == name]
         chart.add_scatter(
             x=[g.points for g in rows],
             y=[plain(g.benchmark, 32) for g in rows],

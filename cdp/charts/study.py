@@ -42,16 +42,16 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
     return chart
 
 
-def gains(found: Sequence[Gain]) -> go.Figure:
+def gains(differences: Sequence[Gain]) -> go.Figure:
     """The differences of one comparison with their 95% intervals over queries; full symbols are significant."""
     chart = figure(
         x="difference in NDCG@10 (points)",
         y="",
-        height=120 + 26 * max(1, len(found)),
-        legend=len({g.benchmark for g in found}) > 1,
+        height=120 + 26 * max(1, len(differences)),
+        legend=len({g.benchmark for g in differences}) > 1,
     )
-    for i, benchmark in enumerate(dict.fromkeys(g.benchmark for g in found)):
-        rows = [g for g in found if g.benchmark == benchmark]
+    for i, benchmark in enumerate(dict.fromkeys(g.benchmark for g in differences)):
+        rows = [g for g in differences if g.benchmark == benchmark]
         symbol = SYMBOLS[i % len(SYMBOLS)]
         chart.add_scatter(
             x=[g.points for g in rows],

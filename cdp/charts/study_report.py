@@ -46,22 +46,22 @@ def html(report: StudyReport) -> str:
 
 def _figures(report: StudyReport, title: str) -> list[str]:
     """The figures that belong under a heading of the report."""
-    found: list[tuple[go.Figure, str]] = []
+    figures: list[tuple[go.Figure, str]] = []
     if title == "NDCG@10" and any(row.pairs for row in report.rows):
-        found += [
+        figures += [
             (study.scaling(report, b.name), f"{b.name}: NDCG@10 by Q/Doc, ± standard deviation over seeds.")
             for b in report.benchmarks
         ]
     for comparison, name in TITLES.items():
         if title == name and report.of(comparison):
             caption = f"{name}: 95% intervals over queries and seeds; full symbols are significant."
-            found.append((study.gains(report.of(comparison)), caption))
+            figures.append((study.gains(report.of(comparison)), caption))
     if title == "Relation to content words" and report.differences:
         chart = difference_against_cw(report.differences, report.threshold, band=True)
-        found.append((chart, "Each difference of this study at its benchmark's CW. Shaded: the published advice."))
+        figures.append((chart, "Each difference of this study at its benchmark's CW. Shaded: the published advice."))
     if title == "Cost" and any(row.pairs and row.average is not None for row in report.rows):
-        found.append((study.cost_efficiency(report), "Mean NDCG@10 over all benchmarks by training queries."))
-    return [_figure(chart, caption) for chart, caption in found]
+        figures.append((study.cost_efficiency(report), "Mean NDCG@10 over all benchmarks by training queries."))
+    return [_figure(chart, caption) for chart, caption in figures]
 
 
 def _figure(chart: go.Figure, caption: str) -> str:
@@ -110,8 +110,8 @@ def _td(cell: str) -> str:
 
 
 def _cells(line: str) -> list[str]:
-    kept = line.strip().strip("|").replace("\\|", "\0")
-    return [cell.strip().replace("\0", "|") for cell in kept.split("|")]
+    masked = line.strip().strip("|").replace("\\|", "\0")
+    return [cell.strip().replace("\0", "|") for cell in masked.split("|")]
 
 
 def _inline(text: str) -> str:

@@ -12,19 +12,19 @@ workspace = Workspace.default()
 frame.head("complexity")
 
 with frame.guarded():
-    asked = complexity.choose_source(workspace)
-    if asked is not None:
-        found = asked.found
-        answer = found.recommend(
-            domain=asked.domain, task=asked.task, budget=asked.budget, n_documents=asked.n_documents
+    request = complexity.choose_source(workspace)
+    if request is not None:
+        target = request.target
+        answer = target.recommend(
+            domain=request.domain, task=request.task, budget=request.budget, n_documents=request.n_documents
         )
-        complexity.answer(workspace, answer, asked)
+        complexity.answer(workspace, answer, request)
         complexity_evidence.similar(answer)
         cw_distribution.heading()
-        others = cw_distribution.compared(workspace, found)
-        cw_distribution.distribution(found, others)
-        cw_distribution.by_language(found, others)
-        complexity.extremes(found)
+        others = cw_distribution.compared(workspace, target)
+        cw_distribution.distribution(target, others)
+        cw_distribution.by_language(target, others)
+        complexity.extremes(target)
         complexity_evidence.expected(answer)
         complexity_evidence.splits(answer)
-        complexity.what_next(workspace, answer, asked)
+        complexity.what_next(workspace, answer, request)

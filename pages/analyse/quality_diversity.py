@@ -18,8 +18,8 @@ workspace = Workspace.default()
 frame.head("quality_diversity")
 
 with frame.guarded():
-    known = [q for q in queries.list_query_sets(workspace) if q.n_queries]
-    if not known:
+    query_sets = [q for q in queries.list_query_sets(workspace) if q.n_queries]
+    if not query_sets:
         frame.empty("No query sets yet", "Write queries for a corpus or import some, then measure them here.")
         frame.navigation.button("queries", "Write queries", "to_queries")
     else:
@@ -27,14 +27,14 @@ with frame.guarded():
             with st.container():
                 chosen = state.choose_many(
                     "Query sets",
-                    incomplete.names(workspace, known),
+                    incomplete.names(workspace, query_sets),
                     "sets",
-                    default=measures.first_choice(known),
+                    default=measures.first_choice(query_sets),
                     most=8,
                 )
             with st.container(width=280):
-                human = measures.choose_human(known)
-        by_id = {q.id: q for q in known}
+                human = measures.choose_human(query_sets)
+        by_id = {q.id: q for q in query_sets}
         picked = [by_id[key] for key in chosen]
         if not picked:
             st.caption("Choose at least one query set.")
@@ -50,8 +50,8 @@ with frame.guarded():
             measures.curves(picked, measured, results)
             measure_models.model_based(workspace, picked, results, human)
             measure_pairs.explore(workspace, picked, measured, results)
-    tuning.section(workspace, known)
-    if known:
+    tuning.section(workspace, query_sets)
+    if query_sets:
         frame.next_step(
             "complexity",
             "Check what your task needs",

@@ -14,17 +14,17 @@ frame.head("corpus")
 
 with frame.guarded():
     imports.flash()
-    known = corpora.list_corpora(workspace)
-    if not known:
+    manifests = corpora.list_corpora(workspace)
+    if not manifests:
         frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
         imports.add_corpus(workspace)
     else:
         corpus = state.choose(
-            "Corpus", {m.id: m.name for m in known}, "corpus", what="corpus", help=frame.definition("corpus")
+            "Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus", help=frame.definition("corpus")
         )
         with st.expander("Add another corpus", icon=":material/add:", key="add_corpus"):
             imports.add_corpus(workspace)
-        manifest = next(m for m in known if m.id == corpus)
+        manifest = next(m for m in manifests if m.id == corpus)
         documents.facts(manifest)
         documents.lengths(manifest)
         documents.browse(workspace, manifest)

@@ -17,23 +17,23 @@ frame.head("queries")
 
 with frame.guarded():
     imports.flash()
-    known = corpora.list_corpora(workspace)
-    if not known:
+    manifests = corpora.list_corpora(workspace)
+    if not manifests:
         frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
         frame.navigation.button("corpus", "Add a corpus", "to_corpus")
     else:
-        corpus = state.choose("Corpus", {m.id: m.name for m in known}, "corpus", what="corpus")
-        manifest = next(m for m in known if m.id == corpus)
+        corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
+        manifest = next(m for m in manifests if m.id == corpus)
         sets = queries.list_query_sets(workspace, corpus=manifest.id)
-        asked = clone.asked()
-        one, whole, listed = st.tabs(
+        cloned = clone.asked()
+        one_document, whole, listed = st.tabs(
             ["One document", "Whole corpus", f"Query sets ({len(sets)})"],
-            default="Whole corpus" if asked else None,
+            default="Whole corpus" if cloned else None,
             on_change="rerun",
-            key="queries_view_clone" if asked else "queries_view",
+            key="queries_view_clone" if cloned else "queries_view",
         )
-        if one.open:
-            with one, frame.guarded():
+        if one_document.open:
+            with one_document, frame.guarded():
                 preview.show(workspace, manifest, sets)
         if whole.open:
             with whole, frame.guarded():

@@ -18,35 +18,35 @@ addresses.notice()
 
 with frame.guarded():
     imports.flash()
-    found = overview.summary(workspace)
-    guide.next_step(found.next_step)
-    if found.n_corpora or found.n_results:
+    summary = overview.summary(workspace)
+    guide.next_step(summary.next_step)
+    if summary.n_corpora or summary.n_results:
         with st.grid(4, min_column_width=150):
-            st.metric("Corpora", number(found.n_corpora), border=True, help=frame.definition("corpus"))
-            st.metric("Query sets", number(found.n_query_sets), border=True, help=frame.definition("query_set"))
-            st.metric("Trained retrievers", number(found.n_trained), border=True, help=frame.definition("retriever"))
-            st.metric("Results", number(found.n_results), border=True, help=frame.definition("ndcg"))
+            st.metric("Corpora", number(summary.n_corpora), border=True, help=frame.definition("corpus"))
+            st.metric("Query sets", number(summary.n_query_sets), border=True, help=frame.definition("query_set"))
+            st.metric("Trained retrievers", number(summary.n_trained), border=True, help=frame.definition("retriever"))
+            st.metric("Results", number(summary.n_results), border=True, help=frame.definition("ndcg"))
 
-    if found.running:
+    if summary.running:
         st.subheader("Running now", anchor=False)
-        jobs.live(jobs.running_list, True, workspace, jobs.states(found.running))
+        jobs.live(jobs.running_list, True, workspace, jobs.states(summary.running))
 
-    if found.latest:
+    if summary.latest:
         st.subheader("Latest results", anchor=False)
         tables.show(
             {
-                "NDCG@10 (%)": [row["ndcg@10"] for row in found.latest],  # first: what one sees on a phone
-                "Retriever": [row["retriever"] for row in found.latest],
+                "NDCG@10 (%)": [row["ndcg@10"] for row in summary.latest],  # first: what one sees on a phone
+                "Retriever": [row["retriever"] for row in summary.latest],
                 "Benchmark": [
-                    results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in found.latest
+                    results.benchmark_label(row["benchmark"], row["split"], row["protocol"]) for row in summary.latest
                 ],
-                "Queries": [row["n_queries"] for row in found.latest],
-                "Evaluated": [moment(str(row["created"])) for row in found.latest],
+                "Queries": [row["n_queries"] for row in summary.latest],
+                "Evaluated": [moment(str(row["created"])) for row in summary.latest],
             },
             alt="The latest evaluation results",
             config={"NDCG@10 (%)": st.column_config.NumberColumn(format="%.2f")},
         )
         navigation.link("compare", "Compare retrievers")
 
-    guide.first_run(workspace, found)
+    guide.first_run(workspace, summary)
     backup.section(workspace)

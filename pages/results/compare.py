@@ -30,16 +30,18 @@ with frame.guarded():
         if baseline and others:
             wanted = compare.filter_benchmarks(rows, [baseline, *others])
             test, over_seeds = compare.how()
-            found = results.compare(workspace, baseline, others, test=test, over_seeds=over_seeds, evaluations=rows)
-            found = compare.covered(result_means.only(found, wanted))
-            chosen = focus.chosen(compare.names_of(found))
-            compare.answer(found)
-            compare.bm25(workspace, found)
-            palette = compare.palette(workspace, found)
-            compare_scores.scores(workspace, found, chosen, palette)
-            compare_scores.differences(found, chosen, palette)
-            compare.download(found)
-            compare_queries.behind(workspace, found, chosen, palette)
+            comparison = results.compare(
+                workspace, baseline, others, test=test, over_seeds=over_seeds, evaluations=rows
+            )
+            comparison = compare.covered(result_means.only(comparison, wanted))
+            chosen = focus.chosen(compare.names_of(comparison))
+            compare.answer(comparison)
+            compare.bm25(workspace, comparison)
+            palette = compare.palette(workspace, comparison)
+            compare_scores.scores(workspace, comparison, chosen, palette)
+            compare_scores.differences(comparison, chosen, palette)
+            compare.download(comparison)
+            compare_queries.behind(workspace, comparison, chosen, palette)
             frame.navigation.link("launch", "Evaluate another retriever", icon=":material/add:", start="evaluation")
             frame.next_step(
                 "study",

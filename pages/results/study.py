@@ -18,8 +18,8 @@ frame.head("study")
 
 with frame.guarded():
     first = PLAN if study_plan.asked() or clone.asked() or not studies.list_studies(workspace) else None
-    found, planned = st.tabs(["Results", PLAN], default=first)
-    with found, frame.guarded():
+    results_tab, plan_tab = st.tabs(["Results", PLAN], default=first)
+    with results_tab, frame.guarded():
         chosen = study.choose_study(workspace)
         if chosen is None:
             frame.empty(
@@ -28,7 +28,7 @@ with frame.guarded():
             )
         else:
             study.shown(workspace, chosen)
-    with planned, frame.guarded():
+    with plan_tab, frame.guarded():
         left, right = st.columns([3, 2], gap="large")
         with left:
             config = study_plan.choose(workspace)

@@ -11,11 +11,11 @@ workspace = Workspace.default()
 frame.head("jobs")
 
 with frame.guarded():
-    known = jobs.list_jobs(workspace)
-    if not known:
+    all_jobs = jobs.list_jobs(workspace)
+    if not all_jobs:
         frame.empty("Nothing has run yet", "Jobs appear here when you write queries, measure, train or evaluate.")
         frame.navigation.button("launch", "Set up a training", "to_launch")
     else:
-        job = job_page.choose(known)
+        job = job_page.choose(all_jobs)
         job_page.one(workspace, job)
-        job_page.listing(known)
+        job_page.listing(all_jobs)

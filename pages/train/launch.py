@@ -16,17 +16,17 @@ frame.head("launch")
 with frame.guarded():
     imports.flash()
     mode = sweep.mode()
-    known = [q for q in queries.list_query_sets(workspace) if q.n_queries]
+    query_sets = [q for q in queries.list_query_sets(workspace) if q.n_queries]
     if mode == sweep.EVALUATION:
         evaluating.page(workspace)
-    elif not known:
+    elif not query_sets:
         frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")
         frame.navigation.button("queries", "Write queries", "to_queries")
     else:
         left, right = st.columns([3, 2], gap="large")
         swept = mode == sweep.SWEEP
         with left:
-            config = training.settings(workspace, known, sweep.CHOSEN_HERE if swept else ())
+            config = training.settings(workspace, query_sets, sweep.CHOSEN_HERE if swept else ())
             if swept and config is not None:
                 rates, config = sweep.grid(workspace, config)
             elif not swept:

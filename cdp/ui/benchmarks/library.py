@@ -29,19 +29,19 @@ def choose_group(workspace: Workspace) -> list[RegistryStatus]:
     return benchmarks.list_registry(workspace, "" if chosen == ALL else chosen)
 
 
-def table(known: Sequence[RegistryStatus]) -> None:
+def table(statuses: Sequence[RegistryStatus]) -> None:
     """Sizes, CW, licence, and whether each is here."""
-    here = sum(k.here for k in known)
+    here = sum(k.here for k in statuses)
     st.markdown(
-        f"**{here} of {count(len(known), 'available benchmark')} {'is' if here == 1 else 'are'} in the workspace.**"
+        f"**{here} of {count(len(statuses), 'available benchmark')} {'is' if here == 1 else 'are'} in the workspace.**"
     )
-    entries = [k.entry for k in known]
+    entries = [k.entry for k in statuses]
     columns: dict[str, Sequence[Any]] = {
         "Benchmark": [e.title for e in entries],
-        "Status": [_status(k) for k in known],
+        "Status": [_status(k) for k in statuses],
         "Documents": [e.documents for e in entries],
         "Queries": [e.queries for e in entries],
-        "Text size": [_text(k) for k in known],
+        "Text size": [_text(k) for k in statuses],
         "CW": [e.cw for e in entries],
         "Language": [e.language for e in entries],
         "Licence": [e.licence for e in entries],
@@ -57,21 +57,21 @@ def table(known: Sequence[RegistryStatus]) -> None:
             "Documents": st.column_config.NumberColumn(format="localized"),
             "Queries": st.column_config.NumberColumn(format="localized"),
         },
-        height=TABLE_HEIGHT if len(known) > LONG_TABLE else None,
+        height=TABLE_HEIGHT if len(statuses) > LONG_TABLE else None,
     )
 
 
-def _status(known: RegistryStatus) -> str:
+def _status(status: RegistryStatus) -> str:
     """Whether a benchmark is in the workspace, or how much of it."""
-    if known.here:
+    if status.here:
         return "downloaded"
-    return f"{known.present} of {known.wanted} parts" if known.present else "not downloaded"
+    return f"{status.present} of {status.wanted} parts" if status.present else "not downloaded"
 
 
-def download_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
+def download_missing(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
     """One press for all of the chosen group that is not here yet, with what that comes to."""
     group = state.kept("group") or ALL
-    missing = [k for k in known if not k.here]
+    missing = [k for k in statuses if not k.here]
     if group == ALL or len(missing) < 2:
         return
     stated = [k.entry.text_bytes for k in missing if k.entry.text_bytes is not None]
@@ -85,8 +85,8 @@ def download_missing(workspace: Workspace, known: Sequence[RegistryStatus]) -> N
             frame.navigation.go("jobs", job=job_id)
 
 
-def _text(known: RegistryStatus) -> str:
-    return NOT_STATED if known.entry.text_bytes is None else f"≈ {size(known.entry.text_bytes)}"
+def _text(status: RegistryStatus) -> str:
+    return NOT_STATED if status.entry.text_bytes is None else f"≈ {size(status.entry.text_bytes)}"
 
 
 def group_means(workspace: Workspace) -> None:
@@ -117,14 +117,14 @@ def group_means(workspace: Workspace) -> None:
     )
 
 
-def details(workspace: Workspace, known: Sequence[RegistryStatus]) -> None:
+def details(workspace: Workspace, statuses: Sequence[RegistryStatus]) -> None:
     """One benchmark: what is said of it, and bringing it in or making a subset."""
-    names = {k.entry.name: k.entry.title for k in known}
+    names = {k.entry.name: k.entry.title for k in statuses}
     chosen = state.choose("Benchmark", names, "entry", what="benchmark")
     if chosen is None:
         return
     shown = benchmarks.show(workspace, chosen)
-    item = next(k for k in known if k.entry.name == chosen)
+    item = next(k for k in statuses if k.entry.name == chosen)
     with st.container(border=True):
         left, right = st.columns([3, 2], gap="large")
         with left:
@@ -146,8 +146,8 @@ def _facts(item: RegistryStatus, shown: BenchmarkDetails) -> None:
         ("Text size", _text(item), "Approximate size of the documents' texts."),
     )
     st.markdown(f"**Licence:** {md(entry.licence)} ({md(entry.licence_source)})")
-    said = [f"Sizes: {md(entry.figures)}", f"split: {md(entry.split)}", f"language: {md(entry.language)}"]
-    st.caption(" · ".join(said))
+    facts = [f"Sizes: {md(entry.figures)}", f"split: {md(entry.split)}", f"language: {md(entry.language)}"]
+    st.caption(" · ".join(facts))
     if entry.repos:
         st.caption(f"From {md(', '.join(entry.repos))} on the Hugging Face Hub.")
     if entry.note:
@@ -164,7 +164,7 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
     """The form that brings a benchmark in; size and licence stand beside it."""
     entry = item.entry
     key = f"download_{entry.name}"
-    way = forms.segments("From", [HUB, FOLDER], key=f"{key}_way", kept=False)
+    way = forms.segments("From", [HUB, FOLDER], key=f"{key}_way", persistent=False)
     revision = folder = ""
     if way == HUB:
         revision = st.text_input(
@@ -193,9 +193,9 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
         if way == HUB and st.button("Check the download size", key=f"{key}_size", type="tertiary"):
             with frame.guarded():
                 with st.spinner("Asking the Hugging Face Hub"):
-                    found = benchmarks.size_on_hub(entry.name, revision)
-                licences = ", ".join(sorted(set(found["licences"].values())))
-                st.caption(f"{size(found['bytes'])} to download; licence on the Hub: {md(licences)}.")
+                    hub_size = benchmarks.size_on_hub(entry.name, revision)
+                licences = ", ".join(sorted(set(hub_size["licences"].values())))
+                st.caption(f"{size(hub_size['bytes'])} to download; licence on the Hub: {md(licences)}.")
     command.show(commands.line("benchmarks", "download", entry.name, revision=revision, **{"from": folder}))
     if pressed:
         with frame.guarded():
@@ -214,9 +214,9 @@ def _stored(workspace: Workspace, shown: BenchmarkDetails) -> None:
     judged = ", ".join(f"{split}: {n:,}" for split, n in info.judged.items())
     st.caption(md(f"{count(info.n_documents, 'document')}, judged queries {judged}, {size(info.bytes)} on disk."))
     split = shown.entry.split if shown.entry is not None and shown.entry.split in info.splits else info.splits[0]
-    place = f"{info.name}/{split}"
-    frame.navigation.link("launch", "Train and evaluate on it", benchmarks=[place])
-    frame.navigation.link("launch", "Evaluate a retriever on it", start="evaluation", on=[place])
+    benchmark_split = f"{info.name}/{split}"
+    frame.navigation.link("launch", "Train and evaluate on it", benchmarks=[benchmark_split])
+    frame.navigation.link("launch", "Evaluate a retriever on it", start="evaluation", on=[benchmark_split])
     for repository, commit in manifest.commits.items():
         st.caption(f"{md(repository)} at `{commit[:12]}`")
     for note in manifest.notes:
@@ -249,24 +249,25 @@ def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
 
 def own(workspace: Workspace) -> None:
     """The workspace's benchmarks that the registry does not know, and subsets."""
-    found = benchmarks.list_own(workspace)
-    if not found:
+    own_benchmarks = benchmarks.list_own(workspace)
+    if not own_benchmarks:
         return
     st.subheader("Your benchmarks and subsets", anchor=False)
     tables.show(
         {
-            "Benchmark": [b.name for b in found],
-            "Documents": [b.n_documents for b in found],
-            "Queries": [b.n_queries for b in found],
-            "Splits": [", ".join(b.splits) for b in found],
+            "Benchmark": [b.name for b in own_benchmarks],
+            "Documents": [b.n_documents for b in own_benchmarks],
+            "Queries": [b.n_queries for b in own_benchmarks],
+            "Splits": [", ".join(b.splits) for b in own_benchmarks],
             "Note": [
-                b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "") for b in found
+                b.problem or (f"Subset of {b.subset_of}: scores are higher" if b.subset_of else "")
+                for b in own_benchmarks
             ],
         },
         alt="Your own benchmarks and subsets",
         config={name: st.column_config.NumberColumn(format="localized") for name in ("Documents", "Queries")},
     )
-    usable = {b.name: b for b in found}
+    usable = {b.name: b for b in own_benchmarks}
     with st.popover("Manage these benchmarks", icon=":material/more_horiz:", type="tertiary"):
         name = st.selectbox("Benchmark", list(usable), key="own_benchmark")
         info = usable[name]

@@ -28,15 +28,15 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
     those with the highest mean difference from it. What is not shown is counted, and named where it is better.
     """
     names: dict[str, str] = {}
-    places: dict[str, set[tuple[str, ...]]] = {}
+    measured_on: dict[str, set[tuple[str, ...]]] = {}
     for row in rows:
         key = str(row["retriever_id"])
         names.setdefault(key, str(row["retriever_name"]))
-        places.setdefault(key, set()).add((row["benchmark"], row["split"], row["protocol"]))
+        measured_on.setdefault(key, set()).add((row["benchmark"], row["split"], row["protocol"]))
     trained = {str(row["retriever_id"]) for row in rows if row["retriever_kind"] == "job"}
     first = runs.baseline(rows)
     ordered = {
-        key: names[key] for key in sorted(names, key=lambda key: (key != first, key in trained, -len(places[key])))
+        key: names[key] for key in sorted(names, key=lambda key: (key != first, key in trained, -len(measured_on[key])))
     }
     with st.container(horizontal=True, vertical_alignment="bottom"):
         with st.container(width=320):
@@ -69,27 +69,27 @@ def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[
     whole = [key for key in hidden if key not in marked]
     best = max(whole, key=lambda key: gains[key], default="")
     better = best and gains[best] > max((gains[key] for key in shown if key in gains and key not in marked), default=0)
-    told = f"{len(hidden)} of {len(gains)} retrievers that share a benchmark with the baseline are not shown."
+    summary = f"{len(hidden)} of {len(gains)} retrievers that share a benchmark with the baseline are not shown."
     aside = ", apart from stopped and leaked runs," if len(whole) < len(hidden) else ""
     if better:
         st.warning(
-            f"{told} One of them is better than all shown: **{md(names[best])}**, {points(gains[best])} points on "
+            f"{summary} One of them is better than all shown: **{md(names[best])}**, {points(gains[best])} points on "
             "average. Select it above.",
             icon=":material/visibility_off:",
         )
     else:
         st.caption(
-            f":material/visibility_off: {told} None of them{aside} is better on average. Select any of them above."
+            f":material/visibility_off: {summary} None of them{aside} is better on average. Select any of them above."
         )
 
 
-def bm25(workspace: Workspace, found: Comparison) -> None:
+def bm25(workspace: Workspace, comparison: Comparison) -> None:
     """One press for the row that every retriever should be beside, where it was not measured."""
-    lacking = evaluation.without_bm25(workspace, [(row.benchmark, row.split) for row in found.rows])
+    lacking = evaluation.without_bm25(workspace, [(row.benchmark, row.split) for row in comparison.rows])
     if not lacking:
         return
     with st.container(horizontal=True, vertical_alignment="center"):
-        where = ", ".join(results.benchmark_label(*place, "published") for place in lacking)
+        where = ", ".join(results.benchmark_label(*benchmark_split, "published") for benchmark_split in lacking)
         st.markdown(f"BM25 has not been evaluated on {md(where)}.", width="content")
         if access.button("Evaluate BM25", icon=":material/add:", key="compare_bm25"):
             with frame.guarded():
@@ -125,23 +125,23 @@ def how() -> tuple[str, bool]:
     return test or "t", together == "mean"
 
 
-def covered(found: Comparison) -> Comparison:
+def covered(comparison: Comparison) -> Comparison:
     """The comparison on the benchmarks that all shown retrievers have, unless all are asked for."""
-    common = result_means.shared(found)
-    if common.n_benchmarks == found.n_benchmarks:
-        return found
+    common = result_means.shared(comparison)
+    if common.n_benchmarks == comparison.n_benchmarks:
+        return comparison
     kinds = {
         "shared": f"the {common.n_benchmarks} shared by all retrievers",
-        "all": f"all {found.n_benchmarks}, with gaps",
+        "all": f"all {comparison.n_benchmarks}, with gaps",
     }
     with st.container(width=360):
         shown = state.choose("Benchmarks shown", kinds, "coverage")
-    return found if shown == "all" else common
+    return comparison if shown == "all" else common
 
 
-def compared(found: Comparison) -> list[ComparedRow]:
+def compared(comparison: Comparison) -> list[ComparedRow]:
     """The rows that have a difference from the baseline."""
-    return [row for row in found.rows if row.difference is not None]
+    return [row for row in comparison.rows if row.difference is not None]
 
 
 def largest(rows: Sequence[ComparedRow]) -> ComparedRow:
@@ -149,9 +149,9 @@ def largest(rows: Sequence[ComparedRow]) -> ComparedRow:
     return max(rows, key=lambda row: (not row.marks, row.difference or 0.0))
 
 
-def answer(found: Comparison) -> None:
+def answer(comparison: Comparison) -> None:
     """What the comparison says, in one sentence or two."""
-    rows = compared(found)
+    rows = compared(comparison)
     if not rows:
         st.markdown("#### No shared benchmark yet")
         st.caption(
@@ -170,7 +170,7 @@ def answer(found: Comparison) -> None:
     st.markdown(
         f"#### {md(cut(best.retriever, 80))} {verb}{size} on {md(best.place)}\n"
         f"95% interval {interval(best)}, p {p_value(best.p_holm if best.p_holm is not None else 1.0)}"
-        f"{' (Holm)' if found.n_tests > 1 else ''}: {judgement}. "
+        f"{' (Holm)' if comparison.n_tests > 1 else ''}: {judgement}. "
         f"{tally(rows)}"
     )
 
@@ -189,13 +189,13 @@ def interval(row: ComparedRow) -> str:
     return "–" if row.low is None or row.high is None else f"{points(row.low)} to {points(row.high)}"
 
 
-def palette(workspace: Workspace, found: Comparison) -> dict[str, str]:
+def palette(workspace: Workspace, comparison: Comparison) -> dict[str, str]:
     """One colour per retriever on all charts of the page, by the method of its queries; the baseline is grey."""
-    others = sorted({row.retriever for row in found.rows if row.retriever_id != found.baseline_id})
-    trained_on = found.settings.get("query_set", {})
+    others = sorted({row.retriever for row in comparison.rows if row.retriever_id != comparison.baseline_id})
+    trained_on = comparison.settings.get("query_set", {})
     methods = {q.id: q.method or q.kind for q in queries.list_query_sets(workspace)} if trained_on else {}
-    made = {name: methods.get(str(trained_on.get(name, "")), "") for name in others}
-    return {found.baseline: METHOD_COLOURS["pretrained"], **by_method(made)}
+    method_of = {name: methods.get(str(trained_on.get(name, "")), "") for name in others}
+    return {comparison.baseline: METHOD_COLOURS["pretrained"], **by_method(method_of)}
 
 
 def mark(row: ComparedRow) -> str:
@@ -205,17 +205,17 @@ def mark(row: ComparedRow) -> str:
     return " **" if (row.p_holm or 0.0) < 0.01 else " *"
 
 
-def marks(found: Comparison) -> str:
+def marks(comparison: Comparison) -> str:
     """What the marks mean, in Markdown."""
     return (
-        f"\\* p below 0.05, ** below 0.01: {results.TESTS[found.test]} over the queries, two-sided, corrected for all "
-        "comparisons (Holm)."
+        f"\\* p below 0.05, ** below 0.01: {results.TESTS[comparison.test]} over the queries, two-sided, corrected for "
+        "all comparisons (Holm)."
     )
 
 
-def names_of(found: Comparison) -> dict[str, str]:
+def names_of(comparison: Comparison) -> dict[str, str]:
     """The shown retrievers by id, the baseline first."""
-    rows = sorted(found.rows, key=lambda row: row.retriever_id != found.baseline_id)
+    rows = sorted(comparison.rows, key=lambda row: row.retriever_id != comparison.baseline_id)
     return {row.retriever_id: row.retriever for row in rows}
 
 
@@ -224,13 +224,13 @@ FORMS = {"csv": ("CSV with all tests", "text/csv"), "markdown": ("Markdown table
 ENDINGS = {"csv": "csv", "markdown": "md", "latex": "tex"}
 
 
-def download(found: Comparison) -> None:
+def download(comparison: Comparison) -> None:
     """The comparison in the forms of papers and programs, and the command that gives the same."""
     with st.container(horizontal=True, vertical_alignment="center"):
         for form, (label, mime) in FORMS.items():
             st.download_button(
                 label,
-                partial(result_tables.write, found, form),
+                partial(result_tables.write, comparison, form),
                 file_name=f"comparison.{ENDINGS[form]}",
                 mime=mime,
                 icon=":material/download:",
@@ -238,12 +238,12 @@ def download(found: Comparison) -> None:
                 on_click="ignore",
                 key=f"compare_{form}",
             )
-    averaged = any(row.seeds > 1 for row in found.rows)
-    named = [word for key in names_of(found) if key != found.baseline_id for word in ("--retriever", key)]
-    shown = [word for name in dict.fromkeys(row.benchmark for row in found.rows) for word in ("--benchmark", name)]
+    averaged = any(row.seeds > 1 for row in comparison.rows)
+    named = [word for key in names_of(comparison) if key != comparison.baseline_id for word in ("--retriever", key)]
+    shown = [word for name in dict.fromkeys(row.benchmark for row in comparison.rows) for word in ("--benchmark", name)]
     command.show(
         commands.line(
-            "results", "compare", "--baseline", found.baseline_id, *named, *shown,
-            test=found.test, over_seeds=averaged, format="markdown",
+            "results", "compare", "--baseline", comparison.baseline_id, *named, *shown,
+            test=comparison.test, over_seeds=averaged, format="markdown",
         )
     )  # fmt: skip

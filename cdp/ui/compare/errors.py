@@ -38,7 +38,7 @@ def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow)
             "passage of the right source is a smaller error than another document.",
         )
     try:
-        found = result_errors.analyse(
+        errors = result_errors.analyse(
             workspace,
             row.baseline_evaluation_id or "",
             row.evaluation_id,
@@ -48,63 +48,63 @@ def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow)
     except CdpError as error:
         st.caption(md(str(error)))
         return
-    _counts(found)
-    _case(found)
-    _gains(found)
-    if found.n_failed:
-        st.caption(f":material/warning: {count(found.n_failed, 'query', 'queries')} could not be analysed.")
-        failed.listing(found.failed, found.n_failed, key="errors_failed")
+    _counts(errors)
+    _case(errors)
+    _gains(errors)
+    if errors.n_failed:
+        st.caption(f":material/warning: {count(errors.n_failed, 'query', 'queries')} could not be analysed.")
+        failed.listing(errors.failed, errors.n_failed, key="errors_failed")
     command.show(
         commands.line(
-            "results", "errors", found.baseline_id, found.other_id, benchmark=row.benchmark, split=row.split,
+            "results", "errors", errors.baseline_id, errors.other_id, benchmark=row.benchmark, split=row.split,
             protocol=row.protocol, source=source,
         )
     )  # fmt: skip
 
 
-def _counts(found: Errors) -> None:
-    groups = ((found.other, found.wins, found.baseline), (found.baseline, found.losses, found.other))
+def _counts(errors: Errors) -> None:
+    groups = ((errors.other, errors.wins, errors.baseline), (errors.baseline, errors.losses, errors.other))
     tables.show(
         {
             "Correct at rank 1": [f"only {right}" for right, _, _ in groups],
             "Queries": [len(cases) for _, cases, _ in groups],
             "Other retriever": [wrong for _, _, wrong in groups],
             **{
-                kind[:1].upper() + kind[1:]: [found.kinds(cases)[kind] for _, cases, _ in groups]
+                kind[:1].upper() + kind[1:]: [errors.kinds(cases)[kind] for _, cases, _ in groups]
                 for kind in result_errors.KINDS
             },
         },
         alt="Queries that only one of the two retrievers answers at rank 1, and what the other put first",
     )
     st.caption(
-        f"Of {found.n_queries:,} queries, both are correct at rank 1 on {found.both:,} and neither on "
-        f"{found.neither:,}. {found.rule} Same source: the right document, the wrong passage."
+        f"Of {errors.n_queries:,} queries, both are correct at rank 1 on {errors.both:,} and neither on "
+        f"{errors.neither:,}. {errors.rule} Same source: the right document, the wrong passage."
     )
 
 
-def _case(found: Errors) -> None:
+def _case(errors: Errors) -> None:
     """One query with the two passages side by side, content words underlined."""
-    cases = [(f"only {found.other}", case) for case in found.wins] + [
-        (f"only {found.baseline}", case) for case in found.losses
+    cases = [(f"only {errors.other}", case) for case in errors.wins] + [
+        (f"only {errors.baseline}", case) for case in errors.losses
     ]
     if not cases:
         return
     titles = {case.query_id: f"{who}: {cut(case.query or case.query_id, 90)}" for who, case in cases[:MOST_CASES]}
     picked = state.choose("Query", titles, "query", what="query")
     case = next((case for _, case in cases if case.query_id == picked), cases[0][1])
-    won = case in found.wins
+    won = case in errors.wins
     st.html(f"<p>{underlined(case.query, case.words)}</p>")
     left, right = st.columns(2, gap="medium")
-    right_of, wrong_of = (found.other, found.baseline) if won else (found.baseline, found.other)
+    right_of, wrong_of = (errors.other, errors.baseline) if won else (errors.baseline, errors.other)
     _passage(left, f"Correct: ranked first by {right_of}", case.right, case.words)
     _passage(right, f"Wrong ({case.kind}): ranked first by {wrong_of}", case.wrong, case.words)
     st.caption("The query's content words are underlined.")
 
 
 def _passage(
-    place: st.delta_generator.DeltaGenerator, title: str, passage: Passage | None, words: Collection[str]
+    column: st.delta_generator.DeltaGenerator, title: str, passage: Passage | None, words: Collection[str]
 ) -> None:
-    with place.container(border=True):
+    with column.container(border=True):
         st.markdown(f"**{md(title, 120)}**")
         if passage is None:
             st.caption("No result, or a document that is no longer in the benchmark.")
@@ -119,15 +119,15 @@ def underlined(text: str, words: Collection[str]) -> str:
     return "".join(f"<u>{escape(piece)}</u>" if marked else escape(piece) for piece, marked in pieces)
 
 
-def _gains(found: Errors) -> None:
-    there = [bucket for bucket in found.gains if bucket.mean is not None]
+def _gains(errors: Errors) -> None:
+    there = [bucket for bucket in errors.gains if bucket.mean is not None]
     if not there:
         return
-    said = "; ".join(f"{b.name}: {points(b.mean or 0.0)} over {b.n} queries" for b in there)
+    summary = "; ".join(f"{b.name}: {points(b.mean or 0.0)} over {b.n} queries" for b in there)
     charts.show(
-        gains_by_cw(found.gains),
+        gains_by_cw(errors.gains),
         key="gains_by_cw",
-        alt=f"Mean difference in NDCG@10 points by the content words of the query. {said}.",
+        alt=f"Mean difference in NDCG@10 points by the content words of the query. {summary}.",
         caption="Mean difference by the number of content words in the query, with 95% intervals over those queries.",
     )
     tables.show(

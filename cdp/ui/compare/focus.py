@@ -20,8 +20,8 @@ TURN = "focus_turn"
 
 def chosen(names: Mapping[str, str]) -> list[str]:
     """The names in focus; ``names`` maps the shown retrievers' ids to their names."""
-    asked = st.query_params.get_all(PARAM) or state.kept_many(PARAM)
-    ids = [key for key in asked if key in names]
+    requested = st.query_params.get_all(PARAM) or state.kept_many(PARAM)
+    ids = [key for key in requested if key in names]
     _write(ids)
     return [names[key] for key in ids]
 
@@ -34,7 +34,7 @@ def turn() -> int:
 def table(columns: Mapping[str, Sequence[Any]], ids: Sequence[str], *, alt: str, config: Mapping[str, Any]) -> None:
     """A table with one retriever to a row; choosing rows puts these in focus."""
     current = st.query_params.get_all(PARAM)
-    rows = [i for i, one in enumerate(ids) if one in current]
+    rows = [i for i, retriever_id in enumerate(ids) if retriever_id in current]
     if list(st.session_state.get(TABLE, {}).get("selection", {}).get("rows", [])) != rows:
         st.session_state[TABLE] = {"selection": {"rows": rows}}
 
@@ -59,9 +59,13 @@ def toggle(names: Mapping[str, str], points: Sequence[Mapping[str, Any]]) -> Non
     current = st.query_params.get_all(PARAM)
     for point in points:
         data = point.get("customdata")
-        found = by_name.get(str(data[0] if isinstance(data, (list, tuple)) and data else data))
-        if found is not None:
-            current = [one for one in current if one != found] if found in current else [*current, found]
+        clicked = by_name.get(str(data[0] if isinstance(data, (list, tuple)) and data else data))
+        if clicked is not None:
+            current = (
+                [retriever_id for retriever_id in current if retriever_id != clicked]
+                if clicked in current
+                else [*current, clicked]
+            )
     _choose(current)
 
 

@@ -20,18 +20,18 @@ QUERIES, FIRST, SETTINGS, TRAINING = "Per query", "Rank 1", "Different settings"
 VIEW = "compare_view"
 
 
-def behind(workspace: Workspace, found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+def behind(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """The parts that there are, as tabs; what is not open is not worked out."""
-    rows = [row for row in compared(found) if row.baseline_evaluation_id]
-    trained = compare_runs.measured(workspace, found)
+    rows = [row for row in compared(comparison) if row.baseline_evaluation_id]
+    trained = compare_runs.measured(workspace, comparison)
     parts: dict[str, Callable[[], None]] = {}
     if rows:
-        parts[QUERIES] = lambda: by_query(workspace, found, choose(rows))
-        parts[FIRST] = lambda: first_places(workspace, found, choose(rows))
-    if found.settings:
-        parts[SETTINGS] = lambda: compare_runs.settings(found, chosen, palette)
+        parts[QUERIES] = lambda: by_query(workspace, comparison, choose(rows))
+        parts[FIRST] = lambda: first_places(workspace, comparison, choose(rows))
+    if comparison.settings:
+        parts[SETTINGS] = lambda: compare_runs.settings(comparison, chosen, palette)
     if trained:
-        parts[TRAINING] = lambda: compare_runs.curves(workspace, found, chosen, palette, trained)
+        parts[TRAINING] = lambda: compare_runs.curves(workspace, comparison, chosen, palette, trained)
     if not parts:
         return
     if st.session_state.get(VIEW) not in parts:
@@ -63,9 +63,9 @@ def show_queries() -> None:
         st.session_state[VIEW] = QUERIES
 
 
-def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
+def by_query(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """The queries that one retriever wins and loses most clearly, on one benchmark."""
-    queries = results.per_query(workspace, found, row)
+    queries = results.per_query(workspace, comparison, row)
     lost = [q for q in queries if q.difference < 0][:SHOWN_QUERIES]
     won = [q for q in reversed(queries) if q.difference > 0][:SHOWN_QUERIES]
     left, right = st.columns(2, gap="medium")
@@ -95,15 +95,15 @@ def by_query(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
         f"{row.ties or 0} the same."
     )
     if not _averaged(row):
-        compare_errors.files(workspace, found, row)
+        compare_errors.files(workspace, comparison, row)
 
 
-def first_places(workspace: Workspace, found: Comparison, row: ComparedRow) -> None:
+def first_places(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """What each of the two put first."""
     if _averaged(row):
         st.caption("These runs are averaged over seeds. Show each run (Test and seeds) to see its rank-1 results.")
     else:
-        compare_errors.first_places(workspace, found, row)
+        compare_errors.first_places(workspace, comparison, row)
 
 
 def _averaged(row: ComparedRow) -> bool:

@@ -21,21 +21,21 @@ from cdp.ui.shell.text import label_of
 OUTCOME = "NDCG@10 (%)"
 
 
-def measured(workspace: Workspace, found: Comparison) -> dict[str, dict[str, float]]:
+def measured(workspace: Workspace, comparison: Comparison) -> dict[str, dict[str, float]]:
     """The last value of each measure, by job, of the shown retrievers that were trained here."""
-    there = (key for key in names_of(found) if (workspace.jobs / key / "metrics.jsonl").exists())
+    there = (key for key in names_of(comparison) if (workspace.jobs / key / "metrics.jsonl").exists())
     return {key: values for key in there if (values := _latest(workspace, key))}
 
 
 def curves(
     workspace: Workspace,
-    found: Comparison,
+    comparison: Comparison,
     chosen: Sequence[str],
     palette: Mapping[str, str],
     measured: Mapping[str, Mapping[str, float]],
 ) -> None:
     """The training curves of all that were trained here, one upon the other."""
-    runs = {key: name for key, name in names_of(found).items() if key in measured}
+    runs = {key: name for key, name in names_of(comparison).items() if key in measured}
     measures = [measure for measure in LABELS if any(measure in values for values in measured.values())]
     if not measures:
         return
@@ -64,16 +64,16 @@ def _latest(workspace: Workspace, job: str) -> dict[str, float]:
 
 
 def _points(workspace: Workspace, job: str, measure: str) -> list[dict[str, float]]:
-    found = jobs.curve(workspace, job, measure)
-    return [{"step": step, measure: value} for step, value in zip(found.steps, found.values, strict=True)]
+    logged = jobs.curve(workspace, job, measure)
+    return [{"step": step, measure: value} for step, value in zip(logged.steps, logged.values, strict=True)]
 
 
-def settings(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+def settings(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """Only the settings in which the compared retrievers differ: as lines to the outcome, and as a table."""
-    trained = list(dict.fromkeys(name for values in found.settings.values() for name in values))
-    axes = _axes(found, trained)
+    trained = list(dict.fromkeys(name for values in comparison.settings.values() for name in values))
+    axes = _axes(comparison, trained)
     if axes:
-        names = names_of(found)
+        names = names_of(comparison)
         charts.show(
             parallel(axes, palette=palette, focus=[name for name in chosen if name in trained]),
             key="parallel",
@@ -85,19 +85,19 @@ def settings(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str
         )
     tables.show(
         {
-            "Setting": [label_of(key) for key in found.settings],
-            **{name: [_shown(values.get(name)) for values in found.settings.values()] for name in trained},
+            "Setting": [label_of(key) for key in comparison.settings],
+            **{name: [_shown(values.get(name)) for values in comparison.settings.values()] for name in trained},
         },
         alt="Training settings in which the compared retrievers differ",
     )
 
 
-def _axes(found: Comparison, trained: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
+def _axes(comparison: Comparison, trained: Sequence[str]) -> Mapping[str, Mapping[str, Any]]:
     """The settings as axes with their values by retriever, and what came of them last."""
-    outcome = means(found)[0].values
+    outcome = means(comparison)[0].values
     if len(trained) < 2 or not outcome:
         return {}
-    axes = {label_of(key): {name: values.get(name) for name in trained} for key, values in found.settings.items()}
+    axes = {label_of(key): {name: values.get(name) for name in trained} for key, values in comparison.settings.items()}
     return {**axes, OUTCOME: {name: round(outcome[name], 2) for name in trained}}
 
 

@@ -19,32 +19,35 @@ from cdp.ui.shell import charts, frame, state, tables
 from cdp.ui.shell.text import cut, md, p_value, points
 
 
-def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+def scores(workspace: Workspace, comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """Retrievers × benchmarks with the means over shared benchmarks; rows and bars choose what stands out."""
-    names = names_of(found)
-    having = Counter(row.place for row in found.rows)
-    places = sorted(having, key=lambda one: -having[one])  # those with gaps come last
+    names = names_of(comparison)
+    having = Counter(row.place for row in comparison.rows)
+    benchmarks = sorted(having, key=lambda benchmark: -having[benchmark])  # those with gaps come last
     values: dict[str, dict[str, float]] = {name: {} for name in names.values()}
-    stars = {(row.retriever, row.place): mark(row) for row in found.rows}
-    for row in found.rows:
+    stars = {(row.retriever, row.place): mark(row) for row in comparison.rows}
+    for row in comparison.rows:
         values[row.retriever][row.place] = row.ndcg
-    shown = {(row.retriever, row.place): _value(row) for row in found.rows}
-    averages = [mean for mean in means(found) if mean.values or mean.group == ALL] if len(places) > 1 else []
+    shown = {(row.retriever, row.place): _value(row) for row in comparison.rows}
+    averages = [mean for mean in means(comparison) if mean.values or mean.group == ALL] if len(benchmarks) > 1 else []
     st.subheader("NDCG@10", anchor=False, help=frame.definition("ndcg"))
     columns: dict[str, list[str]] = {
-        "Retriever": [f"{name} (baseline)" if name == found.baseline else name for name in names.values()]
+        "Retriever": [f"{name} (baseline)" if name == comparison.baseline else name for name in names.values()]
     }
     for mean in averages:
         title = f"{_group(mean.group)}: {mean.coverage}"
         columns[title] = [f"{mean.values[name]:.2f}" if mean.values else "–" for name in names.values()]
-    for one in places:
-        columns[one] = [
-            f"{shown[name, one]}{stars[name, one]}" if one in values[name] else "–" for name in names.values()
+    for benchmark in benchmarks:
+        columns[benchmark] = [
+            f"{shown[name, benchmark]}{stars[name, benchmark]}" if benchmark in values[name] else "–"
+            for name in names.values()
         ]
-    if any(found.coverage.get(name, 0) < found.n_benchmarks for name in names.values()):
-        columns["Coverage"] = [f"{found.coverage.get(name, 0)} of {found.n_benchmarks}" for name in names.values()]
+    if any(comparison.coverage.get(name, 0) < comparison.n_benchmarks for name in names.values()):
+        columns["Coverage"] = [
+            f"{comparison.coverage.get(name, 0)} of {comparison.n_benchmarks}" for name in names.values()
+        ]
     badges = {
-        name: ", ".join(dict.fromkeys(r.marks for r in found.rows if r.retriever == name and r.marks))
+        name: ", ".join(dict.fromkeys(r.marks for r in comparison.rows if r.retriever == name and r.marks))
         for name in values
     }
     if any(badges.values()):
@@ -60,20 +63,23 @@ def scores(workspace: Workspace, found: Comparison, chosen: Sequence[str], palet
         alt="NDCG@10 in percent of each retriever on each benchmark, with means over the shared benchmarks",
         config=right | {"Coverage": st.column_config.TextColumn(help="Number of benchmarks with a result.")},
     )
-    said = ["NDCG@10 in percent.", marks(found)]
+    notes = ["NDCG@10 in percent.", marks(comparison)]
     if any(badges.values()):
-        said.append("Scores with a mark are never starred: they do not come from a complete training on other queries.")
-    if averages:
-        said.append("Means cover the benchmarks that all shown retrievers share; the header says how many.")
-    if any(row.seed_sd is not None for row in found.rows):
-        said.append("± is the standard deviation over the averaged seeds.")
-    elif found.families:
-        said.append(
-            f"{len(found.families)} of these runs differ from another only in seed; average them under Test and seeds."
+        notes.append(
+            "Scores with a mark are never starred: they do not come from a complete training on other queries."
         )
-    st.caption(" ".join(said))
-    frame.remarks(result_tables.noise_notes(found), "casino")
-    frame.remarks(result_tables.remarks(workspace, found))
+    if averages:
+        notes.append("Means cover the benchmarks that all shown retrievers share; the header says how many.")
+    if any(row.seed_sd is not None for row in comparison.rows):
+        notes.append("± is the standard deviation over the averaged seeds.")
+    elif comparison.families:
+        notes.append(
+            f"{len(comparison.families)} of these runs differ from another only in seed; average them "
+            "under Test and seeds."
+        )
+    st.caption(" ".join(notes))
+    frame.remarks(result_tables.noise_notes(comparison), "casino")
+    frame.remarks(result_tables.remarks(workspace, comparison))
     charts.show(
         ndcg_bars(values, palette=palette, marks=stars, focus=chosen),
         key="ndcg",
@@ -97,12 +103,12 @@ def _listed(values: Mapping[str, float]) -> str:
     return ", ".join(f"{name} {value:.2f}" for name, value in values.items())
 
 
-def differences(found: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
+def differences(comparison: Comparison, chosen: Sequence[str], palette: Mapping[str, str]) -> None:
     """Signed differences with interval, p and counts; a row or a point opens its queries below."""
-    rows = compared(found)
+    rows = compared(comparison)
     if not rows:
         return
-    st.subheader(f"Difference from {md(cut(found.baseline, 80))}", anchor=False, help=frame.definition("interval"))
+    st.subheader(f"Difference from {md(cut(comparison.baseline, 80))}", anchor=False, help=frame.definition("interval"))
     charts.show(
         gains(
             [
@@ -166,9 +172,9 @@ def _p(value: float | None) -> str:
     return "–" if value is None else p_value(value)
 
 
-def _open_queries(found: Sequence[Mapping[str, object]]) -> None:
+def _open_queries(clicked: Sequence[Mapping[str, object]]) -> None:
     """A click on a difference: its queries are shown below."""
-    for point in found:
+    for point in clicked:
         data = point.get("customdata")
         if isinstance(data, (list, tuple)) and len(data) == 3 and data[2]:
             state.write("per_query", str(data[2]))

@@ -37,11 +37,11 @@ LEVELS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class AdviceRequest:
     """The target queries, what they are to the training queries, the kind of task (empty: not said), for which corpus
     and how many queries may be written for how many documents."""
 
-    found: Profiled
+    target: Profiled
     domain: str
     task: str
     corpus: str
@@ -49,7 +49,7 @@ class Asked:
     n_documents: int | None
 
 
-def choose_source(workspace: Workspace) -> Asked | None:
+def choose_source(workspace: Workspace) -> AdviceRequest | None:
     """Ask for the target queries, their language, their relation to the training queries, and the budget."""
     stored = {b.name: b.name for b in benchmarks.list_benchmarks(workspace)}
     sets = incomplete.names(workspace, (q for q in queries.list_query_sets(workspace) if q.n_queries))
@@ -80,12 +80,12 @@ def choose_source(workspace: Workspace) -> Asked | None:
         task = _task()
         language, words = _counting()
         corpus, budget, n_documents = _budget(workspace)
-    found = _profiled(workspace, source, name, language, words)
-    if found is None:
+    target = _profiled(workspace, source, name, language, words)
+    if target is None:
         return None
-    if found.doubt:
-        st.warning(md(found.doubt), icon=":material/translate:")
-    return Asked(found, domain, task, corpus, budget, n_documents)
+    if target.doubt:
+        st.warning(md(target.doubt), icon=":material/translate:")
+    return AdviceRequest(target, domain, task, corpus, budget, n_documents)
 
 
 def _task() -> str:
@@ -221,21 +221,21 @@ def _keep_pasted(workspace: Workspace) -> None:
         state.write("pasted", pasted.save(workspace, text) if text.strip() else None)
 
 
-def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
+def answer(workspace: Workspace, recommendation: Recommendation, request: AdviceRequest) -> None:
     """The recommendation in words, with the figures it rests on, why, and its limits."""
-    outside = bool(found.scope.outside) and found.headline != found.advice
-    title, icon, colour = OUTSIDE if outside else LEVELS[found.level]
-    low, high = found.interval
-    decision = decisions.decide(workspace, asked.found, found, corpus=asked.corpus)
+    outside = bool(recommendation.scope.outside) and recommendation.headline != recommendation.advice
+    title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
+    low, high = recommendation.interval
+    decision = decisions.decide(workspace, request.target, recommendation, corpus=request.corpus)
     with st.container(border=True):
         st.markdown(f"### :{colour}[:material/{icon}:] {title}")
-        st.markdown(md(found.headline))
+        st.markdown(md(recommendation.headline))
         st.markdown(f"**Do this:** {md(decision.sentence)}")
-        probability = found.suggestion.probability
+        probability = recommendation.suggestion.probability
         tables.figures(
-            ("Mean CW", f"{found.mean_cw:.2f}", frame.definition("cw")),
+            ("Mean CW", f"{recommendation.mean_cw:.2f}", frame.definition("cw")),
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.definition("interval")),
-            ("Target queries", number(found.n_queries)),
+            ("Target queries", number(recommendation.n_queries)),
             None
             if probability is None
             else (
@@ -244,58 +244,60 @@ def answer(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
                 "For a task like this, estimated from similar published datasets.",
             ),
         )
-        st.markdown(_why(found, outside))
-        st.markdown(md(found.weighting.text))
-        st.caption("**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in found.caveats))
+        st.markdown(_why(recommendation, outside))
+        st.markdown(md(recommendation.weighting.text))
+        st.caption(
+            "**Limits of this answer**  \n" + "  \n".join(f"• {md(caveat)}" for caveat in recommendation.caveats)
+        )
         params = {"plan": decision.plan, **decision.settings}
         navigation.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
         if decision.missing:
             st.caption(md(decision.missing))
-    command.show(_command(asked), decision.command)
+    command.show(_command(request), decision.command)
 
 
-def _command(asked: Asked) -> str:
-    found = asked.found
-    own = found.stopwords not in STOPWORDS
-    benchmark, _, split = found.benchmark.partition(":")
+def _command(request: AdviceRequest) -> str:
+    target = request.target
+    own = target.stopwords not in STOPWORDS
+    benchmark, _, split = target.benchmark.partition(":")
     return commands.line(
         "cw",
         "recommend",
-        found.query_set,
-        file=None if found.query_set or benchmark else "queries.txt",
+        target.query_set,
+        file=None if target.query_set or benchmark else "queries.txt",
         benchmark=benchmark,
         split=split,
-        domain=None if asked.domain == "ood" else asked.domain,
-        task=asked.task,
-        corpus=asked.corpus,
-        budget=asked.budget,
-        documents=asked.n_documents,
-        language=None if found.language == "en" else found.language,
-        stopwords="my-list.txt" if own else None if found.stopwords == "standard" else found.stopwords,
+        domain=None if request.domain == "ood" else request.domain,
+        task=request.task,
+        corpus=request.corpus,
+        budget=request.budget,
+        documents=request.n_documents,
+        language=None if target.language == "en" else target.language,
+        stopwords="my-list.txt" if own else None if target.stopwords == "standard" else target.stopwords,
     )
 
 
-def _why(found: Recommendation, outside: bool) -> str:
-    place = {
+def _why(recommendation: Recommendation, outside: bool) -> str:
+    position = {
         "avoid": "is below 7, the lower published threshold",
         "test": "is between 7 and 10, the published thresholds",
         "recommend": "is above 10, the upper published threshold",
-    }[found.level]
-    shares = found.shares
+    }[recommendation.level]
+    shares = recommendation.shares
     if outside:
         return (
-            f"**The published rule alone** would say “{found.level}” because the mean {place}, but it was derived "
-            "from other tasks."
+            f"**The published rule alone** would say “{recommendation.level}” because the mean {position}, but it was "
+            "derived from other tasks."
         )
     return (
-        f"**Why:** the mean {place}. {shares['avoid']:.0%} of the queries are below 7, "
+        f"**Why:** the mean {position}. {shares['avoid']:.0%} of the queries are below 7, "
         f"{shares['test']:.0%} between, {shares['recommend']:.0%} above 10."
     )
 
 
-def extremes(found: Profiled) -> None:
+def extremes(target: Profiled) -> None:
     """The queries at both ends, to see what the number means here."""
-    simplest, hardest = found.extremes(10)
+    simplest, hardest = target.extremes(10)
     left, right = st.columns(2, gap="medium")
     for column, name, rows in ((left, "Most complex", hardest), (right, "Least complex", simplest)):
         with column:
@@ -310,33 +312,33 @@ def extremes(found: Profiled) -> None:
             )
 
 
-def what_next(workspace: Workspace, found: Recommendation, asked: Asked) -> None:
+def what_next(workspace: Workspace, recommendation: Recommendation, request: AdviceRequest) -> None:
     """The step that the answer leads to: a training, on a set of the corpus and on the benchmark that were named."""
-    several = found.suggestion.per_doc > 1
+    several = recommendation.suggestion.per_doc > 1
     why = (
-        f"train on a diverse query set with {found.suggestion.per_doc} queries per document."
+        f"train on a diverse query set with {recommendation.suggestion.per_doc} queries per document."
         if several
         else "train with one query per document."
     )
-    page, label, params = leads_to(workspace, asked)
+    page, label, params = leads_to(workspace, request)
     if page == "queries":
         why = "the selected corpus has no queries yet."
     frame.next_step(page, label, why, "complexity_next", **params)
 
 
-def leads_to(workspace: Workspace, asked: Asked) -> tuple[str, str, dict[str, str | list[str]]]:
+def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, dict[str, str | list[str]]]:
     """(page, label, selections) of the next step: a query set of the corpus that was named, the named benchmark."""
     params: dict[str, str | list[str]] = {}
-    corpus = asked.corpus
-    if not corpus and asked.found.query_set:
-        corpus = queries.show(workspace, asked.found.query_set).corpus_id
+    corpus = request.corpus
+    if not corpus and request.target.query_set:
+        corpus = queries.show(workspace, request.target.query_set).corpus_id
     if corpus:
         params["corpus"] = corpus
         sets = [q for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries]
         if not sets:
             return "queries", "Write queries", params
         params["query_set"] = training.in_order(sets, corpus)[0].id
-    name, _, split = asked.found.benchmark.partition(":")
+    name, _, split = request.target.benchmark.partition(":")
     if name and split:
         params["benchmarks"] = [f"{name}/{split}"]
     return "launch", "Set up a training", params

@@ -22,7 +22,7 @@ def heading() -> None:
     st.subheader("Content words per query", anchor=False, help=frame.definition("cw"))
 
 
-def compared(workspace: Workspace, found: Profiled) -> list[Profiled]:
+def compared(workspace: Workspace, target: Profiled) -> list[Profiled]:
     """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
     items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in benchmarks.list_benchmarks(workspace)}
     items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in queries.list_query_sets(workspace) if q.n_queries}
@@ -37,13 +37,13 @@ def compared(workspace: Workspace, found: Profiled) -> list[Profiled]:
                 others.append(service.profile_benchmark(workspace, name, language=""))
             else:
                 others.append(service.profile_query_set(workspace, name))
-    return [other for other in others if other.name != found.name]
+    return [other for other in others if other.name != target.name]
 
 
-def distribution(found: Profiled, others: Sequence[Profiled]) -> None:
+def distribution(target: Profiled, others: Sequence[Profiled]) -> None:
     """Histogram and cumulative share of all sets, with the published lines."""
-    series = {p.name: p.profile.histogram for p in (found, *others)}
-    profile = found.profile
+    series = {p.name: p.profile.histogram for p in (target, *others)}
+    profile = target.profile
     left, right = st.columns(2, gap="medium")
     with left:
         st.markdown("**Distribution**")
@@ -62,18 +62,18 @@ def distribution(found: Profiled, others: Sequence[Profiled]) -> None:
             f"{1 - profile.above:.0%} up to 10.",
         )
     st.caption(
-        f"Half of the queries of {md(found.name)} have between {profile.lower_quartile:.0f} and "
+        f"Half of the queries of {md(target.name)} have between {profile.lower_quartile:.0f} and "
         f"{profile.upper_quartile:.0f} content words. Dashed lines: the published thresholds 7 and 10."
     )
 
 
-def by_language(found: Profiled, others: Sequence[Profiled]) -> None:
+def by_language(target: Profiled, others: Sequence[Profiled]) -> None:
     """Every set with its language and how its words were counted, and what question words change."""
-    rows = sorted((found, *others), key=lambda p: (language_of(p.language).name, p.name))
+    rows = sorted((target, *others), key=lambda p: (language_of(p.language).name, p.name))
     several = len({p.language for p in rows}) > 1
     with st.expander(
         "By language" if several else "How words were counted",
-        expanded=several or found.language != "en",
+        expanded=several or target.language != "en",
         icon=":material/translate:",
     ):
         ranges = [service.published_range(p.language) for p in rows]

@@ -53,12 +53,12 @@ def facts(manifest: CorpusManifest) -> None:
 
 def language(manifest: CorpusManifest) -> str:
     """The languages with their shares, the most frequent first: ``English`` or ``English 80%, French 20%``."""
-    found = [(LANGUAGES.get(code, code), share) for code, share in manifest.languages.items() if share >= 0.01]
-    if not found:
+    shares = [(LANGUAGES.get(code, code), share) for code, share in manifest.languages.items() if share >= 0.01]
+    if not shares:
         return "–"
-    if len(found) == 1:
-        return found[0][0]
-    return ", ".join(f"{name} {share:.0%}" for name, share in found[:3])
+    if len(shares) == 1:
+        return shares[0][0]
+    return ", ".join(f"{name} {share:.0%}" for name, share in shares[:3])
 
 
 def lengths(manifest: CorpusManifest) -> None:
@@ -85,18 +85,20 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
         label_visibility="collapsed",
     )
     if wanted:
-        found = corpora.page(workspace, manifest.id, 0, PER_PAGE, search=wanted)
-        st.caption("No matching documents." if not found else f"First {count(len(found), 'matching document')}.")
+        documents = corpora.page(workspace, manifest.id, 0, PER_PAGE, search=wanted)
+        st.caption(
+            "No matching documents." if not documents else f"First {count(len(documents), 'matching document')}."
+        )
     else:
         offset = tables.pager(manifest.n_documents, PER_PAGE, f"page_{manifest.id}")
-        found = corpora.page(workspace, manifest.id, offset, PER_PAGE)
-    if not found:
+        documents = corpora.page(workspace, manifest.id, offset, PER_PAGE)
+    if not documents:
         return
     row = tables.pick_row(
         {
-            "ID": [d.id for d in found],
-            "Title": [d.title for d in found],
-            "Text": [cut(" ".join(d.text.split()), 300) for d in found],
+            "ID": [d.id for d in documents],
+            "Title": [d.title for d in documents],
+            "Text": [cut(" ".join(d.text.split()), 300) for d in documents],
         },
         alt=f"Documents of the corpus {manifest.name}; choose one to read it in full",
         key=f"documents_{manifest.id}",
@@ -105,7 +107,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
     if row is None:
         st.caption("Choose a row to read the whole document.")
         return
-    document = found[row]
+    document = documents[row]
     with st.container(border=True):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
@@ -136,16 +138,16 @@ def rejected(manifest: CorpusManifest) -> None:
 
 def faults(workspace: Workspace, manifest: CorpusManifest) -> None:
     """The rows that an error of ours cost, each with its text and traceback."""
-    found = corpora.failed(workspace, manifest.id)
-    if not found.summary.n:
+    failures = corpora.failed(workspace, manifest.id)
+    if not failures.summary.n:
         return
-    title = f"{count(found.summary.n, 'row')} failed with an unexpected error"
+    title = f"{count(failures.summary.n, 'row')} failed with an unexpected error"
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"faults_{manifest.id}")
     if folded.open:
         with folded:
-            failed.listing(found.summary.first, found.summary.n, key=f"faults_of_{manifest.id}")
+            failed.listing(failures.summary.first, failures.summary.n, key=f"faults_of_{manifest.id}")
             st.caption("The full list, with texts and tracebacks, is in:")
-            st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
+            st.code("\n".join(map(str, failures.files)), language=None, wrap_lines=True)
 
 
 def remove(workspace: Workspace, manifest: CorpusManifest) -> None:

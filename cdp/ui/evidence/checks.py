@@ -28,20 +28,20 @@ def prediction_check() -> None:
     """Predictions for the published datasets that the line never saw."""
     st.subheader("Do predictions hold for new datasets?", anchor=False)
     per_doc = forms.segments("Q/Doc", list(checks.PER_DOCS), default=5, key="evidence_check")
-    found = checks.checks(per_doc)
-    held = checks.held(found)
+    dataset_checks = checks.checks(per_doc)
+    held = checks.held(dataset_checks)
     tables.figures(*((name[0].upper() + name[1:], f"{value.held} of {value.n}") for name, value in held.items()))
     tables.show(
         {
-            "Dataset": [c.dataset for c in found],
-            "CW": [c.cw for c in found],
-            "Measured": [points(c.measured) for c in found],
-            "Regression line": [points(c.line.points) for c in found],
-            "95% prediction interval": [_span(c.line) for c in found],
-            "Within the interval": [_holds(c.line, beyond=not c.in_range) for c in found],
-            "Similar datasets": [points(c.similar.points) for c in found],
-            "Their 95% interval": [_span(c.similar) for c in found],
-            "Within their interval": [_holds(c.similar) for c in found],
+            "Dataset": [c.dataset for c in dataset_checks],
+            "CW": [c.cw for c in dataset_checks],
+            "Measured": [points(c.measured) for c in dataset_checks],
+            "Regression line": [points(c.line.points) for c in dataset_checks],
+            "95% prediction interval": [_span(c.line) for c in dataset_checks],
+            "Within the interval": [_holds(c.line, beyond=not c.in_range) for c in dataset_checks],
+            "Similar datasets": [points(c.similar.points) for c in dataset_checks],
+            "Their 95% interval": [_span(c.similar) for c in dataset_checks],
+            "Within their interval": [_holds(c.similar) for c in dataset_checks],
         },
         alt="Measured and predicted gains of the published datasets that were not used for the line",
         config={"CW": st.column_config.NumberColumn(format="%.2f")},
@@ -54,12 +54,12 @@ def prediction_check() -> None:
     command.show(commands.line("principle", "check", per_doc=per_doc))
 
 
-def _span(found: Prediction) -> str:
-    return f"{points(found.low)} to {points(found.high)}"
+def _span(prediction: Prediction) -> str:
+    return f"{points(prediction.low)} to {points(prediction.high)}"
 
 
-def _holds(found: Prediction, *, beyond: bool = False) -> str:
-    return ("yes" if found.holds else "no") + (", outside its CW range" if beyond else "")
+def _holds(prediction: Prediction, *, beyond: bool = False) -> str:
+    return ("yes" if prediction.holds else "no") + (", outside its CW range" if beyond else "")
 
 
 def claims() -> None:

@@ -55,22 +55,22 @@ def choose_evidence() -> tuple[str, bool]:
     return choice, implied
 
 
-def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
+def answer(fit: Threshold, correlations: Sequence[Correlation], choice: str) -> None:
     """What the evidence says, and how much of it is independent."""
-    significant = sum(c.p < 0.05 for c in found)
+    significant = sum(c.p < 0.05 for c in correlations)
     if choice == principle.MULTI_HOP:
         st.markdown(
             f"#### The gain from diverse queries crosses zero at CW {fit.crossing:.2f}\nIn {significant} of "
-            f"{len(found)} conditions the gain grows significantly with content words. But only **{fit.n_datasets} "
-            f"independent datasets** are behind the {fit.n_points} differences: counting each once, r is "
-            f"{fit.r_of_dataset_means:.2f} and p {p_value(fit.p_of_dataset_means)}."
+            f"{len(correlations)} conditions the gain grows significantly with content words. But only "
+            f"**{fit.n_datasets} independent datasets** are behind the {fit.n_points} differences: counting each once, "
+            f"r is {fit.r_of_dataset_means:.2f} and p {p_value(fit.p_of_dataset_means)}."
         )
     else:
         st.markdown(
             f"#### Over all {fit.n_datasets} datasets, content words explain little of the gain\nCounting each "
             f"dataset once, r is {fit.r_of_dataset_means:.2f} (p {p_value(fit.p_of_dataset_means)}); {significant} "
-            f"of {len(found)} conditions are significant. BRIGHT's long queries have the most content words and gain "
-            "no more than others."
+            f"of {len(correlations)} conditions are significant. BRIGHT's long queries have the most content words and "
+            "gain no more than others."
         )
     tables.figures(
         ("Zero crossing (CW)", f"{fit.crossing:.2f}"),
@@ -84,10 +84,10 @@ def answer(fit: Threshold, found: Sequence[Correlation], choice: str) -> None:
 
 def by_retriever(data: Sequence[Difference]) -> None:
     """Where each retriever's own gains cross zero."""
-    found = principle.threshold_by_retriever(data)
-    if len(found) < 2:
+    fits = principle.threshold_by_retriever(data)
+    if len(fits) < 2:
         return
-    parts = [f"**{md(name)}** {fit.crossing:.2f} (95% interval {span(fit.by_dataset)})" for name, fit in found.items()]
+    parts = [f"**{md(name)}** {fit.crossing:.2f} (95% interval {span(fit.by_dataset)})" for name, fit in fits.items()]
     st.caption(f"Zero crossing per retriever: {'; '.join(parts)}. Both use the same datasets.")
 
 
@@ -108,22 +108,22 @@ def scatter(data: Sequence[Difference], fit: Threshold) -> None:
     )
 
 
-def correlation_table(found: Sequence[Correlation]) -> None:
+def correlation_table(correlations: Sequence[Correlation]) -> None:
     """r, p, ρ and their limits per condition, with what the paper printed."""
     st.subheader("Correlation with content words", anchor=False)
     beside = published.printed_correlations()
-    rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in found]
+    rows = [beside.get((c.retriever, c.comparison, c.per_doc)) for c in correlations]
     columns: dict[str, list[Any]] = {
-        "Retriever": [c.retriever for c in found],
-        "Compared with": [MINUS.get(c.comparison, "") for c in found],
-        "Q/Doc": [c.per_doc for c in found],
-        "r": [points(c.r) for c in found],
-        "95% interval of r": [span(c.interval) for c in found],
-        "p": [p_value(c.p) for c in found],
+        "Retriever": [c.retriever for c in correlations],
+        "Compared with": [MINUS.get(c.comparison, "") for c in correlations],
+        "Q/Doc": [c.per_doc for c in correlations],
+        "r": [points(c.r) for c in correlations],
+        "95% interval of r": [span(c.interval) for c in correlations],
+        "p": [p_value(c.p) for c in correlations],
         "Printed r, p": [f"{row['r']:.2f}, {row['p_printed']}" if row else "–" for row in rows],
-        "Spearman's ρ": [points(c.rho) for c in found],
-        "p of ρ": [p_value(c.rho_p) for c in found],
-        "r, one left out": [span(c.without_one) for c in found],
+        "Spearman's ρ": [points(c.rho) for c in correlations],
+        "p of ρ": [p_value(c.rho_p) for c in correlations],
+        "r, one left out": [span(c.without_one) for c in correlations],
     }
     noted = {
         (row["retriever"], row["comparison"], row["queries_per_doc"]): row["notes"]
@@ -131,11 +131,11 @@ def correlation_table(found: Sequence[Correlation]) -> None:
     }
     columns["Notes"] = [
         ", ".join(map(str, noted.get((c.retriever, c.comparison, c.per_doc), []))) if row else ""
-        for c, row in zip(found, rows, strict=True)
+        for c, row in zip(correlations, rows, strict=True)
     ]
-    sizes = {c.n_datasets for c in found}
+    sizes = {c.n_datasets for c in correlations}
     if len(sizes) > 1:
-        columns["Datasets"] = [c.n_datasets for c in found]
+        columns["Datasets"] = [c.n_datasets for c in correlations]
     tables.show(
         columns,
         alt="Pearson's r and Spearman's rank correlation between content words and the difference, per condition",
@@ -154,22 +154,22 @@ def correlation_table(found: Sequence[Correlation]) -> None:
     _notes(table("content_words"), table("content_words").rows)
     with st.expander("Show as chart", icon=":material/show_chart:"):
         charts.show(
-            correlation_chart(found),
+            correlation_chart(correlations),
             key="evidence_r",
-            alt="; ".join(f"{c.retriever} Q/Doc {c.per_doc}: r {c.r:.2f}" for c in found),
+            alt="; ".join(f"{c.retriever} Q/Doc {c.per_doc}: r {c.r:.2f}" for c in correlations),
         )
 
 
 def rates(data: Sequence[Difference], fit: Threshold) -> None:
     """On how many conditions each dataset gained."""
     st.subheader("Share of conditions with a gain", anchor=False)
-    found = principle.positive_rates(data)
+    gain_rates = principle.positive_rates(data)
     tables.show(
         {
-            "Dataset": [rate.dataset for rate in found],
-            "CW": [rate.cw for rate in found],
-            "Conditions with a gain": [f"{rate.positive} of {rate.conditions}" for rate in found],
-            "Rate": [100 * rate.rate for rate in found],
+            "Dataset": [rate.dataset for rate in gain_rates],
+            "CW": [rate.cw for rate in gain_rates],
+            "Conditions with a gain": [f"{rate.positive} of {rate.conditions}" for rate in gain_rates],
+            "Rate": [100 * rate.rate for rate in gain_rates],
         },
         alt="On how many conditions each dataset gained",
         config={
@@ -187,17 +187,17 @@ def rates(data: Sequence[Difference], fit: Threshold) -> None:
 def elsewhere() -> None:
     """Other generators, retrievers and the weighting: where the relation was looked for besides."""
     st.subheader("Beyond the 14 conditions", anchor=False)
-    found = [
+    correlations = [
         *principle.correlation_table(principle.other_differences()),
         *principle.correlation_table(principle.weighting_differences()),
     ]
     tables.show(
         {
-            "Condition": [c.retriever for c in found],
-            "Comparison": [principle.COMPARISONS[c.comparison] for c in found],
-            "r": [points(c.r) for c in found],
-            "p": [p_value(c.p) for c in found],
-            "Datasets": [c.n_datasets for c in found],
+            "Condition": [c.retriever for c in correlations],
+            "Comparison": [principle.COMPARISONS[c.comparison] for c in correlations],
+            "r": [points(c.r) for c in correlations],
+            "p": [p_value(c.p) for c in correlations],
+            "Datasets": [c.n_datasets for c in correlations],
         },
         alt="Correlations with content words for another generator, another retriever, and for CW weighting",
     )
@@ -214,39 +214,44 @@ def all_tables(workspace: Workspace) -> None:
     name = state.choose("Table", names, "table", what="published table")
     if name is None:
         return
-    found = table(name)
-    st.caption(found.info.about)
-    shown = _filtered(found)
+    published_table = table(name)
+    st.caption(published_table.info.about)
+    shown = _filtered(published_table)
     if not shown:
         st.caption("No rows match the filter.")
         return
-    rows = [found.rows[i] for i in shown]
-    if found.is_scores:
+    rows = [published_table.rows[i] for i in shown]
+    if published_table.is_scores:
         view = forms.segments("View", ["As printed", "One row per number"], key="evidence_view", hidden=True)
         if view == "As printed":
-            columns, lines = wide(found, rows)
+            columns, lines = wide(published_table, rows)
             tables.show(
                 {column: [_text(line.get(column)) for line in lines] for column in columns},
-                alt=f"{found.info.title}: {found.info.about}",
+                alt=f"{published_table.info.title}: {published_table.info.about}",
             )
         else:
-            _long(workspace, found, rows)
+            _long(workspace, published_table, rows)
         st.caption(MARKS_HELP)
     else:
-        _long(workspace, found, rows)
-    _notes(found, rows)
-    forms.download("Download as CSV", published.to_csv(found), f"{name.replace(':', '-')}.csv", key="evidence_csv")
+        _long(workspace, published_table, rows)
+    _notes(published_table, rows)
+    forms.download(
+        "Download as CSV", published.to_csv(published_table), f"{name.replace(':', '-')}.csv", key="evidence_csv"
+    )
     command.show(commands.line("published", "show", name), commands.line("principle", "correlation"))
 
 
-def _filtered(found: PublishedTable) -> list[int]:
+def _filtered(published_table: PublishedTable) -> list[int]:
     """Positions of the rows that fit what was chosen."""
     chosen: dict[str, list[Any]] = {}
     options = {
         column: values
         for column in FILTERS
-        if column in found.columns
-        and len(values := list(dict.fromkeys(row[column] for row in found.rows if row[column] not in ("", None)))) > 1
+        if column in published_table.columns
+        and len(
+            values := list(dict.fromkeys(row[column] for row in published_table.rows if row[column] not in ("", None)))
+        )
+        > 1
     }
     if options:
         with st.expander("Filter", icon=":material/filter_list:"), st.grid(3, min_column_width=200):
@@ -254,21 +259,21 @@ def _filtered(found: PublishedTable) -> list[int]:
                 chosen[column] = st.multiselect(
                     COLUMNS.get(column, column),
                     values,
-                    key=f"filter_{found.info.name}_{column}",
+                    key=f"filter_{published_table.info.name}_{column}",
                     placeholder="All",
                 )
     return [
         i
-        for i, row in enumerate(found.rows)
+        for i, row in enumerate(published_table.rows)
         if all(not wanted or row[column] in wanted for column, wanted in chosen.items())
     ]
 
 
-def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
+def _long(workspace: Workspace, published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
     """One line per number, sortable by value, with own results under the same condition."""
     titles = {**COLUMNS, "value": "Value", "value_printed": "As printed"}
     columns: dict[str, list[Any]] = {}
-    for name in found.columns:
+    for name in published_table.columns:
         values = [row[name] for row in rows]
         numeric = all(isinstance(value, (int, float)) or value is None for value in values)
         columns[titles.get(name, name.replace("_", " ").capitalize())] = (
@@ -278,7 +283,7 @@ def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, 
         columns["Marks"] = [row["mark"] for row in rows]
     if any(row["notes"] for row in rows):
         columns["Notes"] = [", ".join(map(str, row["notes"])) for row in rows]
-    own = published.own_scores(workspace, rows) if found.is_scores else {}
+    own = published.own_scores(workspace, rows) if published_table.is_scores else {}
     if own:
         columns["Your result"] = [own[i].ndcg if i in own else None for i in range(len(rows))]
         columns["Your benchmark"] = [
@@ -287,7 +292,7 @@ def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, 
         ]
     tables.show(
         columns,
-        alt=f"{found.info.title}, one line per number",
+        alt=f"{published_table.info.title}, one line per number",
         config={
             "Value": st.column_config.NumberColumn(format="%.2f"),
             "Your result": st.column_config.NumberColumn(
@@ -302,15 +307,15 @@ def _long(workspace: Workspace, found: PublishedTable, rows: Sequence[dict[str, 
         )
 
 
-def _notes(found: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
+def _notes(published_table: PublishedTable, rows: Sequence[dict[str, Any]]) -> None:
     """The notes on the rows on screen, and those on the whole table."""
-    wanted = {number for row in rows for number in row["notes"]} | set(found.on_all)
+    wanted = {number for row in rows for number in row["notes"]} | set(published_table.on_all)
     if not wanted:
         return
     with st.expander(f"{count(len(wanted), 'note')} on these numbers", icon=":material/sticky_note_2:"):
         for number in sorted(wanted):
-            note = found.related[number]
-            where = "all rows" if number in found.on_all else f"[{number}]"
+            note = published_table.related[number]
+            where = "all rows" if number in published_table.on_all else f"[{number}]"
             facts = "; ".join(
                 f"{word}: {md(text)}" for word, text in (("printed", note.printed), ("computed", note.computed)) if text
             )

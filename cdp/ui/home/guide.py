@@ -28,14 +28,14 @@ class Step:
     title: str
     text: str
 
-    def done(self, found: Overview) -> bool:
+    def done(self, summary: Overview) -> bool:
         """Whether the workspace shows that this step was taken."""
         return {
-            "corpus": found.n_corpora,
-            "queries": found.n_query_sets,
-            "complexity": found.n_query_sets and found.n_trained,
-            "launch": found.n_trained,
-            "compare": found.n_results > 1,
+            "corpus": summary.n_corpora,
+            "queries": summary.n_query_sets,
+            "complexity": summary.n_query_sets and summary.n_trained,
+            "launch": summary.n_trained,
+            "compare": summary.n_results > 1,
         }[self.page] > 0
 
 
@@ -68,37 +68,37 @@ def next_step(step: NextStep) -> None:
     frame.next_step(page_name(step.page), step.title, md(step.text), "next_step", **step.choices)
 
 
-def page_name(place: str) -> str:
+def page_name(reference: str) -> str:
     """A page's name from what a service calls it: its name, its file or its title."""
     for page in navigation.PAGES.values():
-        if place in (page.name, page.path, page.title) or page.path.endswith(f"/{place}.py"):
+        if reference in (page.name, page.path, page.title) or page.path.endswith(f"/{reference}.py"):
             return page.name
     return "overview"
 
 
-def first_run(workspace: Workspace, found: Overview) -> None:
+def first_run(workspace: Workspace, summary: Overview) -> None:
     """The five steps with what is done; on the demo, every link is filled in.
 
     They are put away and called back by hand, and are put away from the first once all are taken.
     """
-    taken = sum(step.done(found) for step in STEPS)
-    if st.session_state.get(HIDDEN, taken == len(STEPS)):
+    n_done = sum(step.done(summary) for step in STEPS)
+    if st.session_state.get(HIDDEN, n_done == len(STEPS)):
         if st.button("Show the guide", icon=":material/explore:", type="tertiary", key="guide_show"):
             st.session_state[HIDDEN] = False
             st.rerun()
         return
-    on_demo = links(workspace) if found.n_corpora else {}
+    on_demo = links(workspace) if summary.n_corpora else {}
     st.subheader("From documents to a better retriever", anchor=False)
     with st.container(border=True, gap="xsmall", key="guide"):
         with st.container(horizontal=True, vertical_alignment="center", horizontal_alignment="distribute"):
-            st.progress(taken / len(STEPS), text=f"{taken} of {len(STEPS)} steps done", width="stretch")
+            st.progress(n_done / len(STEPS), text=f"{n_done} of {len(STEPS)} steps done", width="stretch")
             if st.button("Hide", icon=":material/close:", type="tertiary", key="guide_hide", help="Hide the guide."):
                 st.session_state[HIDDEN] = True
                 st.rerun()
-        if not found.n_corpora:
+        if not summary.n_corpora:
             _offer_demo(workspace)
         for i, step in enumerate(STEPS, start=1):
-            done = step.done(found)
+            done = step.done(summary)
             mark = ":green[:material/check_circle:]" if done else f":gray[:material/counter_{i}:]"
             with st.container(horizontal=True, vertical_alignment="center"):
                 st.markdown(f"{mark} **{step.title}**{' (done)' if done else ''}", width=200)

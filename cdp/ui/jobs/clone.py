@@ -33,8 +33,8 @@ def button(workspace: Workspace, view: JobView) -> None:
     """What opens the form with this job's settings. An evaluation has no page of its own: it opens one here."""
     if view.kind in PAGES:
         page, carried = PAGES[view.kind]
-        found = {param: str(view.config.get(field) or "") for param, field in carried.items()}
-        params: dict[str, str | list[str]] = {param: value for param, value in found.items() if value}
+        carried_values = {param: str(view.config.get(field) or "") for param, field in carried.items()}
+        params: dict[str, str | list[str]] = {param: value for param, value in carried_values.items() if value}
         navigation.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
     elif view.kind == "evaluation" and st.button(LABEL, icon=":material/content_copy:", key=f"clone_{view.id}"):
         _evaluation(workspace, view)
@@ -45,11 +45,11 @@ def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
 
     ({}, "") unless the page was opened with the settings of a job; where it was, that is said.
     """
-    asked = st.query_params.get("clone", "")
-    if not asked:
+    job_id = st.query_params.get("clone", "")
+    if not job_id:
         return {}, ""
     try:
-        view = jobs.show(workspace, asked, with_size=False)
+        view = jobs.show(workspace, job_id, with_size=False)
         values = clone.settings(workspace, view.id).to_dict()
     except CdpError as error:
         frame.show_error(error)

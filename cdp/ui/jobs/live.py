@@ -65,10 +65,10 @@ def states(views: Iterable[JobView]) -> dict[str, str]:
     return {view.id: str(view.state) for view in views}
 
 
-def _strip(workspace: Workspace, known: dict[str, str]) -> None:
+def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
     with guarded():
         running = in_order(jobs.list_active(workspace))
-        if states(running) != known:
+        if states(running) != drawn_states:
             st.rerun()
         at_work = [view for view in running if str(view.state) != "queued"]
         waiting = len(running) - len(at_work)
@@ -120,17 +120,17 @@ def figures(workspace: Workspace, view: JobView) -> None:
     """The newest value of each live measure: of a training its loss and what goes with it, of others their memory."""
     if str(view.state) == "queued":
         return
-    found = job_words.figures(jobs.latest(workspace, view.id))
+    readings = job_words.figures(jobs.latest(workspace, view.id))
     if view.active:
-        there = {name for name, _ in found}
+        there = {name for name, _ in readings}
         rate = job_words.rate(view)
         if rate and "pairs per second" not in there:
             value, _, unit = rate.partition(" ")
-            found.append((unit, value))
-        found += [(name, value) for name, value in job_words.memory(view) if name not in there]
-    if found:
-        with st.grid(len(found), min_column_width=120):
-            for name, value in found:
+            readings.append((unit, value))
+        readings += [(name, value) for name, value in job_words.memory(view) if name not in there]
+    if readings:
+        with st.grid(len(readings), min_column_width=120):
+            for name, value in readings:
                 st.metric(name[:1].upper() + name[1:], value)
 
 
@@ -143,11 +143,11 @@ def curves(workspace: Workspace, view: JobView) -> None:
             st.caption("The loss curve appears after the first steps.")
         return
     chosen = choose_curve(measures, key=f"curve_{view.id}")
-    found = jobs.curve(workspace, view.id, chosen)
-    lines = [{"step": step, chosen: value} for step, value in zip(found.steps, found.values, strict=True)]
+    logged = jobs.curve(workspace, view.id, chosen)
+    lines = [{"step": step, chosen: value} for step, value in zip(logged.steps, logged.values, strict=True)]
     thinned = ""
-    if found.n > len(found.steps):
-        thinned = f"{found.n:,} points, reduced to the lowest and highest of each interval."
+    if logged.n > len(logged.steps):
+        thinned = f"{logged.n:,} points, reduced to the lowest and highest of each interval."
     drawn.show(
         curve({cut(view.name, 60): lines}, chosen),
         key=f"curve-{chosen}",
@@ -181,11 +181,11 @@ def log(workspace: Workspace, view: JobView, *, follow: bool = False) -> None:
             st.code(text, language=None, wrap_lines=True)
 
 
-def running_list(workspace: Workspace, known: dict[str, str]) -> None:
+def running_list(workspace: Workspace, drawn_states: dict[str, str]) -> None:
     """The running jobs, each with its progress and a link, and the waiting ones by name. For ``live``."""
     with guarded():
         running = in_order(jobs.list_active(workspace))
-        if states(running) != known:
+        if states(running) != drawn_states:
             st.rerun()
         waiting = [view for view in running if str(view.state) == "queued"]
         with st.container(border=True):

@@ -21,14 +21,14 @@ LISTED = 500
 """How many jobs the list to choose from holds; the table below it holds all."""
 
 
-def choose(known: Sequence[JobView]) -> JobView:
+def choose(all_jobs: Sequence[JobView]) -> JobView:
     """The job to open: the address's, the one chosen before, else one that runs, else the newest."""
-    ordered = views.in_order(known)
+    ordered = views.in_order(all_jobs)
     names = {v.id: f"{v.name} ({views.KINDS.get(v.kind, v.kind).lower()}, {moment(v.created)})" for v in ordered}
     wanted = (st.query_params.get("job"), state.kept("job"))
     offered = {key: name for i, (key, name) in enumerate(names.items()) if i < LISTED or key in wanted}
     picked = state.choose("Job", offered, "job", what="job")
-    return next(v for v in known if v.id == picked)
+    return next(v for v in all_jobs if v.id == picked)
 
 
 def one(workspace: Workspace, job: JobView) -> None:
@@ -127,11 +127,11 @@ def _where_next(view: JobView) -> None:
     elif view.kind == "evaluation":
         frame.navigation.button("compare", "See the result", key, icon="leaderboard")
     elif view.kind == "synthesis":
-        made = jobs.written_set(view)
+        query_set_id = jobs.written_set(view)
         frame.navigation.button(
-            "quality_diversity", "Measure the queries", key, icon="scatter_plot", params={"sets": [made]}
+            "quality_diversity", "Measure the queries", key, icon="scatter_plot", params={"sets": [query_set_id]}
         )
-        frame.navigation.link("launch", "Train on these queries", query_set=made)
+        frame.navigation.link("launch", "Train on these queries", query_set=query_set_id)
     elif view.kind in ("measures", "metrics"):
         sets = [str(view.config.get("query_set", ""))]
         frame.navigation.button(
@@ -149,10 +149,10 @@ def _failed(workspace: Workspace, job: JobView) -> None:
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"failed_{job.id}")
     if folded.open:
         with folded, frame.guarded():
-            found = jobs.failed(workspace, job.id)
-            failed.listing(found.summary.first, found.summary.n, key=f"failures_{job.id}")
+            failures = jobs.failed(workspace, job.id)
+            failed.listing(failures.summary.first, failures.summary.n, key=f"failures_{job.id}")
             st.caption("All other items were processed. The full list, with texts and tracebacks, is in:")
-            st.code("\n".join(map(str, found.files)), language=None, wrap_lines=True)
+            st.code("\n".join(map(str, failures.files)), language=None, wrap_lines=True)
 
 
 def _log(workspace: Workspace, job: JobView) -> None:
@@ -205,11 +205,11 @@ def _settings(job: JobView) -> None:
     command.show(*lines)
 
 
-def listing(known: Sequence[JobView]) -> None:
+def listing(all_jobs: Sequence[JobView]) -> None:
     """All jobs, filtered by kind and state; choosing one opens it."""
     st.subheader("All jobs", anchor=False)
-    kinds = list(dict.fromkeys(v.kind for v in known))
-    states = list(dict.fromkeys(str(v.state) for v in known))
+    kinds = list(dict.fromkeys(v.kind for v in all_jobs))
+    states = list(dict.fromkeys(str(v.state) for v in all_jobs))
     with st.container(horizontal=True):
         kind = st.pills(
             "Kind",
@@ -220,7 +220,7 @@ def listing(known: Sequence[JobView]) -> None:
             persist_state="session",
         )
         wanted = st.pills("State", states, selection_mode="multi", key="jobs_states", persist_state="session")
-    shown = [v for v in known if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
+    shown = [v for v in all_jobs if (not kind or v.kind in kind) and (not wanted or str(v.state) in wanted)]
     columns: dict[str, Sequence[Any]] = {
         "State": [str(v.state) for v in shown],
         "Queue position": [v.position for v in shown],

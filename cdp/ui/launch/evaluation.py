@@ -25,12 +25,12 @@ def page(workspace: Workspace) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         retriever = _retriever(workspace)
-        places = _places(workspace)
+        benchmark_splits = _places(workspace)
         with st.expander("Evaluation settings", icon=":material/tune:", key="evaluate_settings"):
             settings = forms.fields(EvaluationConfig, key="evaluate", leave_out=CHOSEN_ABOVE)
-    if retriever and places:
+    if retriever and benchmark_splits:
         with right, frame.guarded():
-            _summary(workspace, retriever, places, settings)
+            _summary(workspace, retriever, benchmark_splits, settings)
 
 
 def _retriever(workspace: Workspace) -> str:
@@ -62,15 +62,20 @@ def _retriever(workspace: Workspace) -> str:
 
 def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
-    found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
-    if not found:
+    usable_benchmarks = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
+    if not usable_benchmarks:
         frame.empty(
             "No benchmarks yet", "Retrievers are evaluated on queries with known answers. Add a benchmark first."
         )
         frame.navigation.button("benchmarks", "Add a benchmark", "to_benchmarks")
         return {}
-    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
-    labels = {key: _label(split, info) for info in found for split in info.splits for key in (f"{info.name}/{split}",)}
+    options = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
+    labels = {
+        key: _label(split, info)
+        for info in usable_benchmarks
+        for split in info.splits
+        for key in (f"{info.name}/{split}",)
+    }
     for name, title in benchmarks.GROUPS.items():
         members = benchmarks.list_registry(workspace, name)
         here = sum(member.here for member in members)
@@ -89,37 +94,39 @@ def _label(split: str, info: BenchmarkInfo) -> str:
 
 
 def _summary(
-    workspace: Workspace, retriever: str, places: dict[str, tuple[str, str]], settings: dict[str, Any]
+    workspace: Workspace, retriever: str, benchmark_splits: dict[str, tuple[str, str]], settings: dict[str, Any]
 ) -> None:
     """What will be done, what is there already, and the button."""
     with st.container(border=True):
         st.markdown("#### What will happen")
         to_do = False
-        for key, (name, split) in places.items():
+        for key, (name, split) in benchmark_splits.items():
             if key.startswith(GROUP):
                 st.markdown(f":material/stacks: Every downloaded benchmark of **{md(benchmarks.GROUPS[name])}**")
                 to_do = True
                 continue
             wanted = evaluation.checked(workspace, retriever, name, split, **settings)
-            known = evaluation.existing(workspace, wanted) is not None
-            to_do = to_do or not known
-            done = "already has a result with these settings" if known else "will be evaluated"
-            icon = "check_circle" if known else "play_arrow"
+            evaluated = evaluation.existing(workspace, wanted) is not None
+            to_do = to_do or not evaluated
+            done = "already has a result with these settings" if evaluated else "will be evaluated"
+            icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
         if to_do:
-            _start(workspace, retriever, places, settings)
+            _start(workspace, retriever, benchmark_splits, settings)
         else:
             frame.navigation.button("compare", "Compare results", "evaluate_compare")
     lines = [
         commands.evaluate(
             EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
         )
-        for name, split in places.values()
+        for name, split in benchmark_splits.values()
     ]
     command.show(*lines)
 
 
-def _start(workspace: Workspace, retriever: str, places: dict[str, tuple[str, str]], settings: dict[str, Any]) -> None:
+def _start(
+    workspace: Workspace, retriever: str, benchmark_splits: dict[str, tuple[str, str]], settings: dict[str, Any]
+) -> None:
     st.caption(
         "BM25 is keyword search without a model: the baseline to compare retrievers with."
         if retriever.startswith(BM25)
@@ -130,7 +137,7 @@ def _start(workspace: Workspace, retriever: str, places: dict[str, tuple[str, st
     ):
         with frame.guarded():
             with st.spinner("Starting"):
-                started = benchmarks.evaluate_on(workspace, retriever, list(places.values()), settings)
+                started = benchmarks.evaluate_on(workspace, retriever, list(benchmark_splits.values()), settings)
             if started:
                 frame.navigation.go("jobs", job=started[0])
             st.info("All of these results already exist.", icon=":material/check_circle:")

@@ -29,8 +29,8 @@ def consent(leaks: Sequence[Leak], key: str) -> bool:
 
 def offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> None:
     """A button that goes on with a copy of the set without the judged queries, where a copy would cure it."""
-    places = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
-    if not places:
+    benchmark_splits = [(leak.benchmark, leak.split) for leak in leaks if leak.queries and leak.query_set == query_set]
+    if not benchmark_splits:
         return
     if access.button(
         "Train on a copy without these queries",
@@ -39,5 +39,5 @@ def offer_copy(workspace: Workspace, leaks: Sequence[Leak], query_set: str) -> N
         help="The query set itself stays as it is. Nothing in the copy is judged there: its results carry no mark.",
     ):
         with frame.guarded():
-            copy, _ = leakage.leave_out(workspace, query_set, places)
+            copy, _ = leakage.leave_out(workspace, query_set, benchmark_splits)
             navigation.go("launch", query_set=copy.id)

@@ -31,13 +31,13 @@ def choose(workspace: Workspace, query_set: str, first: dict[str, Any], key: str
 
 def _limits(first: dict[str, Any], key: str) -> dict[str, int]:
     with st.container(horizontal=True):
-        found = {
+        limits = {
             "per_doc": forms.widget(TrainingConfig, "per_doc", key=key, label="Q/Doc", value=first.get("per_doc")),
             "max_documents": forms.widget(
                 TrainingConfig, "max_documents", key=key, label="Maximum documents", value=first.get("max_documents")
             ),
         }
-    return {name: int(value) for name, value in found.items() if value is not None}
+    return {name: int(value) for name, value in limits.items() if value is not None}
 
 
 def _fixed(workspace: Workspace, query_set: str, key: str) -> dict[str, int]:

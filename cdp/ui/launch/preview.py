@@ -42,22 +42,22 @@ def measured(workspace: Workspace, config: TrainingConfig, trainings: int = 1) -
     ):
         with st.spinner("Loading the model and running a few steps"):
             st.session_state[KEPT] = (settings, training.preview(workspace, config))
-    known = st.session_state.get(KEPT)
-    if known is None or known[0] != settings:
+    cached = st.session_state.get(KEPT)
+    if cached is None or cached[0] != settings:
         return
-    _show(known[1], trainings)
+    _show(cached[1], trainings)
     if jobs.list_active(workspace):
         st.caption(":material/info: Other jobs are running; without them, training is faster.")
 
 
-def _show(found: TrainingPreview, trainings: int) -> None:
-    now = found.measured
+def _show(preview: TrainingPreview, trainings: int) -> None:
+    now = preview.measured
     where = "this machine" if now.device == "CPU" else f"the {now.device}"
     each = "" if trainings == 1 else " each"
     tables.figures(
         (
             f"Time{each}",
-            duration(found.seconds),
+            duration(preview.seconds),
             f"{now.step_seconds:.3f} s per step, measured on {where}. Evaluations are not included.",
         ),
         (
@@ -67,7 +67,7 @@ def _show(found: TrainingPreview, trainings: int) -> None:
         ),
         ("Trainable parameters", f"{now.trained_parameters / 1e6:,.1f} M"),
     )
-    if found.fits:
+    if preview.fits:
         st.caption(f":material/check: It fits: {size(now.memory_free)} of memory was free on {where}.")
     else:
         st.warning(
@@ -75,5 +75,5 @@ def _show(found: TrainingPreview, trainings: int) -> None:
             f"{where}. Use a smaller batch size or length, or GradCache (mini batch).",
             icon=":material/memory:",
         )
-    left = [note for note in found.plan.notes if note.startswith("Left out")]
-    frame.remarks(left or [f"All {count(found.plan.pairs, 'pair')} can be used."])
+    left = [note for note in preview.plan.notes if note.startswith("Left out")]
+    frame.remarks(left or [f"All {count(preview.plan.pairs, 'pair')} can be used."])

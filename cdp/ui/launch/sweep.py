@@ -107,14 +107,14 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
 
 def results(workspace: Workspace) -> None:
     """The sweeps that there are, one of them opened."""
-    known = sweeps.list_sweeps(workspace)
-    if not known:
+    all_sweeps = sweeps.list_sweeps(workspace)
+    if not all_sweeps:
         return
     st.subheader("Sweeps", anchor=False)
-    names = {s.id: f"{s.name} ({moment(s.created)})" for s in known}
+    names = {s.id: f"{s.name} ({moment(s.created)})" for s in all_sweeps}
     chosen = state.choose("Sweep", names, "sweep", what="sweep", label_visibility="collapsed")
-    found = next(s for s in known if s.id == chosen)
-    jobs.live(_live, found.active, workspace, found, found.active)
+    sweep = next(s for s in all_sweeps if s.id == chosen)
+    jobs.live(_live, sweep.active, workspace, sweep, sweep.active)
 
 
 def _live(workspace: Workspace, sweep: Sweep, was_active: bool) -> None:

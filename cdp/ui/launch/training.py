@@ -41,14 +41,16 @@ class Judged:
     after: bool
 
 
-def settings(workspace: Workspace, known: Sequence[QuerySet], leave_out: Sequence[str] = ()) -> TrainingConfig | None:
+def settings(
+    workspace: Workspace, query_sets: Sequence[QuerySet], leave_out: Sequence[str] = ()
+) -> TrainingConfig | None:
     """The choices that matter first, then everything else; None where they do not make a configuration.
 
     ``leave_out`` are settings that are chosen elsewhere.
     """
     first, suffix = clone.first(workspace, "training")
     key = f"train{suffix}"
-    ordered = training.in_order(known, state.kept("corpus") or "")
+    ordered = training.in_order(query_sets, state.kept("corpus") or "")
     query_set = state.choose(
         "Query set",
         {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in ordered},
@@ -128,10 +130,10 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
     if needs == "column":
         return {"weights": forms.widget(TrainingConfig, "weights", key=key, value=first.get("weights"))}
     candidates = training.reasoned_sets(workspace, query_set)
-    asked = str(first.get("reasoning") or "")
+    preset = str(first.get("reasoning") or "")
     names = {q.id: f"{incomplete.name(workspace, q)} ({count(q.n_queries, 'query', 'queries')})" for q in candidates}
-    if asked and asked not in names:
-        names[asked] = asked
+    if preset and preset not in names:
+        names[preset] = preset
     ri = needs == "reasoning"
     if not names:
         if ri:
@@ -142,14 +144,14 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
             frame.navigation.link("queries", "Write or import reasoned queries", icon=":material/edit_note:")
         return {}
     source = str(first.get("query_source") or "query-only")
-    if any(q.method == "reasoning" for q in candidates) or ri or asked:
+    if any(q.method == "reasoning" for q in candidates) or ri or preset:
         source = str(forms.widget(TrainingConfig, "query_source", key=key, value=source) or source)
     if not ri and source == "query-only":
         return {"query_source": source}
     chosen = st.selectbox(
         "Reasoned queries",
         list(names),
-        index=list(names).index(asked) if asked else 0,
+        index=list(names).index(preset) if preset else 0,
         format_func=lambda query_set: names[query_set],
         key=f"{key}_reasoned",
         help="The query set that holds the reasoned form q′ of each query: written with the method reasoning, or "
@@ -160,15 +162,15 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
 
 def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
     """Which GPUs, where there are several to choose from."""
-    known = {gpu.uuid: f"{gpu.index}: {gpu.name}, {gpu.memory_mb / 1024:.0f} GiB" for gpu in devices.gpus()}
-    asked = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
-    if len(known) < 2 and not asked:
+    gpu_labels = {gpu.uuid: f"{gpu.index}: {gpu.name}, {gpu.memory_mb / 1024:.0f} GiB" for gpu in devices.gpus()}
+    preset = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
+    if len(gpu_labels) < 2 and not preset:
         return {}
     chosen = st.multiselect(
         "GPUs to use",
-        list(known),
-        default=[uuid for uuid in asked if uuid in known],
-        format_func=lambda uuid: known[uuid],
+        list(gpu_labels),
+        default=[uuid for uuid in preset if uuid in gpu_labels],
+        format_func=lambda uuid: gpu_labels[uuid],
         key=f"{key}_gpu_ids",
         placeholder="any free GPU",
         help="If empty, the job takes the number of GPUs set above, whichever become free first.",
@@ -179,8 +181,8 @@ def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
 
 def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     choices = training.list_retrievers(workspace)
-    asked = str(first.get("retriever", ""))
-    if asked and asked not in {c.id for c in choices} and st.query_params.get("retriever") == asked:
+    preset = str(first.get("retriever", ""))
+    if preset and preset not in {c.id for c in choices} and st.query_params.get("retriever") == preset:
         st.query_params["retriever"] = OTHER
     names = {c.id: c.title for c in choices} | {OTHER: "Other model (name or folder)"}
     about = frame.definition("retriever")
@@ -188,7 +190,7 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
     if picked == OTHER:
         typed = st.text_input(
             "Model name or folder",
-            value=asked,
+            value=preset,
             key=f"{key}_model",
             persist_state="session",
             placeholder="facebook/contriever or a folder on this server",
@@ -210,18 +212,18 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
 def judges(workspace: Workspace, query_set: str = "") -> Judged:
     """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
     trained on: the others are named with what is in the way."""
-    found = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
-    if not found:
+    usable_benchmarks = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
+    if not usable_benchmarks:
         st.caption("The workspace has no benchmark, so the retriever is trained without an evaluation. Add one below.")
         _add_benchmark(workspace)
         return Judged([], False, False)
-    options = {f"{b.name}/{split}": (b.name, split) for b in found for split in b.splits}
-    ready = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in found[:3]]
+    options = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
+    ready = [f"{b.name}/{'test' if 'test' in b.splits else b.splits[0]}" for b in usable_benchmarks[:3]]
     leaks = {key: leakage.find_leaks(workspace, [query_set], [options[key]]) for key in ready}
     first = [key for key in ready if not leaks[key]]
     chosen = state.choose_many(
         "Evaluate on",
-        {key: _split_label(key, found) for key in options},
+        {key: _split_label(key, usable_benchmarks) for key in options},
         "benchmarks",
         default=first,
         help=frame.definition("benchmark"),
@@ -237,9 +239,9 @@ def judges(workspace: Workspace, query_set: str = "") -> Judged:
     return Judged([options[key] for key in chosen], before, after)
 
 
-def _split_label(key: str, found: Sequence[BenchmarkInfo]) -> str:
+def _split_label(key: str, usable_benchmarks: Sequence[BenchmarkInfo]) -> str:
     name, _, split = key.rpartition("/")
-    info = next(b for b in found if b.name == name)
+    info = next(b for b in usable_benchmarks if b.name == name)
     judged = info.judged.get(split)
     return f"{name} · {split}" + (f" ({count(judged, 'query', 'queries')})" if judged else "")
 

@@ -28,22 +28,22 @@ ARROWS = {"higher": "↑", "lower": "↓"}
 """Which way a measure is better."""
 
 
-def first_choice(known: Sequence[QuerySet]) -> list[str]:
+def first_choice(query_sets: Sequence[QuerySet]) -> list[str]:
     """What is compared at first: the newest diverse and the newest paraphrase set of one corpus, else the newest."""
-    made = [q for q in known if q.kind == "synthetic"]
-    for first in made:
+    synthetic = [q for q in query_sets if q.kind == "synthetic"]
+    for first in synthetic:
         pair = {
-            method: next((q.id for q in made if q.corpus_id == first.corpus_id and q.method == method), None)
+            method: next((q.id for q in synthetic if q.corpus_id == first.corpus_id and q.method == method), None)
             for method in ("diverse", "paraphrase")
         }
         if all(pair.values()):
             return [key for key in pair.values() if key]
-    return [q.id for q in made[:1]] or [q.id for q in known[:1]]
+    return [q.id for q in synthetic[:1]] or [q.id for q in query_sets[:1]]
 
 
-def choose_human(known: Sequence[QuerySet]) -> str:
+def choose_human(query_sets: Sequence[QuerySet]) -> str:
     """The human query set that Len-Sim and Dist-Sim compare with; empty for none."""
-    human = queries.references(known)
+    human = queries.references(query_sets)
     chosen = (
         state.choose(
             "Human queries",
@@ -57,7 +57,7 @@ def choose_human(known: Sequence[QuerySet]) -> str:
         )
         or ""
     )
-    if any(q.id == chosen and q.kind == "unknown" for q in known):
+    if any(q.id == chosen and q.kind == "unknown" for q in query_sets):
         st.caption(
             "It is not recorded who wrote these queries, so Len-Sim and Dist-Sim may not measure closeness to human "
             "queries."
@@ -67,16 +67,16 @@ def choose_human(known: Sequence[QuerySet]) -> str:
 
 def quick(workspace: Workspace, picked: Sequence[QuerySet], human: str) -> dict[str, QuickMetrics]:
     """The measures that need no model, by query set; sets that are still being measured are shown and left out."""
-    found, missing = {}, []
+    metrics_by_set, missing = {}, []
     for query_set in picked:
         with frame.guarded():
             measured = metrics.quick_at_once(workspace, query_set.id, human=human)
             if measured is None:
                 missing.append(query_set)
             else:
-                found[query_set.id] = measured
+                metrics_by_set[query_set.id] = measured
     measuring.wait(workspace, missing, human)
-    return found
+    return metrics_by_set
 
 
 def value_of(measured: QuickMetrics, name: str, scope: str = "document") -> Value | None:
@@ -122,11 +122,14 @@ def _shared(workspace: Workspace, first: QuickMetrics, second: QuickMetrics) -> 
 
 
 def differences(
-    workspace: Workspace, picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found: Mapping[str, Value]
+    workspace: Workspace,
+    picked: Sequence[QuerySet],
+    measured: dict[str, QuickMetrics],
+    model_values: Mapping[str, Value],
 ) -> None:
     """Every other set against the first, document by document: what tells sets apart whose intervals overlap.
 
-    ``found`` holds the newest result of a metric job by query set.
+    ``model_values`` holds the newest result of a metric job by query set.
     """
     rows = [q for q in picked if q.id in measured]
     if len(rows) < 2:
@@ -139,10 +142,10 @@ def differences(
         except CdpError as error:
             st.caption(f"{md(other.name)} against {md(first.name)}: {md(error.message)}")
             continue
-        if first.id in found and other.id in found:
-            ratio = metrics.paired_models(found[first.id], found[other.id])
+        if first.id in model_values and other.id in model_values:
+            ratio = metrics.paired_models(model_values[first.id], model_values[other.id])
             if ratio is not None:
-                name = MEASURES[found[first.id]["scorer"]["measure"]].title
+                name = MEASURES[model_values[first.id]["scorer"]["measure"]].title
                 lines.append((name, other.name, ratio))
     if not lines:
         return
@@ -166,8 +169,8 @@ def signed(value: float) -> str:
     return "0.000" if abs(value) < 0.0005 else f"{value:+.3f}".replace("-", "−")
 
 
-def _verdict(found: PairedDifference) -> str:
-    low, high = found.interval
+def _verdict(difference: PairedDifference) -> str:
+    low, high = difference.interval
     if low > 0:
         return "less diverse"
     return "more diverse" if high < 0 else "no clear difference"
@@ -257,7 +260,7 @@ def _cw(measured: QuickMetrics) -> Value:
     return {"value": measured.cw.mean, "interval": measured.cw.interval}
 
 
-def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found: Mapping[str, Value]) -> None:
+def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], model_values: Mapping[str, Value]) -> None:
     """Self-BLEU and, where it was measured, CE against Q/Doc, and the distribution of content words."""
     rows = [(q, measured[q.id]) for q in picked if q.id in measured]
     names = state.labels({q.id: q.name for q, _ in rows})
@@ -267,8 +270,8 @@ def curves(picked: Sequence[QuerySet], measured: dict[str, QuickMetrics], found:
     bleu = {names[q.id]: m.by_per_doc["self_bleu"] for q, m in rows if m.by_per_doc.get("self_bleu")}
     ratios: dict[str, dict[str, dict[int, float]]] = {}
     for q, _ in rows:
-        if q.id in found and (curve := metrics.ce_by_per_doc(found[q.id])):
-            title = MEASURES[found[q.id]["scorer"]["measure"]].title
+        if q.id in model_values and (curve := metrics.ce_by_per_doc(model_values[q.id])):
+            title = MEASURES[model_values[q.id]["scorer"]["measure"]].title
             ratios.setdefault(title, {})[names[q.id]] = curve
     shown = [("Self-BLEU", bleu)] if bleu else []
     shown += list(ratios.items())

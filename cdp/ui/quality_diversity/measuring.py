@@ -47,11 +47,11 @@ def _begun(workspace: Workspace, query_set: QuerySet, human: str) -> JobView | N
     return None
 
 
-def _progress(workspace: Workspace, known: dict[str, str]) -> None:
+def _progress(workspace: Workspace, drawn_states: dict[str, str]) -> None:
     """How far the jobs are; the whole page is drawn anew once one has begun or ended. For ``live``."""
     with frame.guarded():
-        views = [jobs.show(workspace, job_id, with_size=False) for job_id in known]
-        if job_views.states(views) != known:
+        views = [jobs.show(workspace, job_id, with_size=False) for job_id in drawn_states]
+        if job_views.states(views) != drawn_states:
             st.rerun()
         with st.container(border=True):
             st.markdown(f"**Measuring {count(len(views), 'query set')}.** This continues if you leave the page.")

@@ -40,14 +40,14 @@ def newest(workspace: Workspace, picked: Sequence[QuerySet]) -> dict[str, Value]
 def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mapping[str, Value], human: str) -> None:
     """Dist-Sim and the paraphrase ratio: what finished jobs found, what runs, and the button that starts more."""
     st.subheader("Measured with models", anchor=False, help=frame.definition("paraphrase_ratio"))
-    found = [(q, results[q.id]) for q in picked if q.id in results]
-    if found:
-        _results_table(found)
+    measured_sets = [(q, results[q.id]) for q in picked if q.id in results]
+    if measured_sets:
+        _results_table(measured_sets)
     ids = {q.id for q in picked}
     running = [v for v in jobs.list_active(workspace) if v.kind == "metrics" and v.config.get("query_set") in ids]
     if running:
         job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
-    if not found and not running:
+    if not measured_sets and not running:
         st.caption(
             "The paraphrase ratio needs a cross-encoder that compares pairs of queries; Dist-Sim needs an encoder "
             "and human queries. Both run in the background."
@@ -59,7 +59,7 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         configs = [MetricsConfig.from_dict({**settings, "query_set": q.id, "human": human}) for q in picked]
         busy = {v.config.get("query_set") for v in running}
         wanted = [c for c in configs if c.query_set not in busy]
-        label = "Measure again" if found else "Measure with models"
+        label = "Measure again" if measured_sets else "Measure with models"
         if access.button(label, icon=":material/play_arrow:", key="metrics_start", disabled=not wanted):
             for config in wanted:
                 metrics.start(workspace, config)
@@ -67,9 +67,9 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
         command.show(*(commands.metrics(config) for config in configs))
 
 
-def _results_table(found: Sequence[tuple[QuerySet, Value]]) -> None:
+def _results_table(measured_sets: Sequence[tuple[QuerySet, Value]]) -> None:
     about = MEASURES
-    rows = [(q, value) for q, row in found for value in row["measures"] if value.get("value") is not None]
+    rows = [(q, value) for q, row in measured_sets for value in row["measures"] if value.get("value") is not None]
     tables.show(
         {
             "Query set": [q.name for q, _ in rows],
@@ -101,9 +101,9 @@ def trade_off_chart(
 ) -> None:
     """Quality against diversity, with the published methods behind; both diversity measures without human queries."""
     values = {q.id: metrics.values(measured[q.id], results.get(q.id)) for q in picked if q.id in measured}
-    known = {name for found in values.values() for name in found}
-    xs = [name for name in DIVERSITY if name in known]
-    ys = [name for name in (*QUALITY, "self_bleu") if name in known]
+    measure_names = {name for by_measure in values.values() for name in by_measure}
+    xs = [name for name in DIVERSITY if name in measure_names]
+    ys = [name for name in (*QUALITY, "self_bleu") if name in measure_names]
     if not xs or not ys or (xs == ys == ["self_bleu"]):
         return
     st.subheader("Quality against diversity", anchor=False, help=frame.definition("q_d"))
@@ -120,10 +120,10 @@ def trade_off_chart(
     if y is None or x is None:
         return
     points = [
-        MeasuredSet(q.name, q.method or q.kind, found[x]["value"], found[y]["value"], _interval(found[x]),
-                    _interval(found[y]))
+        MeasuredSet(q.name, q.method or q.kind, by_measure[x]["value"], by_measure[y]["value"],
+                    _interval(by_measure[x]), _interval(by_measure[y]))
         for q in picked
-        if (found := values.get(q.id, {})) and x in found and y in found
+        if (by_measure := values.get(q.id, {})) and x in by_measure and y in by_measure
     ]  # fmt: skip
     behind = [
         ReferencePoint(r.method, r.per_doc, r.values[x], r.values[y])

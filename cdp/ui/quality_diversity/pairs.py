@@ -57,22 +57,22 @@ def explore(
             _one(document.document_id, query_pairs.document_queries(workspace, chosen, document.document_id, result))
 
 
-def _one(document_id: str, found: ScoredQueries) -> None:
+def _one(document_id: str, document_queries: ScoredQueries) -> None:
     """The queries of one document with their BLEU, and its pairs where a model scored them."""
     st.markdown(f"**{md(document_id, 80)}**")
-    if found.pairs:
-        threshold = found.threshold or 0.0
-        above = sum(score > threshold for score, _, _ in found.pairs)
+    if document_queries.pairs:
+        threshold = document_queries.threshold or 0.0
+        above = sum(score > threshold for score, _, _ in document_queries.pairs)
         st.caption(
-            f"{above} of {len(found.pairs)} pairs score above {threshold:g} and count as paraphrases: "
-            f"a share of {above / len(found.pairs):.2f}."
+            f"{above} of {len(document_queries.pairs)} pairs score above {threshold:g} and count as paraphrases: "
+            f"a share of {above / len(document_queries.pairs):.2f}."
         )
         tables.show(
             {
-                "Score": [score for score, _, _ in found.pairs],
-                "Paraphrase": [score > threshold for score, _, _ in found.pairs],
-                "Query": [a for _, a, _ in found.pairs],
-                "Other query": [b for _, _, b in found.pairs],
+                "Score": [score for score, _, _ in document_queries.pairs],
+                "Paraphrase": [score > threshold for score, _, _ in document_queries.pairs],
+                "Query": [a for _, a, _ in document_queries.pairs],
+                "Other query": [b for _, _, b in document_queries.pairs],
             },
             alt=f"Scored pairs of queries of {document_id}, the most similar first",
             config={
@@ -84,7 +84,7 @@ def _one(document_id: str, found: ScoredQueries) -> None:
             height=200,
         )
     tables.show(
-        {"BLEU": found.bleu, "Query": found.queries},
+        {"BLEU": document_queries.bleu, "Query": document_queries.queries},
         alt=f"Queries of {document_id}, each with its BLEU against the others",
         config={
             "BLEU": st.column_config.NumberColumn(
@@ -95,7 +95,7 @@ def _one(document_id: str, found: ScoredQueries) -> None:
             ),
             "Query": st.column_config.TextColumn(width="large"),
         },
-        height=160 if found.pairs else 360 if len(found.queries) > 9 else None,
+        height=160 if document_queries.pairs else 360 if len(document_queries.queries) > 9 else None,
     )
-    if len(found.queries) < 2:
+    if len(document_queries.queries) < 2:
         st.caption("This document has one query only, so there is no pair to compare.")

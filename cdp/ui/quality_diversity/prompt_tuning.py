@@ -20,7 +20,7 @@ from cdp.ui.shell.text import count, md, moment
 OWN_NAME = "my-prompt"
 
 
-def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
+def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
     """The results of the newest job for the chosen corpus, what runs, and the form that starts one."""
     names = {m.id: m.name for m in corpora.list_corpora(workspace)}
     if not names:
@@ -37,18 +37,18 @@ def section(workspace: Workspace, known: Sequence[QuerySet]) -> None:
         return
     with frame.guarded():
         every = tuning.list_tunings(workspace, corpus=corpus)
-        found = next((result for view in every if (result := tuning.result(workspace, view.id)) is not None), None)
-        if found is not None:
-            _found(workspace, found)
+        outcome = next((result for view in every if (result := tuning.result(workspace, view.id)) is not None), None)
+        if outcome is not None:
+            _outcome(workspace, outcome)
         running = [v for v in every if v.state.active]
         if running:
             job_views.live(job_views.running_list, True, workspace, job_views.states(jobs.list_active(workspace)))
         with st.expander(
-            "Try candidates again" if found else "Try candidate prompts on a sample",
+            "Try candidates again" if outcome else "Try candidate prompts on a sample",
             icon=":material/science:",
             key="tuning_form",
         ):
-            _form(workspace, corpus, [q for q in known if q.corpus_id == corpus], busy=bool(running))
+            _form(workspace, corpus, [q for q in query_sets if q.corpus_id == corpus], busy=bool(running))
 
 
 def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool) -> None:
@@ -108,45 +108,49 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
     command.show(commands.tune(config))
 
 
-def _found(workspace: Workspace, found: Tuning) -> None:
+def _outcome(workspace: Workspace, outcome: Tuning) -> None:
     """The choice and why, every candidate with its measures, and the word that the user has."""
-    record = found.candidate(found.chosen)
+    record = outcome.candidate(outcome.chosen)
     with st.container(border=True):
-        st.markdown(f"#### :material/check: {md(record['title'])}" + (" (your choice)" if found.overridden else ""))
-        st.markdown(f"The algorithm chose {md(found.choice)}. {md(found.why)}" if found.overridden else md(found.why))
-        st.caption(
-            f"{count(found.n_documents, 'document')} of {found.n_corpus:,}, {moment(found.created)}. Target: "
-            f"{tuning.TARGET_WORDS[found.target]}."
+        st.markdown(f"#### :material/check: {md(record['title'])}" + (" (your choice)" if outcome.overridden else ""))
+        st.markdown(
+            f"The algorithm chose {md(outcome.choice)}. {md(outcome.why)}" if outcome.overridden else md(outcome.why)
         )
-        _table(found)
-        able = [c["name"] for c in found.candidates if c.get("n_queries")]
-        titles = {c["name"]: c["title"] for c in found.candidates}
+        st.caption(
+            f"{count(outcome.n_documents, 'document')} of {outcome.n_corpus:,}, {moment(outcome.created)}. Target: "
+            f"{tuning.TARGET_WORDS[outcome.target]}."
+        )
+        _table(outcome)
+        able = [c["name"] for c in outcome.candidates if c.get("n_queries")]
+        titles = {c["name"]: c["title"] for c in outcome.candidates}
         with st.container(horizontal=True, vertical_alignment="bottom"):
             picked = st.selectbox(
                 "Prompt to use",
                 able,
-                index=able.index(found.chosen) if found.chosen in able else 0,
+                index=able.index(outcome.chosen) if outcome.chosen in able else 0,
                 format_func=lambda name: titles[name],
-                key=f"tuning_choice_{found.job_id}",
+                key=f"tuning_choice_{outcome.job_id}",
                 width=260,
             )
-            if access.button("Use this prompt", key=f"tuning_override_{found.job_id}", disabled=picked == found.chosen):
-                tuning.override(workspace, found.job_id, str(picked))
+            if access.button(
+                "Use this prompt", key=f"tuning_override_{outcome.job_id}", disabled=picked == outcome.chosen
+            ):
+                tuning.override(workspace, outcome.job_id, str(picked))
                 st.rerun()
             if access.button(
                 "Write queries for the whole corpus",
                 icon=":material/edit_note:",
-                key=f"tuning_write_{found.job_id}",
+                key=f"tuning_write_{outcome.job_id}",
                 type="primary",
             ):
-                job = tuning.write_queries(workspace, found.job_id)
+                job = tuning.write_queries(workspace, outcome.job_id)
                 st.toast(f"Started: {md(jobs.show(workspace, job).name)}")
-        _examples(found)
+        _examples(outcome)
 
 
-def _table(found: Tuning) -> None:
-    ce = "CE" if found.scorer["measure"] == "paraphrase_ratio" else "CE by bi-encoder"
-    values = [{v["name"]: v for v in c.get("measures", [])} for c in found.candidates]
+def _table(outcome: Tuning) -> None:
+    ce = "CE" if outcome.scorer["measure"] == "paraphrase_ratio" else "CE by bi-encoder"
+    values = [{v["name"]: v for v in c.get("measures", [])} for c in outcome.candidates]
 
     def column(name: str) -> list[float | None]:
         return [v.get(name, {}).get("value") for v in values]
@@ -155,21 +159,21 @@ def _table(found: Tuning) -> None:
         return round(sum(record["tokens"].values())) if record.get("tokens") else None
 
     columns: dict[str, Sequence[Any]] = {
-        "Prompt": [c["title"] for c in found.candidates],
-        "Distance": [c.get("distance") for c in found.candidates],
+        "Prompt": [c["title"] for c in outcome.candidates],
+        "Distance": [c.get("distance") for c in outcome.candidates],
         "95% interval": [
             "–" if "interval" not in c else f"{c['interval'][0]:.2f} to {c['interval'][1]:.2f}"
-            for c in found.candidates
+            for c in outcome.candidates
         ],
-        ce: column(found.scorer["measure"]),
+        ce: column(outcome.scorer["measure"]),
         "Self-BLEU": column("self_bleu"),
         "Dist-Sim": column("dist_sim"),
         "Len-Sim": column("len_sim"),
         "Mean CW": column("cw"),
-        "Tokens per document": [tokens(c) for c in found.candidates],
-        "Whole corpus (US$)": [c.get("corpus_cost") for c in found.candidates],
-        "Without queries": [c.get("failures") for c in found.candidates],
-        "Note": [c["error"] for c in found.candidates],
+        "Tokens per document": [tokens(c) for c in outcome.candidates],
+        "Whole corpus (US$)": [c.get("corpus_cost") for c in outcome.candidates],
+        "Without queries": [c.get("failures") for c in outcome.candidates],
+        "Note": [c["error"] for c in outcome.candidates],
     }
     optional = ("Dist-Sim", "Len-Sim", "Whole corpus (US$)", "Note")
     columns = {n: c for n, c in columns.items() if n not in optional or any(v not in (None, "") for v in c)}
@@ -185,13 +189,13 @@ def _table(found: Tuning) -> None:
             "Whole corpus (US$)": number(format="%.2f"),
         },
     )
-    if found.scorer["note"]:
+    if outcome.scorer["note"]:
         st.caption("CE was computed with a bi-encoder, so its 0.5 is not the paper's 0.5.")
 
 
-def _examples(found: Tuning) -> None:
+def _examples(outcome: Tuning) -> None:
     """The same documents' queries of each candidate, side by side."""
-    shown = [c for c in found.candidates if c.get("examples")]
+    shown = [c for c in outcome.candidates if c.get("examples")]
     if not shown:
         return
     with st.expander("Example queries for the same documents", icon=":material/format_list_numbered:"):

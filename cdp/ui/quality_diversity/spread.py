@@ -18,11 +18,11 @@ TITLES = {"marks": "Hyphenated words split (default)", "hyphens": "Hyphenated wo
 def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
     """Self-BLEU of each set under each tokenisation, at the Q/Doc that all sets have."""
     depth = min((q.per_doc for q in picked), default=0)
-    found = [(q, self_bleu_spread.spread(workspace, q.id, per_doc=depth)) for q in picked] if depth > 1 else []
-    rows = [(q, s) for q, spreads in found for s in spreads]
+    set_spreads = [(q, self_bleu_spread.spread(workspace, q.id, per_doc=depth)) for q in picked] if depth > 1 else []
+    rows = [(q, s) for q, spreads in set_spreads for s in spreads]
     if not rows:
         return
-    if self_bleu_spread.order_turns([spreads for _, spreads in found]):
+    if self_bleu_spread.order_turns([spreads for _, spreads in set_spreads]):
         st.info(
             "The order of these sets by Self-BLEU depends on the tokenisation, so it decides nothing here. Use "
             "embedding diversity or the paraphrase ratio instead (Measure with models).",
@@ -41,7 +41,8 @@ def show(workspace: Workspace, picked: Sequence[QuerySet]) -> None:
             alt="Self-BLEU of each query set under each tokenisation, with its spread over documents",
         )
         lines = "\n".join(
-            f"- {TITLES[s.tokenisation]}: {md(s.about)}." for s in next(spreads for _, spreads in found if spreads)
+            f"- {TITLES[s.tokenisation]}: {md(s.about)}."
+            for s in next(spreads for _, spreads in set_spreads if spreads)
         )
         st.markdown(lines)
         st.caption(

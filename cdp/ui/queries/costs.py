@@ -20,57 +20,57 @@ MEASURED = "preview_measured"
 """In the session: what the last preview of a method and model measured, (tokens per query, seconds per request)."""
 
 
-def remember(config: SynthesisConfig, found: Mapping[str, Preview]) -> None:
+def remember(config: SynthesisConfig, previews: Mapping[str, Preview]) -> None:
     """Keep what a preview measured, for later estimates."""
-    kept = st.session_state.setdefault(MEASURED, {})
-    for name, preview in found.items():
+    measurements = st.session_state.setdefault(MEASURED, {})
+    for name, preview in previews.items():
         if preview.tokens_per_query is not None:
-            kept[name, config.model_name] = (preview.tokens_per_query, preview.latency_s)
+            measurements[name, config.model_name] = (preview.tokens_per_query, preview.latency_s)
 
 
 def measured(config: SynthesisConfig) -> tuple[float | None, float | None]:
     """Output tokens per query and seconds per request, as a preview measured them; None without one."""
-    found: tuple[float | None, float | None] = st.session_state.get(MEASURED, {}).get(
+    measurement: tuple[float | None, float | None] = st.session_state.get(MEASURED, {}).get(
         (config.method, config.model_name), (None, None)
     )
-    return found
+    return measurement
 
 
 def estimated(workspace: Workspace, config: SynthesisConfig) -> Estimate:
     """The estimate of a job, kept until its settings, the prices or what was measured change."""
     tokens, latency = measured(config)
     key = (str(workspace.root), config, tokens, latency, synthesis.read_prices(workspace))
-    kept: dict[object, Estimate] = st.session_state.setdefault("estimates", {})
-    if key not in kept:
-        if len(kept) >= 64:
-            kept.clear()
-        kept[key] = synthesis.estimate(workspace, config, tokens_per_query=tokens, latency_s=latency)
-    return kept[key]
+    cached: dict[object, Estimate] = st.session_state.setdefault("estimates", {})
+    if key not in cached:
+        if len(cached) >= 64:
+            cached.clear()
+        cached[key] = synthesis.estimate(workspace, config, tokens_per_query=tokens, latency_s=latency)
+    return cached[key]
 
 
 def before(workspace: Workspace, config: SynthesisConfig) -> None:
     """Tokens, price and time of a job that is about to start."""
-    found = estimated(workspace, config)
-    if not found.requests:
-        st.caption(f"{count(found.n_documents, 'document')}. No LLM is used, so this is free.")
+    estimate = estimated(workspace, config)
+    if not estimate.requests:
+        st.caption(f"{count(estimate.n_documents, 'document')}. No LLM is used, so this is free.")
         return
-    margin = f"± {found.input_margin:,} (95%), estimated from {count(found.sampled, 'document')}"
+    margin = f"± {estimate.input_margin:,} (95%), estimated from {count(estimate.sampled, 'document')}"
     basis = "assumed for a typical query; run a preview to measure them"
     if measured(config)[0]:
         basis = "measured in the preview"
-    batch = found.batch_cost is not None and found.batch_cost != found.cost
+    batch = estimate.batch_cost is not None and estimate.batch_cost != estimate.cost
     tables.figures(
-        ("Requests", number(found.requests)),
-        ("Input tokens", number(found.input_tokens), margin),
-        ("Output tokens", f"≈ {number(found.output_tokens)}", basis),
-        ("Cost", dollars(found.cost)),
-        ("Cost as a batch", dollars(found.batch_cost)) if batch else None,
-        None if found.seconds is None else ("Time", job_words.duration(found.seconds)),
+        ("Requests", number(estimate.requests)),
+        ("Input tokens", number(estimate.input_tokens), margin),
+        ("Output tokens", f"≈ {number(estimate.output_tokens)}", basis),
+        ("Cost", dollars(estimate.cost)),
+        ("Cost as a batch", dollars(estimate.batch_cost)) if batch else None,
+        None if estimate.seconds is None else ("Time", job_words.duration(estimate.seconds)),
     )
-    if found.cost is None:
+    if estimate.cost is None:
         st.caption(f"{md(config.model_name)} is not in the price table: add it below to see what this costs.")
-    elif found.price is not None:
-        st.caption(f"Prices as of {md(found.price.as_of)}. Output tokens are {basis}.")
+    elif estimate.price is not None:
+        st.caption(f"Prices as of {md(estimate.price.as_of)}. Output tokens are {basis}.")
 
 
 def after(workspace: Workspace, query_set: QuerySet) -> None:
@@ -93,12 +93,12 @@ def _told(bill: synthesis.Bill | None) -> None:
 def table(workspace: Workspace) -> None:
     """The price table, to be edited."""
     with st.expander("Price table", icon=":material/sell:", key="prices"):
-        known = synthesis.read_prices(workspace)
+        prices = synthesis.read_prices(workspace)
         st.caption("US dollars per million tokens. Update prices that have changed, and add your own models.")
         edited = st.data_editor(
             [
                 {"model": r.model, "input": r.input, "output": r.output, "batch_discount": r.batch_discount}
-                for r in known.rows
+                for r in prices.rows
             ],
             num_rows="dynamic",
             hide_index=True,
@@ -113,7 +113,7 @@ def table(workspace: Workspace) -> None:
             },
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            day = st.date_input("As of", value=_date(known.as_of), key="prices_as_of", width=160)
+            day = st.date_input("As of", value=_date(prices.as_of), key="prices_as_of", width=160)
             if access.button("Save prices", key="prices_save"):
                 try:
                     synthesis.save_prices(workspace, [dict(row) for row in edited], day.isoformat())

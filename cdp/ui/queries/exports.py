@@ -19,12 +19,12 @@ MOST_DOWNLOADED = 200 * 2**20
 def export(workspace: Workspace, query_set: QuerySet) -> None:
     """Write the set in a format of another program, on the server and to download."""
     with st.expander("Export", icon=":material/download:", key=f"export_{query_set.id}"):
-        known = synthesis.export_formats(query_set)
-        form = forms.segments("Format", list(known), key="export_format", kept=False)
-        st.caption(md(known[form].help))
+        formats = synthesis.export_formats(query_set)
+        form = forms.segments("Format", list(formats), key="export_format", persistent=False)
+        st.caption(md(formats[form].help))
         target = st.text_input(
             "File or folder on this server",
-            value=str(workspace.root / "exports" / f"{query_set.id}{known[form].suffix}"),
+            value=str(workspace.root / "exports" / f"{query_set.id}{formats[form].suffix}"),
             key=f"export_target_{query_set.id}_{form}",
         )
         pressed = access.button("Export query set", icon=":material/save:", key="export_write")
@@ -32,7 +32,7 @@ def export(workspace: Workspace, query_set: QuerySet) -> None:
         if pressed:
             with frame.guarded(), st.spinner("Writing"):
                 done = synthesis.export(workspace, query_set.id, form, target)
-                what = ("query", "queries") if known[form].write else ("request",)
+                what = ("query", "queries") if formats[form].write else ("request",)
                 st.success(f"{count(done.n, *what)} written to {md(target)}.")
                 if done.note:
                     st.caption(f":material/warning: {md(done.note)}")

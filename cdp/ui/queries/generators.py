@@ -43,23 +43,23 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
     ``first`` are settings to begin with (fields of SynthesisConfig).
     """
     first = first or {}
-    known = {name: GENERATORS[name] for name in GENERATORS.offered}
+    offered = {name: GENERATORS[name] for name in GENERATORS.offered}
     has_recorded = any(q.generator == "recorded" for q in sets)
-    names = [n for n in known if n != "recorded" or has_recorded]
+    names = [n for n in offered if n != "recorded" or has_recorded]
     if has_recorded:
         names.sort(key=lambda n: n != "recorded")
     name = forms.segments(
         "Generator",
-        {n: known[n].title for n in names},
+        {n: offered[n].title for n in names},
         default=first.get("generator"),
         key=f"{key}_generator",
-        help="  \n".join(f"**{known[n].title}**: {md(known[n].help)}" for n in names),
+        help="  \n".join(f"**{offered[n].title}**: {md(offered[n].help)}" for n in names),
     )
-    if known[name].local:
+    if offered[name].local:
         model = _model(name, key, first)
         paper_notes.beside("generators")
         return Chosen(name, {"model": model})
-    if not known[name].endpoint:
+    if not offered[name].endpoint:
         return Chosen(name, {})
     with st.grid(3, min_column_width=220):
         begin = first.get("base_url") or endpoints.configured()

@@ -46,8 +46,8 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
     document = pick_document(workspace, manifest)
     if document is None:
         return
-    known = [method for method in METHODS.values() if method.generator != "ranking"]
-    titles = methods.titles(known)
+    all_methods = [method for method in METHODS.values() if method.generator != "ranking"]
+    titles = methods.titles(all_methods)
     chosen_methods = st.multiselect(
         "Methods to compare",
         list(titles),
@@ -72,26 +72,28 @@ def show(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet]) -
     if not chosen_methods:
         st.caption("Select at least one method.")
         return
-    extras = methods.extras(chosen_methods, known, sets, "preview", {})
+    extras = methods.extras(chosen_methods, all_methods, sets, "preview", {})
     settings = {name: value for name, value in {**chosen.settings, **extras}.items() if value}
-    asked = PreviewRequest(
+    request = PreviewRequest(
         manifest.id, document.id, tuple(chosen_methods), per_doc, chosen.name, tuple(sorted(settings.items()))
     )
-    slow = chosen.slow or any(method.generator for method in known if method.name in chosen_methods)
-    found = _previews(workspace, asked, chosen, slow)
-    if found is not None:
-        preview_parts.comparison(found, titles)
+    slow = chosen.slow or any(method.generator for method in all_methods if method.name in chosen_methods)
+    previews = _previews(workspace, request, chosen, slow)
+    if previews is not None:
+        preview_parts.comparison(previews, titles)
         with st.grid(2, min_column_width=340):
-            for name, preview in found.items():
+            for name, preview in previews.items():
                 with st.container(border=True, height="stretch"):
                     preview_parts.draw(preview, titles.get(name, name))
         if chosen.slow:
             with frame.guarded():
-                preview_parts.cost(workspace, {titles[name]: (asked.config(name), found[name]) for name in found})
-    with st.expander("Document text", icon=":material/article:", expanded=found is None):
+                preview_parts.cost(
+                    workspace, {titles[name]: (request.config(name), previews[name]) for name in previews}
+                )
+    with st.expander("Document text", icon=":material/article:", expanded=previews is None):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)
-    pairs = [word for name, value in asked.settings for word in ("--set", f"{name}={value}")]
+    pairs = [word for name, value in request.settings for word in ("--set", f"{name}={value}")]
     command.show(
         commands.line(
             "queries", "preview", "--corpus", manifest.id, "--doc", document.id, "--methods", ",".join(chosen_methods),
@@ -112,57 +114,57 @@ def pick_document(workspace: Workspace, manifest: CorpusManifest) -> Document | 
         wanted = st.text_input(
             "Find a document", type="search", key=f"find_{manifest.id}", placeholder="word or ID", width=240
         )
-        found = corpora.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
-        asked = st.query_params.get("document") or state.kept("document")
-        if asked and not wanted and asked not in {d.id for d in found}:
+        matches = corpora.page(workspace, manifest.id, 0, MOST_MATCHES, search=wanted)
+        document_id = st.query_params.get("document") or state.kept("document")
+        if document_id and not wanted and document_id not in {d.id for d in matches}:
             try:
-                found = [corpora.document(workspace, manifest.id, asked), *found]
+                matches = [corpora.document(workspace, manifest.id, document_id), *matches]
             except NotFoundError:
                 pass
-        if not found:
+        if not matches:
             st.caption("No matching documents.")
             return None
         with st.container():
             picked = state.choose(
                 "Document",
-                {d.id: f"{d.title or cut(d.text, 60)} ({d.id})" for d in found},
+                {d.id: f"{d.title or cut(d.text, 60)} ({d.id})" for d in matches},
                 "document",
                 what="document",
             )
-    return next(d for d in found if d.id == picked)
+    return next(d for d in matches if d.id == picked)
 
 
 def _previews(
-    workspace: Workspace, asked: PreviewRequest, chosen: generators.Chosen, slow: bool
+    workspace: Workspace, request: PreviewRequest, chosen: generators.Chosen, slow: bool
 ) -> Mapping[str, Preview] | None:
     """What costs nothing follows every choice; an endpoint or a model is asked when the button is pressed."""
     if not slow:
         with frame.guarded():
-            return _ask(workspace, asked, chosen)
+            return _ask(workspace, request, chosen)
         return None
     last = st.session_state.get("preview_answer")
     if access.button("Generate queries", type="primary", icon=":material/send:", key="preview_ask"):
         with frame.guarded(), st.spinner("Waiting for the model"):
-            last = (asked, _ask(workspace, asked, chosen))
+            last = (request, _ask(workspace, request, chosen))
             st.session_state["preview_answer"] = last
-    if last is None or last[0] != asked:
+    if last is None or last[0] != request:
         where = md(chosen.settings.get("base_url") or "OpenAI") if chosen.costs else "a model on this server"
-        st.caption(f"The button sends requests for {count(len(asked.methods), 'method')} to {where}.")
+        st.caption(f"The button sends requests for {count(len(request.methods), 'method')} to {where}.")
         return None
-    found: Mapping[str, Preview] = last[1]
-    return found
+    previews: Mapping[str, Preview] = last[1]
+    return previews
 
 
-def _ask(workspace: Workspace, asked: PreviewRequest, chosen: generators.Chosen) -> Mapping[str, Preview]:
-    found = queries.preview(
+def _ask(workspace: Workspace, request: PreviewRequest, chosen: generators.Chosen) -> Mapping[str, Preview]:
+    previews = queries.preview(
         workspace,
-        asked.corpus,
-        asked.document,
-        methods=asked.methods,
-        per_doc=asked.per_doc,
-        generator=asked.generator,
+        request.corpus,
+        request.document,
+        methods=request.methods,
+        per_doc=request.per_doc,
+        generator=request.generator,
         api_key=chosen.api_key,
-        **dict(asked.settings),
+        **dict(request.settings),
     )
-    costs.remember(asked.config(asked.methods[0]), found)
-    return found
+    costs.remember(request.config(request.methods[0]), previews)
+    return previews

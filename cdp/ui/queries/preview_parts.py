@@ -24,25 +24,26 @@ OVERLAP_HELP = (
 )
 
 
-def comparison(found: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
+def comparison(previews: Mapping[str, Preview], titles: Mapping[str, str]) -> None:
     """The methods in order of Self-BLEU, in one sentence."""
-    told = {name: p.self_bleu for name, p in found.items() if p.self_bleu is not None}
-    if len(told) < 2:
-        if not told:
+    self_bleu = {name: p.self_bleu for name, p in previews.items() if p.self_bleu is not None}
+    if len(self_bleu) < 2:
+        if not self_bleu:
             st.caption("Self-BLEU needs at least two queries.")
         return
-    ordered = sorted(told, key=lambda name: told[name])
+    ordered = sorted(self_bleu, key=lambda name: self_bleu[name])
     first, rest = ordered[0], ordered[1:]
-    values = ", ".join(f"{told[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
-    if told[rest[-1]] - told[first] < SAME:
+    values = ", ".join(f"{self_bleu[name]:.3f} for {md(titles.get(name, name))}" for name in rest)
+    if self_bleu[rest[-1]] - self_bleu[first] < SAME:
         st.markdown(
-            f"#### For this document, the methods are equally diverse\nSelf-BLEU {told[first]:.3f} for each of them."
+            f"#### For this document, the methods are equally diverse\n"
+            f"Self-BLEU {self_bleu[first]:.3f} for each of them."
         )
         return
     degree = "less" if len(rest) == 1 else "least"
     st.markdown(
         f"#### For this document, the {md(titles.get(first, first))} queries repeat each other {degree}\nSelf-BLEU "
-        f"{told[first]:.3f} against {values}; lower is more diverse."
+        f"{self_bleu[first]:.3f} against {values}; lower is more diverse."
     )
 
 
@@ -58,7 +59,7 @@ def draw(preview: Preview, title: str) -> None:
         ("Overlapping pairs", len(preview.overlaps), OVERLAP_HELP) if len(preview.queries) > 1 else None,
     )
     if preview.queries:
-        st.markdown("\n".join(_line(preview, place) for place in range(len(preview.queries))))
+        st.markdown("\n".join(_line(preview, index) for index in range(len(preview.queries))))
         st.caption(" · ".join(f"{md(name)} {n}" for name, n in preview.mix.items()))
     elif not preview.error:
         st.caption("The model's answer contained no usable query.")
@@ -75,27 +76,27 @@ def draw(preview: Preview, title: str) -> None:
             st.code(preview.prompt, language=None, wrap_lines=True)
 
 
-def _line(preview: Preview, place: int) -> str:
+def _line(preview: Preview, index: int) -> str:
     """One query with its CW, its format, and the numbers of those that say much the same."""
-    marks = [f"CW\u00a0{preview.cw[place]}", md(preview.formats[place])]
-    alike = sorted({i + j - place for i, j, _ in preview.overlaps if place in (i, j)})
+    marks = [f"CW\u00a0{preview.cw[index]}", md(preview.formats[index])]
+    alike = sorted({i + j - index for i, j, _ in preview.overlaps if index in (i, j)})
     if alike:
         marks.append(f"≈\u00a0{', '.join(str(other + 1) for other in alike)}")
-    from_query = f" :small[:gray[from: {md(preview.sources[place], 120)}]]" if preview.sources else ""
-    return f"{place + 1}. {md(preview.queries[place])} :small[:gray[{' · '.join(marks)}]]{from_query}"
+    from_query = f" :small[:gray[from: {md(preview.sources[index], 120)}]]" if preview.sources else ""
+    return f"{index + 1}. {md(preview.queries[index])} :small[:gray[{' · '.join(marks)}]]{from_query}"
 
 
-def cost(workspace: Workspace, found: Mapping[str, tuple[SynthesisConfig, Preview]]) -> None:
+def cost(workspace: Workspace, previews: Mapping[str, tuple[SynthesisConfig, Preview]]) -> None:
     """What this preview cost, and what the same costs for the whole corpus."""
-    estimates = {name: costs.estimated(workspace, config) for name, (config, _) in found.items()}
+    estimates = {name: costs.estimated(workspace, config) for name, (config, _) in previews.items()}
     st.markdown("#### Cost of this preview and of the whole corpus")
     tables.show(
         {
-            "Method": list(found),
-            "Requests": [preview.usage.get("requests", 0) for _, preview in found.values()],
-            "Input tokens": [preview.usage.get("input_tokens", 0) for _, preview in found.values()],
-            "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in found.values()],
-            "This preview": [dollars(preview.cost) for _, preview in found.values()],
+            "Method": list(previews),
+            "Requests": [preview.usage.get("requests", 0) for _, preview in previews.values()],
+            "Input tokens": [preview.usage.get("input_tokens", 0) for _, preview in previews.values()],
+            "Output tokens": [preview.usage.get("output_tokens", 0) for _, preview in previews.values()],
+            "This preview": [dollars(preview.cost) for _, preview in previews.values()],
             "Whole corpus": [dollars(estimate.cost) for estimate in estimates.values()],
             "Cost as a batch": [dollars(estimate.batch_cost) for estimate in estimates.values()],
             "Time": [

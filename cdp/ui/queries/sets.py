@@ -39,14 +39,15 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
             notes = [*done.notes, *done.rejected]
             if done.n_rejected > len(done.rejected):
                 notes.append(f"and {done.n_rejected - len(done.rejected)} more rows that could not be imported")
-            made = done.query_set
+            query_set = done.query_set
             if done.reasoned is not None:
                 notes.insert(0, f"{count(done.reasoned.n_queries, 'reasoned form')} as {done.reasoned.name}.")
             imports.remember(
-                f"{made.name}: {count(made.n_queries, 'query', 'queries')} for {count(made.n_documents, 'document')}.",
+                f"{query_set.name}: {count(query_set.n_queries, 'query', 'queries')} for "
+                f"{count(query_set.n_documents, 'document')}.",
                 notes,
             )
-            state.keep("query_set", made.id)
+            state.keep("query_set", query_set.id)
             st.rerun()
 
 
@@ -110,10 +111,10 @@ def _origin(workspace: Workspace, query_set: QuerySet) -> None:
             "licence": query_set.licence,
         }
         key = f"origin_{query_set.id}"
-        said = {name: forms.widget(ImportOptions, name, key=key, value=value) for name, value in values.items()}
+        provenance = {name: forms.widget(ImportOptions, name, key=key, value=value) for name, value in values.items()}
         if access.button("Save", key=f"{key}_save", icon=":material/save:"):
             with frame.guarded():
-                queries.describe(workspace, query_set.id, said.pop("origin"), **said)
+                queries.describe(workspace, query_set.id, provenance.pop("origin"), **provenance)
                 st.rerun()
 
 
@@ -126,10 +127,10 @@ def _best(workspace: Workspace, query_set: QuerySet) -> None:
         keep = st.number_input("Queries to keep", 1, query_set.n_queries, half, key=f"best_{query_set.id}")
         if access.button("Create filtered set", key=f"best_{query_set.id}_go", icon=":material/filter_alt:"):
             with frame.guarded():
-                made, without = queries.best(workspace, query_set.id, int(keep))
+                best_set, without = queries.best(workspace, query_set.id, int(keep))
                 notes = [f"{without:,} queries have no log-probability and were left out."] if without else []
-                imports.remember(f"{made.name}: {count(made.n_queries, 'query', 'queries')}.", notes)
-                state.keep("query_set", made.id)
+                imports.remember(f"{best_set.name}: {count(best_set.n_queries, 'query', 'queries')}.", notes)
+                state.keep("query_set", best_set.id)
                 st.rerun()
 
 
@@ -142,19 +143,19 @@ def _lacks(workspace: Workspace, query_set: QuerySet) -> None:
     folded = st.expander(title, icon=":material/warning:", on_change="rerun", key=f"lacks_{query_set.id}")
     if folded.open:
         with folded:
-            found = queries.failures(workspace, query_set.id)
-            failed.listing(found.first, found.n, key=f"lacking_{query_set.id}")
+            failures = queries.failures(workspace, query_set.id)
+            failed.listing(failures.first, failures.n, key=f"lacking_{query_set.id}")
 
 
 def read(workspace: Workspace, manifest: CorpusManifest, query_set: QuerySet) -> None:
     """The set's documents with their queries, ten at a time."""
     offset = tables.pager(query_set.n_documents, PER_PAGE, f"queries_{query_set.id}")
-    found = queries.page(workspace, query_set.id, offset, PER_PAGE)
-    if not found:
+    by_document = queries.page(workspace, query_set.id, offset, PER_PAGE)
+    if not by_document:
         st.caption("No queries have been written yet.")
         return
     with st.grid(2, min_column_width=340):
-        for document_id, texts in found:
+        for document_id, texts in by_document:
             with st.container(border=True, height="stretch"):
                 st.markdown(f"**{md(document_title(workspace, manifest, document_id))}**")
                 st.markdown("\n".join(f"{i}. {md(text)}" for i, text in enumerate(texts, 1)))

@@ -24,17 +24,17 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
     key = f"generate{suffix}"
     if not suffix:
         generators.carry("preview", key)
-    known = list(METHODS.values())
-    titles = methods.titles(known)
+    all_methods = list(METHODS.values())
+    titles = methods.titles(all_methods)
     method = forms.segments(
         "Method",
         titles,
         default=first.get("method", "diverse"),
         key=f"{key}_method",
-        help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in known),
+        help="  \n".join(f"**{md(m.title)}**: {md(m.help)}" for m in all_methods),
     )
-    extras = methods.extras([method], known, sets, key, first)
-    without_llm = any(m.name == method and m.generator for m in known)
+    extras = methods.extras([method], all_methods, sets, key, first)
+    without_llm = any(m.name == method and m.generator for m in all_methods)
     chosen = Chosen("template", {}) if without_llm else generators.choose(sets, key, first)
     settings = forms.fields(
         SynthesisConfig,

@@ -63,8 +63,8 @@ def _export(figure: Any, key: str, alt: str) -> None:
     name = re.sub(r"\W+", "-", key).strip("-")
     with folded:
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            form = forms.segments("Format", ["SVG", "PNG"], key=f"export_format_{key}", kept=False)
-            width = forms.segments("Width", list(export.WIDTHS), key=f"export_width_{key}", kept=False)
+            form = forms.segments("Format", ["SVG", "PNG"], key=f"export_format_{key}", persistent=False)
+            width = forms.segments("Width", list(export.WIDTHS), key=f"export_width_{key}", persistent=False)
             forms.download("Download data (CSV)", export.to_csv(figure), f"{name}.csv", key=f"export_data_{key}")
         st.caption("Preview of the saved figure. Click the camera in its upper right corner to save it.")
         drawn = export.paper(figure, str(width))

@@ -27,12 +27,12 @@ def segments(
     key: str,
     default: Any = None,
     hidden: bool = False,
-    kept: bool = True,
+    persistent: bool = True,
     **more: Any,
 ) -> Any:
     """One of a few options side by side (with titles, if a mapping), the first unless ``default`` says another.
 
-    ``hidden`` leaves the label to screen readers; ``kept`` holds the choice for the session.
+    ``hidden`` leaves the label to screen readers; ``persistent`` holds the choice for the session.
     """
     titles = options if isinstance(options, Mapping) else {option: str(option) for option in options}
     first = default if default in titles else next(iter(titles))
@@ -41,7 +41,7 @@ def segments(
         st.session_state[key] = first
     chosen = st.segmented_control(
         label, list(titles), format_func=lambda option: titles.get(option, str(option)), required=True, key=key,
-        default=None if stale else first, persist_state="session" if kept else None, wrap=True,
+        default=None if stale else first, persist_state="session" if persistent else None, wrap=True,
         label_visibility="collapsed" if hidden else "visible", **more,
     )  # fmt: skip
     return chosen if chosen in titles else first

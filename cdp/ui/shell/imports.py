@@ -35,7 +35,9 @@ def flash() -> None:
 
 def source(what: str, key: str, types: list[str]) -> tuple[UploadedFile | None, str]:
     """Ask for a file: an upload (or None) and a path on the server (or "")."""
-    way = forms.segments("File location", ["Upload", "Path on this server"], key=f"{key}_way", hidden=True, kept=False)
+    way = forms.segments(
+        "File location", ["Upload", "Path on this server"], key=f"{key}_way", hidden=True, persistent=False
+    )
     if way == "Upload":
         uploaded = st.file_uploader(what, type=types, max_upload_size=MAX_UPLOAD_MB, key=f"{key}_file")
         return uploaded, ""

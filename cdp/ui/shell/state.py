@@ -115,10 +115,10 @@ def choose_button(label: str, items: Mapping[str, str], param: str, *, label_vis
 
 def _current(names: Mapping[str, str], param: str, what: str, optional: bool) -> str | None:
     """What the address, or an earlier choice, names of what is there; the widget's state is set to it."""
-    asked = st.query_params.get(param)
-    if asked and asked not in names:
-        st.warning(f"The link names the {what} {md(asked, 80)}, which is not in this workspace.")
-    current = next((v for v in (asked, kept(param)) if v in names), None)
+    linked = st.query_params.get(param)
+    if linked and linked not in names:
+        st.warning(f"The link names the {what} {md(linked, 80)}, which is not in this workspace.")
+    current = next((v for v in (linked, kept(param)) if v in names), None)
     if current is None and names and not optional:
         current = next(iter(names))
     _set(f"choose_{param}", current)
@@ -138,10 +138,10 @@ def choose_many(
     """A multi-select over ``items`` (id → name), kept and held in the address like ``choose``."""
     names = labels(items)
     _remember(param, names)
-    asked = [v for v in st.query_params.get_all(param) if v in names]
-    known = [v for v in kept_many(param) if v in names]
+    linked = [v for v in st.query_params.get_all(param) if v in names]
+    remembered = [v for v in kept_many(param) if v in names]
     touched = f"kept_{param}" in st.session_state
-    current = asked or (known if touched else [v for v in default if v in names])
+    current = linked or (remembered if touched else [v for v in default if v in names])
     key = f"choose_{param}"
     _set(key, current)
     st.multiselect(
@@ -179,7 +179,7 @@ def write(param: str, value: str | list[str] | None) -> None:
     wanted = {**st.session_state.get(_DRAWN, {}), param: value}
     if not value and param in st.query_params:
         del st.query_params[param]
-    st.query_params.update({name: one for name, one in wanted.items() if one})
+    st.query_params.update({name: item for name, item in wanted.items() if item})
 
 
 def _chosen(param: str, key: str) -> None:
@@ -187,10 +187,10 @@ def _chosen(param: str, key: str) -> None:
     ("5 min ago"), Streamlit takes the old label itself for the choice. It is led back to its id, or left alone."""
     ids: Mapping[str, str] = st.session_state.get(f"labels_{param}", {})
     value = st.session_state[key]
-    found = [ids.get(one, "") for one in (value if isinstance(value, list) else [value or ""])]
-    if value and not all(found):
+    chosen_ids = [ids.get(label, "") for label in (value if isinstance(value, list) else [value or ""])]
+    if value and not all(chosen_ids):
         return
-    picked = found if isinstance(value, list) else found[0] or None
+    picked = chosen_ids if isinstance(value, list) else chosen_ids[0] or None
     aged = value != picked
     if not aged or picked not in (kept(param), kept_many(param)):
         write(param, picked)

@@ -40,9 +40,9 @@ def number(value: float, digits: int = 0) -> str:
     return f"{value:,.{digits}f}"
 
 
-def count(n: int, one: str, many: str = "") -> str:
+def count(n: int, singular: str, plural: str = "") -> str:
     """``1 document``, ``12,345 documents``."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+    return f"{n:,} {singular if n == 1 else plural or singular + 's'}"
 
 
 def points(value: float) -> str:

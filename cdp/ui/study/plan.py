@@ -61,29 +61,33 @@ def choose(workspace: Workspace) -> StudyConfig | None:
     cloned, suffix = clone.first(workspace, "study")
     if cloned:
         first, key = cloned, f"study{suffix}"
-    found = _from_lists(workspace, first, key)
-    found |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
-    if not found.get("benchmarks") or not (found.get("query_sets") or found.get("methods")):
+    settings = _from_lists(workspace, first, key)
+    settings |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
+    if not settings.get("benchmarks") or not (settings.get("query_sets") or settings.get("methods")):
         st.caption("Select benchmarks, and query sets or methods to train on.")
         return None
-    return StudyConfig.from_dict({name: value for name, value in found.items() if value is not None})
+    return StudyConfig.from_dict({name: value for name, value in settings.items() if value is not None})
 
 
 def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
     """The fields that name what is in the workspace."""
-    places = [f"{info.name}:{split}" for info in benchmarks.list_benchmarks(workspace) for split in info.splits]
-    known = [q for q in queries.list_query_sets(workspace) if q.n_queries]
-    sets = incomplete.names(workspace, known)
-    by_name = {q.name: q.id for q in reversed(known)}
+    benchmark_splits = [
+        f"{info.name}:{split}" for info in benchmarks.list_benchmarks(workspace) for split in info.splits
+    ]
+    query_sets = [q for q in queries.list_query_sets(workspace) if q.n_queries]
+    sets = incomplete.names(workspace, query_sets)
+    by_name = {q.name: q.id for q in reversed(query_sets)}
     corpus_names = {c.id: c.name for c in corpora.list_corpora(workspace)}
     corpus_ids = {name: corpus_id for corpus_id, name in corpus_names.items()}
     wanted = _split(first.get("query_sets"))
-    _say_missing("benchmarks", _split(first.get("benchmarks")), places)
+    _say_missing("benchmarks", _split(first.get("benchmarks")), benchmark_splits)
     _say_missing("query sets", wanted, [*sets, *by_name])
     methods = [m.name for m in METHODS.values()]
     with st.grid(2, min_column_width=260):
         chosen: dict[str, Any] = {
-            "benchmarks": _many("Benchmarks", {p: p for p in places}, _split(first.get("benchmarks")), f"{key}_b"),
+            "benchmarks": _many(
+                "Benchmarks", {p: p for p in benchmark_splits}, _split(first.get("benchmarks")), f"{key}_b"
+            ),
             "query_sets": _many("Query sets", sets, [by_name.get(n, n) for n in wanted], f"{key}_q"),
             "methods": _many("Methods", {m: m for m in methods}, _split(first.get("methods")), f"{key}_m"),
             "retrievers": _many(
@@ -159,8 +163,8 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
     lacking, agreed = incomplete.consent(workspace, config.items("query_sets"), "study_incomplete")
     leaks = studies.leaks_of(workspace, config)
     leaking_agreed = leaking.consent(leaks, "study_leakage")
-    said = {item.note for item in lacking}
-    for note in (note for note in plan.notes if note not in said):
+    shown_notes = {item.note for item in lacking}
+    for note in (note for note in plan.notes if note not in shown_notes):
         st.caption(f":material/info: {md(note)}")
     if access.button(
         "Start the study",

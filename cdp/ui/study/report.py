@@ -100,20 +100,22 @@ def comparisons(report: StudyReport) -> None:
     if not kinds:
         return
     st.subheader("Differences", anchor=False, help=frame.definition("p"))
-    kind = forms.segments("Comparison", kinds, default=studies.SCALING, key="study_comparison", hidden=True, kept=False)
-    found = report.of(kind)
+    kind = forms.segments(
+        "Comparison", kinds, default=studies.SCALING, key="study_comparison", hidden=True, persistent=False
+    )
+    gains = report.of(kind)
     tables.show(
         {
-            "Condition": [cut(g.condition, 60) for g in found],
-            "Q/Doc": [g.per_doc for g in found],
-            "Benchmark": [g.benchmark for g in found],
-            "CW": [g.cw for g in found],
-            "Points": [points(g.points) + _mark(g) for g in found],
-            "95% interval": [f"{points(g.low)} to {points(g.high)}" for g in found],
-            "p, corrected": [p_value(g.p_holm) for g in found],
-            "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in found],
-            "Seeds": [g.n_seeds for g in found],
-            "Queries": [g.n_queries for g in found],
+            "Condition": [cut(g.condition, 60) for g in gains],
+            "Q/Doc": [g.per_doc for g in gains],
+            "Benchmark": [g.benchmark for g in gains],
+            "CW": [g.cw for g in gains],
+            "Points": [points(g.points) + _mark(g) for g in gains],
+            "95% interval": [f"{points(g.low)} to {points(g.high)}" for g in gains],
+            "p, corrected": [p_value(g.p_holm) for g in gains],
+            "Spread over seeds": [None if g.seed_sd is None else g.seed_sd for g in gains],
+            "Seeds": [g.n_seeds for g in gains],
+            "Queries": [g.n_queries for g in gains],
         },
         alt="Differences in NDCG@10 points with intervals and p values",
         config={
@@ -127,7 +129,7 @@ def comparisons(report: StudyReport) -> None:
         "queries only, which ignores training noise."
     )
     with st.expander("Show as chart", icon=":material/show_chart:"):
-        charts.show(figures.gains(found), key="study_gains", alt=_listed(found))
+        charts.show(figures.gains(gains), key="study_gains", alt=_listed(gains))
 
 
 def _mark(gain: Gain) -> str:
@@ -135,8 +137,8 @@ def _mark(gain: Gain) -> str:
     return "" if not gain.significant else " (*)" if gain.seed_sd is None else " *"
 
 
-def _listed(found: Sequence[Gain]) -> str:
-    return "; ".join(f"{g.condition} Q/Doc {g.per_doc} on {g.benchmark}: {points(g.points)}" for g in found)
+def _listed(gains: Sequence[Gain]) -> str:
+    return "; ".join(f"{g.condition} Q/Doc {g.per_doc} on {g.benchmark}: {points(g.points)}" for g in gains)
 
 
 def relation(report: StudyReport) -> None:
@@ -158,16 +160,16 @@ def relation(report: StudyReport) -> None:
             alt="This study's threshold beside the published one",
         )
     if report.correlations:
-        found = report.correlations
+        correlations = report.correlations
         tables.show(
             {
-                "Condition": [cut(c.retriever, 60) for c in found],
-                "Comparison": [studies.TITLES.get(c.comparison, c.comparison) for c in found],
-                "Q/Doc": [c.per_doc for c in found],
-                "r": [points(c.r) for c in found],
-                "p": [p_value(c.p) for c in found],
-                "Spearman's ρ": [points(c.rho) for c in found],
-                "Benchmarks": [c.n_datasets for c in found],
+                "Condition": [cut(c.retriever, 60) for c in correlations],
+                "Comparison": [studies.TITLES.get(c.comparison, c.comparison) for c in correlations],
+                "Q/Doc": [c.per_doc for c in correlations],
+                "r": [points(c.r) for c in correlations],
+                "p": [p_value(c.p) for c in correlations],
+                "Spearman's ρ": [points(c.rho) for c in correlations],
+                "Benchmarks": [c.n_datasets for c in correlations],
             },
             alt="Correlation between content words and the difference, per condition of this study",
         )
