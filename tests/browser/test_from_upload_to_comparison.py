@@ -10,6 +10,7 @@ from playwright.sync_api import expect
 from cdp.base.workspace import SHIPPED_DATA
 from cdp.services import corpora, jobs, queries, results
 from tests.browser.conftest import Looker, Server
+from tests.jobs.support import until
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -34,7 +35,10 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.shot("3-preview")
 
     tab.page.get_by_role("tab", name="Whole corpus").click()
-    tab.idle().press("Start writing queries").see("finished", seconds=120)
+    tab.idle().press("Start writing queries")
+    # The word alone may stand elsewhere on the page before the job has begun.
+    until(lambda: any(made.complete for made in queries.list_query_sets(workspace)), "the queries to be written", 120)
+    tab.see("finished", seconds=60)
     (query_set,) = queries.list_query_sets(workspace)
     assert (query_set.n_documents, query_set.n_queries) == (96, 480)
     tab.shot("4-writing-done")
