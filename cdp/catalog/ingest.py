@@ -20,6 +20,9 @@ from cdp.catalog.sources import Content, read, scan
 ROUNDS = 5
 """How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date."""
 
+MOST_ROUNDS = 100
+"""How often to look again when other programs rebuild the catalogue meanwhile: each look reads the files anew."""
+
 BATCH_FILES = 1000
 BATCH_SCORES = 2_000_000
 
@@ -68,16 +71,21 @@ def with_catalog(
     """
     report = report if report is not None else IngestReport()
     workspace = db.writable(workspace)
-    damage: db.DamagedError | None = None
-    for _ in range(ROUNDS):
+    asked_for: dict[str, str] | None = None
+    damages = 0
+    for look in range(MOST_ROUNDS):
         identity = db.identity(workspace)
         try:
             present = scan(workspace)
+            asked_for = present if asked_for is None else asked_for
             known: dict[str, str] = {}
             try:
                 with db.reading(workspace) as connection:
                     known = _files(connection)
-                    if _up_to_date(workspace, known, present):
+                    # In a busy workspace files change while they are read, for ever. All that was there when this
+                    # call began is then enough; less is not, for another program may be rebuilding the catalogue.
+                    enough = look >= ROUNDS and not _missing(workspace, known, asked_for)
+                    if enough or _up_to_date(workspace, known, present):
                         report.unchanged = max(0, len(present) - report.added - report.updated)
                         return task(connection)
             except db.OutdatedError:
@@ -88,16 +96,17 @@ def with_catalog(
             problem = db.translated(error, workspace.catalog) if isinstance(error, duckdb.Error) else error
             if not isinstance(problem, db.DamagedError):
                 raise problem from error
-            damage = problem
-            report.note = f"The catalogue was damaged ({damage}) and has been rebuilt from the files."
-            db.reset(workspace, f"it was damaged ({damage})", only=identity)
-    if damage is not None:
-        raise WorkspaceError(
-            f"{workspace.catalog} was found damaged again and again: {damage}.", hint="Is the disk failing?"
-        )
-    # Files keep changing while they are read (a busy workspace): what is in by now is a true picture of a moment ago.
-    with db.reading(workspace) as connection:
-        return task(connection)
+            damages += 1
+            if damages == ROUNDS:
+                raise WorkspaceError(
+                    f"{workspace.catalog} was found damaged again and again: {problem}.", hint="Is the disk failing?"
+                ) from error
+            report.note = f"The catalogue was damaged ({problem}) and has been rebuilt from the files."
+            db.reset(workspace, f"it was damaged ({problem})", only=identity)
+    raise WorkspaceError(
+        f"{workspace.catalog} was made anew by other programs {MOST_ROUNDS} times while it was to be read.",
+        hint="End what rebuilds the catalogue again and again.",
+    )
 
 
 def _files(connection: Any) -> dict[str, str]:
@@ -114,6 +123,11 @@ def _up_to_date(workspace: Workspace, known: dict[str, str], present: dict[str, 
 def _gone(workspace: Workspace, known: dict[str, str], present: dict[str, str]) -> list[str]:
     """Known files that are not there; one that was only added after the look around is not gone."""
     return [path for path in known if path not in present and not (workspace.root / path).exists()]
+
+
+def _missing(workspace: Workspace, known: dict[str, str], asked_for: dict[str, str]) -> bool:
+    """Whether a file that was there when it was asked for, and still is, has no rows yet."""
+    return any(path not in known and (workspace.root / path).exists() for path in asked_for)
 
 
 def _apply(workspace: Workspace, known: dict[str, str], present: dict[str, str], report: IngestReport) -> None:

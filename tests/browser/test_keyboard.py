@@ -97,6 +97,7 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
 def test_the_focus_is_seen_and_never_trapped(path: str, demo_server: Server, look: Callable[..., Looker]) -> None:
     tab = look(demo_server).open(path)
     tab.page.get_by_test_id("stMain").locator("button, input").first.wait_for()
+    tab.drawn()
     unseen, stops = [], 0
     resting = tab.page.evaluate(
         "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).getPropertyValue('border-top-color')"
