@@ -16,10 +16,10 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
     """NDCG@10 on one benchmark by Q/Doc, one line per way of training, ± the standard deviation over seeds."""
     chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 (%)", height=320)
     trained = [row for row in report.rows if row.source != UNTRAINED and benchmark in row.scores]
-    series = dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)
+    series = dict.fromkeys(map(_way, trained))
     palette = _palette(report, series)
     for i, key in enumerate(series):
-        rows = sorted((r for r in trained if (r.retriever, r.source, r.weighting) == key), key=lambda r: r.per_doc)
+        rows = sorted((r for r in trained if _way(r) == key), key=lambda r: r.per_doc)
         chart.add_scatter(
             x=[str(row.per_doc) for row in rows],
             y=[row.scores[benchmark] for row in rows],
@@ -84,13 +84,13 @@ def cost_efficiency(report: StudyReport) -> go.Figure:
     """Mean NDCG@10 over all benchmarks against the number of training queries, one line per way of training."""
     chart = figure(x="training queries", y="mean NDCG@10 (%)", height=340)
     trained = [row for row in report.rows if row.pairs and row.average is not None]
-    series = dict.fromkeys((row.retriever, row.source, row.weighting) for row in trained)
+    series = dict.fromkeys(map(_way, trained))
     palette = _palette(report, series)
     tops: dict[int, float] = {}
     for row in trained:
         tops[row.pairs] = max(tops.get(row.pairs, 0.0), row.average or 0.0)
     for i, key in enumerate(series):
-        rows = sorted((r for r in trained if (r.retriever, r.source, r.weighting) == key), key=_by_cost)
+        rows = sorted((r for r in trained if _way(r) == key), key=_by_cost)
         chart.add_scatter(
             x=[row.pairs for row in rows],
             y=[row.average for row in rows],
@@ -108,7 +108,11 @@ def cost_efficiency(report: StudyReport) -> go.Figure:
     return chart
 
 
-def _palette(report: StudyReport, series: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+def _way(row: StudyRow) -> tuple[str, str, str, str]:
+    return row.retriever, row.source, row.weighting, row.held
+
+
+def _palette(report: StudyReport, series: Iterable[tuple[str, str, str, str]]) -> dict[str, str]:
     """A colour for each way of training (retriever, source, weighting), by the method of its source."""
     kinds = {source.label: source.kind for source in report.sources}
     return by_method({_series(*key): kinds.get(key[1], "") for key in series})
@@ -118,6 +122,6 @@ def _by_cost(row: StudyRow) -> tuple[int, int]:
     return row.pairs, row.per_doc
 
 
-def _series(retriever: str, source: str, weighting: str) -> str:
+def _series(retriever: str, source: str, weighting: str, held: str) -> str:
     weights = "" if weighting == "none" else f", {weighting}"
-    return plain(f"{retriever}, {source}{weights}", 48)
+    return plain(f"{retriever}, {source}{weights}{f', {held}' if held else ''}", 48)

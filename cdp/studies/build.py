@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.statistics import has_spread, within_slope
+from cdp.base.statistics import has_spread, two_level_test, within_slope
+from cdp.evaluation import bm25
 from cdp.principle import (
     PARAPHRASE,
     SCALING,
@@ -26,9 +27,9 @@ from cdp.principle import (
 )
 from cdp.studies.config import StudyConfig
 from cdp.studies.findings import findings, limits
-from cdp.studies.gains import Cell, Gain, Scores, gains, query_gains, read_scores
+from cdp.studies.gains import Gain, Scores, gains, query_gains, read_scores
 from cdp.studies.independence import Kin, as_independent, left_out
-from cdp.studies.plan import UNTRAINED, StudySource, conditions
+from cdp.studies.plan import UNTRAINED, Cell, StudySource, conditions
 from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
 from cdp.studies.verdict import verdict
 
@@ -113,7 +114,7 @@ def _by_query(
     excluded: Container[str],
 ) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     """(CW, gain) of the queries of each benchmark in the line: gains in points, the mean over conditions and seeds."""
-    own = {(g.retriever, g.source, g.weighting, g.per_doc, g.comparison) for g in of_principle(all_gains)}
+    own = {((g.retriever, g.source, g.per_doc, g.weighting, g.held), g.comparison) for g in of_principle(all_gains)}
     clusters = []
     for b, name in zip(about, names, strict=True):
         if name in excluded or "cw_of" not in b:
@@ -127,8 +128,9 @@ def _by_query(
 
 def of_principle(all_gains: Sequence[Gain]) -> list[Gain]:
     """The gains that the published threshold is drawn from: more different queries per document, equal weights where
-    there are such trainings. Paraphrases are the control and do not count as more different queries."""
-    about = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase"]
+    there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
+    are the control and do not count as more different queries."""
+    about = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase" and not g.held]
     return [g for g in about if g.weighting == "none"] or about
 
 
@@ -147,9 +149,9 @@ def _names(benchmarks: Sequence[BenchmarkFacts]) -> list[str]:
 
 
 def _order(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cell]:
-    cells: list[Cell] = []
+    cells: list[Cell] = [(bm25.NAME, UNTRAINED, 0, "none", "")] if config.bm25 else []
     for retriever in config.items("retrievers"):
-        cells.append((retriever, UNTRAINED, 0, "none"))
+        cells.append((retriever, UNTRAINED, 0, "none", ""))
         cells += dict.fromkeys(c.cell for c in conditions(config, sources) if c.retriever == retriever)
     return cells
 
@@ -176,7 +178,19 @@ def _row(
         seconds=float(np.mean([t["seconds"] for t in training])) if training else 0.0,
         steps=int(training[0].get("steps", 0)) if training else 0,
         steps_per_epoch=_steps_per_epoch(records),
+        held=cell[4],
+        intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
     )
+
+
+def _several_queries(scores: Mapping[int, Any]) -> bool:
+    return all(len(values) > 1 for values in scores.values())
+
+
+def _interval(scores: Sequence[Any]) -> tuple[float, float]:
+    """95% of a mean score, by its variance over queries and over seeds."""
+    tested = two_level_test(scores)
+    return tested.low, tested.high
 
 
 def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:

@@ -38,6 +38,8 @@ CONFOUNDS = {
     "from these. equal documents and equal steps hold them fixed.",
     "equal steps": "Equal steps, equal documents: at fewer queries per document each pair is seen more often, and "
     "there are fewer different ones. equal pairs holds the number of different pairs fixed.",
+    "documents and pairs": "Equal documents and equal pairs, side by side: a gain at equal documents alone may come "
+    "from more pairs; one at equal pairs too comes from the queries.",
 }
 """What a design leaves mixed with Q/Doc."""
 

@@ -21,9 +21,9 @@ def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
     sentences = [*_best(report)]
     for comparison in (SCALING, PARAPHRASE, WEIGHTING):
-        by_condition: dict[tuple[str, str, str], list[Gain]] = defaultdict(list)
+        by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
-            by_condition[gain.retriever, gain.source, gain.weighting].append(gain)
+            by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)
         sentences += [_compared(comparison, group) for group in by_condition.values()]
     sentences += _relation(report)
     return sentences
@@ -56,7 +56,9 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
         for g in sorted((g for g in group if g.per_doc == most), key=lambda g: g.cw)
     )
     first = group[0]
-    who = f"{first.condition}" if comparison != PARAPHRASE else first.retriever
+    who = first.condition
+    if comparison == PARAPHRASE:
+        who = f"{first.retriever}, {first.held}" if first.held else first.retriever
     return (
         f"{TITLES[comparison]} ({who}): of {counted(len(group), 'difference')} {len(up)} gain and {len(down)} lose "
         f"significantly. At Q/Doc {most}: {listed}."
@@ -152,7 +154,7 @@ def _confounds(report: StudyReport) -> list[str]:
     """What differs between Q/Doc besides the queries per document, with its figures."""
     by_source: dict[tuple[str, str, str], list[StudyRow]] = defaultdict(list)
     for row in report.rows:
-        if row.pairs:
+        if row.pairs and not row.held:
             by_source[row.retriever, row.source, row.weighting].append(row)
     differing_figures = []
     for rows in by_source.values():

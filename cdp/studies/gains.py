@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
+from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.plan import UNTRAINED
+from cdp.studies.plan import UNTRAINED, Cell
 
 TRAINING = "trained_minus_untrained"
+LEXICAL = "bm25_minus_untrained"
 
 TITLES = {
     TRAINING: "Trained minus untrained",
+    LEXICAL: "BM25 minus untrained",
     SCALING: "More queries per document minus one",
     PARAPHRASE: "Diverse minus paraphrase",
     WEIGHTING: "CW-weighted minus equal weights",
 }
 
 SIGNIFICANT = 0.05
-
-Cell = tuple[str, str, int, str]
-"""Retriever, source, Q/Doc, weighting; (retriever, "untrained", 0, "none") for one that was not trained."""
 
 Scores = Mapping[int, NDArray[np.float64]]
 """Seed → NDCG@10 in percent of each query of a benchmark, shape (n_queries,), always in the same order."""
@@ -57,6 +57,7 @@ class Gain:
     n_seeds: int
     seed_sd: float | None
     seeds_agree: bool
+    held: str = ""
 
     @property
     def significant(self) -> bool:
@@ -66,8 +67,11 @@ class Gain:
     @property
     def condition(self) -> str:
         """What besides Q/Doc the condition is, in words."""
+        if self.comparison == LEXICAL:
+            return f"{bm25.TITLE} against {self.source}"
         weights = "" if self.weighting == "none" or self.comparison == WEIGHTING else f", {self.weighting}"
-        return f"{self.retriever}, {self.source}{weights}"
+        held = f", {self.held}" if self.held else ""
+        return f"{self.retriever}, {self.source}{weights}{held}"
 
 
 def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) -> list[Gain]:
@@ -80,37 +84,50 @@ def gains(scores: Mapping[Cell, Mapping[str, Scores]], cw: Mapping[str, float]) 
     for cell in scores:
         for comparison, control in _controls(cell, scores):
             family = [
-                _gain(comparison, cell, benchmark, cw[benchmark], scores[cell][benchmark], scores[control][benchmark])
+                _gain(
+                    comparison,
+                    cell,
+                    control,
+                    benchmark,
+                    cw[benchmark],
+                    scores[cell][benchmark],
+                    scores[control][benchmark],
+                )
                 for benchmark in scores[cell]
                 if benchmark in scores[control]
             ]
             compared += _holm([gain for gain in family if gain is not None])
-    order = [TRAINING, SCALING, PARAPHRASE, WEIGHTING]
+    order = list(TITLES)
 
-    def shown_order(g: Gain) -> tuple[int, str, str, bool, str, int, float]:
-        return order.index(g.comparison), g.retriever, g.source, g.weighting != "none", g.weighting, g.per_doc, g.cw
+    def shown_order(g: Gain) -> tuple[int, str, str, bool, str, str, int, float]:
+        weighted = g.weighting != "none"
+        return order.index(g.comparison), g.retriever, g.source, weighted, g.weighting, g.held, g.per_doc, g.cw
 
     return sorted(compared, key=shown_order)
 
 
 def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     """What a condition is compared with, as far as it is there."""
-    retriever, source, per_doc, weighting = cell
+    retriever, source, per_doc, weighting, held = cell
+    if retriever == bm25.NAME:
+        return [(LEXICAL, other) for other in cells if other[1] == UNTRAINED and other[0] != bm25.NAME]
     if source == UNTRAINED:
         return []
-    wanted: list[tuple[str, Cell]] = [(TRAINING, (retriever, UNTRAINED, 0, "none"))]
+    wanted: list[tuple[str, Cell]] = [(TRAINING, (retriever, UNTRAINED, 0, "none", ""))]
     if per_doc > 1:
-        wanted.append((SCALING, (retriever, source, 1, weighting)))
+        wanted.append((SCALING, (retriever, source, 1, weighting, "")))
     if source == "diverse":
-        wanted.append((PARAPHRASE, (retriever, "paraphrase", per_doc, weighting)))
+        wanted.append((PARAPHRASE, (retriever, "paraphrase", per_doc, weighting, held)))
     if weighting != "none":
-        wanted.append((WEIGHTING, (retriever, source, per_doc, "none")))
+        wanted.append((WEIGHTING, (retriever, source, per_doc, "none", held)))
     present = set(cells)
     return [(comparison, control) for comparison, control in wanted if control in present]
 
 
-def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores, control: Scores) -> Gain | None:
-    retriever, source, per_doc, weighting = cell
+def _gain(
+    comparison: str, cell: Cell, against: Cell, benchmark: str, cw: float, scores: Scores, control: Scores
+) -> Gain | None:
+    retriever, source, per_doc, weighting, held = cell
     if comparison == TRAINING:
         (before,) = control.values()
         differences = [values - before for values in scores.values()]
@@ -131,7 +148,7 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
     return Gain(
         comparison=comparison,
         retriever=retriever,
-        source=source,
+        source=against[0] if comparison == LEXICAL else source,
         weighting=weighting,
         per_doc=per_doc,
         benchmark=benchmark,
@@ -145,19 +162,19 @@ def _gain(comparison: str, cell: Cell, benchmark: str, cw: float, scores: Scores
         n_seeds=len(by_seed),
         seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
         seeds_agree=all(value * points > 0 for value in by_seed),
+        held=held,
     )
 
 
 def query_gains(
-    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, chosen: Collection[tuple[str, str, str, int, str]]
+    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, chosen: Collection[tuple[Cell, str]]
 ) -> NDArray[np.float64] | None:
     """The gain of each query of a benchmark, ids in order: mean over seeds and over the conditions ``chosen`` as
-    (retriever, source, weighting, Q/Doc, comparison). None where there is none."""
+    (cell, comparison). None where there is none."""
     gains_of_conditions = []
     for cell in scores:
-        retriever, source, per_doc, weighting = cell
         for comparison, control in _controls(cell, scores):
-            if (retriever, source, weighting, per_doc, comparison) not in chosen:
+            if (cell, comparison) not in chosen:
                 continue
             mine, others = scores[cell].get(benchmark, {}), scores[control].get(benchmark, {})
             differences = [mine[seed] - others[seed] for seed in mine if seed in others]
@@ -182,9 +199,10 @@ def read_scores(
             continue
         about = record["condition"]
         if about is None:
-            cell, seed = (str(record["retriever"]), UNTRAINED, 0, "none"), 0
+            cell, seed = (str(record["retriever"]), UNTRAINED, 0, "none", ""), 0
         else:
-            cell = (about["retriever"], about["source"], about["per_doc"], about["weighting"])
+            names = ("retriever", "source", "per_doc", "weighting")
+            cell = (*(about[name] for name in names), about.get("held", ""))
             seed = int(about["seed"])
         for key, name in name_of.items():
             evaluation = record["evaluations"].get(key)

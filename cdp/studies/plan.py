@@ -8,10 +8,18 @@ from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.studies.config import StudyConfig
+from cdp.studies.config import BOTH, StudyConfig
 from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
+
+EQUAL_PAIRS = "equal pairs"
+"""What is held equal in the conditions that ``BOTH`` adds to those of equal documents."""
+
+
+Cell = tuple[str, str, int, str, str]
+"""Retriever, source, Q/Doc, weighting, what is held equal (empty but in half of the design ``BOTH``); (retriever,
+"untrained", 0, "none", "") for one that was not trained."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +54,8 @@ class StudySource:
 @dataclass(frozen=True, slots=True)
 class Condition:
     """One training of the study. ``max_documents`` are drawn by the seed, None for all; ``budget`` is the exact number
-    of pairs where there is one, the last document giving what is left of it."""
+    of pairs where there is one, the last document giving what is left of it. ``held`` tells the two halves of the
+    design ``BOTH`` apart: empty for equal documents, and in every other design."""
 
     retriever: str
     source: str
@@ -55,15 +64,17 @@ class Condition:
     seed: int
     max_documents: int | None = None
     budget: int | None = None
+    held: str = ""
 
     @property
-    def cell(self) -> tuple[str, str, int, str]:
-        """What tells it apart from the others but for the seed: retriever, source, Q/Doc, weighting."""
-        return self.retriever, self.source, self.per_doc, self.weighting
+    def cell(self) -> Cell:
+        """What tells it apart from the others but for the seed."""
+        return self.retriever, self.source, self.per_doc, self.weighting, self.held
 
     def __str__(self) -> str:
         weights = "" if self.weighting == "none" else f", {self.weighting}-weighted"
-        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}, seed {self.seed}"
+        held = f", {self.held}" if self.held else ""
+        return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}{held}, seed {self.seed}"
 
 
 def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
@@ -71,13 +82,30 @@ def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Cond
     if len({source.label for source in sources}) < len(sources):
         raise ConfigError("Two query sets of the study have the same name.", hint="Name them by their ids.")
     return [
-        Condition(retriever, source.label, per_doc, weighting, seed, documents_at(config, per_doc), config.budget)
+        Condition(retriever, source.label, per_doc, weighting, seed, documents, budget, held)
         for retriever in config.items("retrievers")
         for source in sources
         for per_doc in config.numbers("per_doc", minimum=1)
+        for documents, budget, held in _sizes(config, source, per_doc)
         for weighting in config.items("weightings")
         for seed in config.numbers("seeds", minimum=0)
     ]
+
+
+def _sizes(config: StudyConfig, source: StudySource, per_doc: int) -> list[tuple[int | None, int | None, str]]:
+    """(documents, budget, what is held) of the conditions at a Q/Doc. At one query each, equal documents are equal
+    pairs."""
+    sizes = [(documents_at(config, per_doc), config.budget, "")]
+    if config.held_equal == BOTH and per_doc > 1:
+        pairs = pairs_held(config, source)
+        sizes.append((max(2, -(-pairs // per_doc)), pairs, EQUAL_PAIRS))
+    return sizes
+
+
+def pairs_held(config: StudyConfig, source: StudySource) -> int:
+    """The pairs of ``BOTH``'s equal half: one of each document, as far as the set has so many."""
+    documents = config.max_documents or source.n_documents
+    return min(documents, source.n_with(1)) if source.counts else documents
 
 
 def documents_at(config: StudyConfig, per_doc: int) -> int | None:
@@ -87,8 +115,10 @@ def documents_at(config: StudyConfig, per_doc: int) -> int | None:
 
 def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
     """Why a set cannot meet the budget at every Q/Doc, in a sentence; empty where it can, or is not there yet."""
-    if config.budget is None or not source.counts:
+    if not source.counts or (config.budget is None and config.held_equal != BOTH):
         return ""
+    if config.budget is None:
+        return _problem_of_both(config, source)
     for per_doc in config.numbers("per_doc", minimum=1):
         needed = documents_at(config, per_doc) or 0
         available = source.n_with(per_doc)
@@ -98,6 +128,20 @@ def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
             return (
                 f"{source.label}: {config.budget:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} "
                 f"queries each, and there are {available:,}."
+            )
+    return ""
+
+
+def _problem_of_both(config: StudyConfig, source: StudySource) -> str:
+    pairs = pairs_held(config, source)
+    for per_doc in config.numbers("per_doc", minimum=1):
+        needed = -(-pairs // per_doc)
+        # The documents are drawn first: of these, only the set's share has so many queries.
+        available = source.n_with(per_doc) * min(pairs, source.n_documents) // max(1, source.n_documents)
+        if available < needed:
+            return (
+                f"{source.label}: {pairs:,} pairs at Q/Doc {per_doc} take {needed:,} documents with {per_doc} queries "
+                f"each, and of those drawn about {available:,} have them."
             )
     return ""
 

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from cdp.base.statistics import WithinSlope
+from cdp.evaluation import bm25
 from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
 from cdp.studies.config import StudyConfig
 from cdp.studies.gains import Gain
@@ -37,7 +38,8 @@ class BenchmarkFacts:
 class StudyRow:
     """One line of the main table: a way of training, NDCG@10 in percent on each benchmark, mean over ``n_seeds``.
 
-    ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same.
+    ``spread`` is the standard deviation over the seeds, without an entry where there is only one or all are the same;
+    ``intervals`` bound each score (95%) by its variance over queries and seeds. ``held`` is ``Condition.held``.
     ``average`` is None unless every benchmark has a score. ``pairs``, ``documents``, ``steps`` and ``seconds`` are of
     one training; 0 steps where an early version did not write them down.
     """
@@ -55,13 +57,18 @@ class StudyRow:
     seconds: float
     steps: int = 0
     steps_per_epoch: int = 0
+    held: str = ""
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
+        if self.retriever == bm25.NAME:
+            return bm25.TITLE
         if self.source == UNTRAINED:
             return f"{self.retriever}, untrained"
         weights = "" if self.weighting == "none" else f", {self.weighting}"
-        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}"
+        held = f", {self.held}" if self.held else ""
+        return f"{self.retriever}, {self.source}, Q/Doc {self.per_doc}{weights}{held}"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ from cdp.base.failures import failure_of
 from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
-from cdp.evaluation import Evaluation, evaluate_model
+from cdp.evaluation import Evaluation, bm25, evaluate_model
 from cdp.evaluation.dev import judge_on
 from cdp.retrievers import ResolvedRetriever, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
@@ -85,13 +85,15 @@ class Study:
 
     @property
     def total(self) -> int:
-        return len(self.conditions) + len(self.config.items("retrievers"))
+        return len(self.conditions) + len(self.config.items("retrievers")) + self.config.bm25
 
     def execute(self) -> None:
         """Evaluate every retriever untrained, then train and evaluate each condition. Returns early on a stop.
 
         A condition that fails is written down with its reason and the others go on; a full disk or memory ends it all.
         """
+        if self.config.bm25:
+            self._guarded(None, bm25.NAME, self._lexical)
         for name in self.config.items("retrievers"):
             self._guarded(None, name, partial(self._untrained, name))
             if self.job.stop_requested():
@@ -131,6 +133,19 @@ class Study:
             retriever = resolve(name, self.job.workspace)
             self._base[name] = (retriever, model_hash(load(retriever, "cpu")))
         return self._base[name]
+
+    def _lexical(self) -> None:
+        """BM25 on every benchmark that no study has its scores on yet."""
+        key = records.key_of({"retriever": bm25.NAME})
+        stored = records.find(self.job.workspace, self.job.folder, key)
+        evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
+        for place, benchmark in zip(self.keys, self.benchmarks, strict=True):
+            if place not in evaluations:
+                watch = partial(self._encoding, f"{bm25.TITLE}: {benchmark.name}")
+                evaluations[place] = _scores(benchmark, bm25.evaluate_bm25(benchmark, watch=watch))
+                if self.job.stop_requested():
+                    raise Stopped
+        records.save(self.job.folder, key, None, {"retriever": bm25.NAME, "evaluations": evaluations, "created": now()})
 
     def _untrained(self, name: str) -> None:
         retriever, base_hash = self.base(name)
@@ -188,7 +203,8 @@ class Study:
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
         ri = needs_reasoning(condition.weighting)
-        wanted = (condition.retriever, condition.source, condition.per_doc, condition.max_documents, drawn, ri)
+        size = (condition.per_doc, condition.max_documents, condition.budget)
+        wanted = (condition.retriever, condition.source, *size, drawn, ri)
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]

@@ -9,6 +9,7 @@ from cdp.base.numbers import counted, signed
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES, Gain
+from cdp.studies.plan import Condition
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.pricing import dollars
@@ -27,13 +28,13 @@ def plan_text(plan: StudyPlan) -> str:
             ["Queries", "Q/Doc", "Documents", "Pairs", "Steps"],
             [
                 [
-                    c.source,
+                    f"{c.source}, {c.held}" if c.held else c.source,
                     str(c.per_doc),
                     _documents(plan, c.source, c.max_documents),
                     f"{plan.pairs[str(c)]:,}",
-                    _steps(plan, c.source, c.per_doc),
+                    _steps(plan, c),
                 ]
-                for c in {(c.source, c.per_doc): c for c in plan.conditions}.values()
+                for c in {(c.source, c.per_doc, c.held): c for c in plan.conditions}.values()
             ],
         ),
         "",
@@ -73,9 +74,10 @@ def plan_text(plan: StudyPlan) -> str:
     return "\n".join(lines)
 
 
-def _steps(plan: StudyPlan, label: str, per_doc: int) -> str:
+def _steps(plan: StudyPlan, condition: Condition) -> str:
     """The steps of a training, a range where retrievers train for different numbers."""
-    steps = [plan.steps[str(c)] for c in plan.conditions if (c.source, c.per_doc) == (label, per_doc) and plan.steps]
+    alike = [c for c in plan.conditions if c.cell[1:3] + c.cell[4:] == condition.cell[1:3] + condition.cell[4:]]
+    steps = [plan.steps[str(c)] for c in alike if plan.steps]
     if not steps:
         return "–"
     return f"{min(steps):,}" if min(steps) == max(steps) else f"{min(steps):,} to {max(steps):,}"

@@ -45,10 +45,12 @@ def study(
     drop: Callable[[Mapping[str, Any]], bool] = lambda condition: False,
     failures: Sequence[tuple[str, str]] = (),
     noise: float = 3.0,
+    lexical: float | None = None,
     facts: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
 ) -> StudyReport:
-    """A report over records made from ``truth``, with noise per query; conditions that ``drop`` names are missing."""
+    """A report over records made from ``truth``, with noise per query; conditions that ``drop`` names are missing.
+    ``lexical`` is how many points BM25 is above the untrained retriever, where it was evaluated."""
     config = StudyConfig.from_dict(
         {
             "benchmarks": ", ".join(benchmarks),
@@ -63,6 +65,10 @@ def study(
     rng = np.random.default_rng(0)
     easy = {name: rng.uniform(10, 70, N_QUERIES) for name in benchmarks}
     records = [record(None, "tiny", easy)]
+    if lexical is not None:
+        config = StudyConfig.from_dict({**config.to_dict(), "bm25": True})
+        shifted = {name: easy[name] + lexical + rng.normal(0, noise, N_QUERIES) for name in benchmarks}
+        records.append(record(None, "bm25", shifted))
     for condition in conditions(config, sources):
         about = asdict(condition)
         if drop(about):

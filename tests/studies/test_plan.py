@@ -10,7 +10,7 @@ import pytest
 from cdp.base.errors import ConfigError, InputError
 from cdp.studies import StudyConfig, StudySource, conditions, read_plan, ready_made
 from cdp.studies.estimate import Speed, estimate
-from cdp.studies.plan import benchmark_names, documents_at, problems_of_budget, training_config
+from cdp.studies.plan import EQUAL_PAIRS, benchmark_names, documents_at, problems_of_budget, training_config
 
 HUMAN = StudySource("human", "human", "set", "", 100, (100, 60, 20))
 
@@ -165,6 +165,21 @@ def test_a_budget_that_the_set_cannot_meet_is_told_before_the_start() -> None:
     told = problems_of_budget(plan(budget=90, per_doc="1, 3"), HUMAN)
     assert "90 pairs at Q/Doc 3 take 30 documents with 3 queries each, and there are 20" in told
     assert problems_of_budget(plan(budget=60, per_doc="1, 2, 3"), HUMAN) == ""
+
+
+def test_documents_and_pairs_are_held_equal_side_by_side() -> None:
+    both = plan(design="documents and pairs", max_documents=40, per_doc="1, 3", seeds="0")
+    assert [(c.per_doc, c.max_documents, c.budget, c.held) for c in conditions(both, [HUMAN])] == [
+        (1, 40, None, ""),
+        (3, 40, None, ""),
+        (3, 14, 40, EQUAL_PAIRS),
+    ]
+    few = StudySource("few", "few", "set", "", 30, (30, 30, 30))
+    assert conditions(both, [few])[-1].budget == 30, "no more pairs than there are documents"
+    assert problems_of_budget(both, few) == ""
+    assert "take 14 documents with 3 queries each" in problems_of_budget(both, HUMAN)
+    with pytest.raises(ConfigError, match="need 'max_documents'"):
+        plan(design="documents and pairs")
 
 
 def test_the_plan_says_what_its_design_can_find_and_which_languages_differ() -> None:

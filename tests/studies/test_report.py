@@ -7,7 +7,7 @@ import pytest
 
 from cdp.base.statistics import holm, t_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.gains import TRAINING
+from cdp.studies.gains import LEXICAL, TRAINING
 from cdp.studies.text import to_markdown
 from cdp.studies.verdict import CONTRADICTS, UNCLEAR
 from tests.studies.support import BENCHMARKS, N_QUERIES, study
@@ -220,3 +220,26 @@ def test_settings_name_a_model_only_where_one_was_asked() -> None:
     for generator, named in (("recorded", False), ("template", False), ("openai", True)):
         found = study(grows_with_cw, corpus="demo", methods="diverse", query_sets="", generator=generator)
         assert ("| model" in to_markdown(found)) is named, generator
+
+
+def both(benchmark: str, source: str, per_doc: int, weighting: str) -> float:
+    return per_doc if source == "diverse" else 1.0
+
+
+def test_equal_documents_and_equal_pairs_are_told_apart() -> None:
+    report = study(both, kinds=("diverse", "paraphrase"), design="documents and pairs", max_documents=100, lexical=2.0)
+    assert report.rows[0].name == "BM25"
+    names = [row.name for row in report.rows]
+    assert "tiny, diverse, Q/Doc 5" in names
+    assert "tiny, diverse, Q/Doc 5, equal pairs" in names
+    assert len(names) == len(set(names)) == 2 + 2 * 5
+    (lexical,) = [g for g in report.of(LEXICAL) if g.benchmark == "simple"]
+    assert (lexical.condition, lexical.significant) == ("BM25 against tiny", True)
+    assert lexical.points == pytest.approx(2.0, abs=1.0)
+    held = [g for g in report.of(PARAPHRASE) if g.benchmark == "simple" and g.per_doc == 5]
+    assert [(g.held, round(g.points)) for g in held] == [("", 4), ("equal pairs", 4)]
+    assert not any("equal pairs" in d.retriever for d in report.differences), "the line is drawn as the paper's"
+    row = next(row for row in report.rows if row.name == "tiny, diverse, Q/Doc 5")
+    low, high = row.intervals["simple"]
+    assert low < row.scores["simple"] < high
+    assert "BM25 against tiny" in to_markdown(report)

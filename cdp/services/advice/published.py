@@ -139,7 +139,7 @@ def _of_study(report: studies.StudyReport) -> Iterator[tuple[tuple[Any, ...], Ow
         method = METHOD_OF.get(kinds.get(row.source, "")) if row.pairs else "Pretrained"
         per_doc = row.per_doc if row.pairs else None
         for benchmark in report.benchmarks:
-            if method is not None and benchmark.name in row.scores:
+            if method is not None and not row.held and benchmark.name in row.scores:
                 key = (row.retriever.lower(), method, per_doc, _printed(row.weighting), benchmark.name)
                 seeds = f" (mean of {row.n_seeds} seeds)" if row.n_seeds > 1 else ""
                 yield (

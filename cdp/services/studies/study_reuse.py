@@ -49,7 +49,7 @@ def reused(
         if not bases[condition.retriever] or not source.query_set:
             continue
         drawn = condition.max_documents is not None or condition.budget is not None
-        key = (condition.source, condition.per_doc, condition.seed if drawn else None)
+        key = (condition.source, condition.per_doc, condition.budget, condition.seed if drawn else None)
         settings = complete(training_config(config, condition, source.query_set, source.reasoning), retriever)
         try:
             if key not in pairs_of:

@@ -184,10 +184,10 @@ def summary(workspace: Workspace, config: StudyConfig) -> None:
 
 def _pairs(plan: StudyPlan) -> None:
     """How many training pairs each Q/Doc gives."""
-    once = list({(c.source, c.per_doc): c for c in plan.conditions}.values())
+    once = list({(c.source, c.per_doc, c.held): c for c in plan.conditions}.values())
     tables.show(
         {
-            "Queries": [c.source for c in once],
+            "Queries": [f"{c.source}, {c.held}" if c.held else c.source for c in once],
             "Q/Doc": [c.per_doc for c in once],
             "Pairs": [plan.pairs[str(c)] for c in once],
         },
