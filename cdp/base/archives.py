@@ -34,13 +34,16 @@ LARGEST_LIST = 256 << 20
 
 BLOCK = 1 << 20
 
-TOP = ("corpora", "queries", "benchmarks", "jobs", "llm_cache", "embeddings")
+TOP = ("corpora", "queries", "benchmarks", "projects", "jobs", "llm_cache", "embeddings")
 """The folders of a workspace that can be taken along; the rest is made anew or belongs to this machine."""
 
 SINGLE = ("prices.json",)
 
 LAST = frozenset(("manifest.json", "spec.json"))
 """Files that make a folder count as a corpus, query set, benchmark or job: these take their places last."""
+
+KEPT = "project.json"
+"""A file that may have been changed since it was taken along: the one that is there stays, and the import says so."""
 
 OF_THIS_MACHINE = frozenset(("alive.lock", "worker.lock", "reserve", "stop.request"))
 
@@ -158,7 +161,7 @@ def import_archive(workspace: Workspace, source: Path, *, report: Report = lambd
     with _opened(source) as archive, disk_faults_told("The import"):
         head, entries = _listed(archive, source)
         total = sum(entry.size for entry in entries)
-        new = _new(workspace, entries, source)
+        new, kept = _new(workspace, entries, source)
         free = shutil.disk_usage(_existing(workspace.root)).free
         needed = sum(entry.size for entry in new)
         if needed > free:
@@ -171,8 +174,9 @@ def import_archive(workspace: Workspace, source: Path, *, report: Report = lambd
                 report(done, total)
             _move(workspace, folder, new)
     return Written(
-        str(source), len(new), needed, [str(text) for text in head.get("left_out", [])],
-        unchanged=len(entries) - len(new), made_by=str(head.get("made_by", "")), created=str(head.get("created", "")),
+        str(source), len(new), needed, [*(str(text) for text in head.get("left_out", [])), *kept],
+        unchanged=len(entries) - len(new) - len(kept), made_by=str(head.get("made_by", "")),
+        created=str(head.get("created", "")),
     )  # fmt: skip
 
 
@@ -250,14 +254,20 @@ def is_name(name: object) -> bool:
     return plain and in_workspace and parts[-1] not in OF_THIS_MACHINE and len(parts) <= 40
 
 
-def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> list[_Entry]:
-    """The files that are not there yet; InputError where others are in their places."""
-    new, other = [], []
+def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> tuple[list[_Entry], list[str]]:
+    """The files that are not there yet, and a sentence for each that stays as it is here (``KEPT``).
+
+    InputError where others are in their places.
+    """
+    new, other, kept = [], [], []
     for entry in entries:
         path = workspace.root / entry.path
         if os.path.lexists(path):
             if not _holds(path, entry):
-                other.append(entry.path)
+                if path.name == KEPT and path.is_file() and not path.is_symlink():
+                    kept.append(f"{entry.path}: the one that is here stays as it is")
+                else:
+                    other.append(entry.path)
             continue
         above = [parent for parent in path.parents if workspace.root in parent.parents]
         blocked = any(os.path.lexists(parent) and (parent.is_symlink() or not parent.is_dir()) for parent in above)
@@ -272,7 +282,7 @@ def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> list[
             file=source,
             hint="Nothing is overwritten: delete what is there, or import into an empty workspace.",
         )
-    return new
+    return new, kept
 
 
 def _holds(path: Path, entry: _Entry) -> bool:

@@ -53,6 +53,10 @@ class Workspace:
         return self.root / "benchmarks"
 
     @property
+    def projects(self) -> Path:
+        return self.root / "projects"
+
+    @property
     def embeddings(self) -> Path:
         return self.root / "embeddings"
 
@@ -84,6 +88,9 @@ class Workspace:
 
     def benchmark(self, name: str) -> Path:
         return self.benchmarks / checked_name(name)
+
+    def project(self, project_id: str) -> Path:
+        return self.projects / checked_name(project_id)
 
 
 _NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)

@@ -7,7 +7,7 @@ from typing import Any
 
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
-from cdp.cli import display
+from cdp.cli import display, projects
 from cdp.cli.answers import DONE, followed, note, say, started
 from cdp.services.jobs import job_words
 
@@ -32,6 +32,7 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import benchmarks
 
     info = benchmarks.add(workspace, a.path, name=a.name, language=a.language)
+    projects.joined(workspace, a, benchmark=info.name)
     lines = _stored_lines(benchmarks.show(workspace, info.name))
     return say(a, {**display.plain(info), "id": info.name}, "\n".join(lines))
 

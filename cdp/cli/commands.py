@@ -16,7 +16,7 @@ from cdp.base.config import EvaluationConfig, MetricsConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.versions import open_workspace
 from cdp.base.workspace import Workspace, disk_fault, private_files
-from cdp.cli import display
+from cdp.cli import display, projects
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, config_of, in_one_line, say, settings, started, warn
 from cdp.cli.parser import build
 from cdp.complexity import language_of
@@ -35,7 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             return BAD_INPUT
         private_files()
         handler: Handler = arguments.run
-        return handler(open_workspace(Workspace.default()), arguments)
+        workspace = open_workspace(Workspace.default())
+        if arguments.fills is not None:
+            projects.apply(workspace, arguments, arguments.fills)
+        return handler(workspace, arguments)
     except CdpError as error:
         print(f"cdp: {in_one_line(str(error))}", file=sys.stderr)
         return BAD_INPUT
@@ -61,6 +64,7 @@ def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
     fields = ("format", "encoding", "id_field", "title_field", "text_field", "split")
     named = {field: value for field in fields if (value := getattr(a, field)) is not None}
     added = corpora.add(workspace, a.path, name=a.name, options=ReadOptions.from_dict({**named, **settings(a)}))
+    projects.joined(workspace, a, corpus=added.corpus.id)
     value = {**display.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
     return say(a, value, display.corpus(added.corpus, existed=added.existed, query_set=added.query_set))
 
@@ -68,7 +72,7 @@ def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
 def corpus_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    manifests = corpora.list_corpora(workspace)
+    manifests = a.scope.keep("corpus", corpora.list_corpora(workspace))
     return say(
         a,
         manifests,

@@ -16,7 +16,7 @@ def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs list``."""
     from cdp.services import jobs
 
-    listed_jobs = jobs.list_jobs(workspace)
+    listed_jobs = a.scope.keep("job", jobs.list_jobs(workspace))
     rows = [{"id": j.id, "kind": j.kind, "state": str(j.state), "progress": j.fraction, "place": j.position,
              "failures": j.n_failures or "", "created": j.created} for j in listed_jobs]  # fmt: skip
     return say(

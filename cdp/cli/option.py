@@ -49,3 +49,5 @@ ALLOW_LEAKAGE = flag(
     "--allow-leakage",
     "train on queries that a benchmark judges; the training and its results are marked as leaked for ever",
 )
+
+PROJECT = option("--project", "the project, by id or name, or all; the one of projects use if left out")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdp.base.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 from cdp.base.registry import Names
-from cdp.cli import benchmark_options, results_options, training_options, workspace_options
+from cdp.cli import benchmark_options, project_options, results_options, training_options, workspace_options
 from cdp.cli.option import (
     ALLOW_INCOMPLETE,
     ALLOW_LEAKAGE,
@@ -37,6 +37,10 @@ CORPUS = option("--corpus", "the corpus: its id, name or the beginning of its id
 
 def commands() -> Commands:
     """Command words → (handler's name, see ``parser.run``; help; options)."""
+    return project_options.with_project(_commands())
+
+
+def _commands() -> Commands:
     cw: list[Option] = [
         option("query_set", "a query set", nargs="?", default=""),
         option("--file", "a text file with one query per line, or JSONL with a text field"),
@@ -56,6 +60,7 @@ def commands() -> Commands:
     ]
     plan: Option = option("file", "a plan in YAML, or the name of a ready-made one")
     return {
+        **project_options.COMMANDS,
         "corpus add": (
             "corpus_add",
             "read documents from a file or folder and store them once",
@@ -331,6 +336,7 @@ def commands() -> Commands:
 
 
 GROUPS = {
+    "projects": "what belongs together: documents, benchmarks, and all that is made of them",
     "corpus": "documents",
     "benchmarks": "evaluation collections: known by name, downloads, your own, subsets",
     "queries": "training queries",

@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from cdp.base.errors import nearest, offer
 from cdp.cli.answers import BAD_INPUT
 from cdp.cli.options import GROUPS, commands
+from cdp.cli.project_options import KNOWING
 
 
 class Parser(argparse.ArgumentParser):
@@ -62,4 +63,5 @@ def build(version: str) -> Parser:
             command.add_argument(option, **details)
         command.add_argument("--json", action="store_true", help="answer in JSON")
         command.set_defaults(run=functools.partial(run, handler), action=second or first, command=(command, names))
+        command.set_defaults(fills=KNOWING.get(name))
     return top

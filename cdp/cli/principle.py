@@ -110,7 +110,7 @@ def study_list(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import studies
 
     plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in studies.ready_made()]
-    jobs = studies.list_studies(workspace)
+    jobs = a.scope.keep("job", studies.list_studies(workspace))
     text = [
         "Ready-made plans:",
         display.table(plans, ["name", "what"], "none"),

@@ -115,7 +115,8 @@ def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import completeness, queries
 
     rows = []
-    for item in (completeness.check(workspace, q) for q in queries.list_query_sets(workspace, corpus=a.corpus)):
+    sets = a.scope.keep("query_set", queries.list_query_sets(workspace, corpus=a.corpus))
+    for item in (completeness.check(workspace, q) for q in sets):
         unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'gone'})"
         rows.append({**display.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
     columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]

@@ -17,7 +17,7 @@ def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results list``."""
     from cdp.services import results
 
-    rows = results.list_results(workspace)
+    rows = a.scope.keep("evaluation", results.list_results(workspace))
     columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
     return say(a, rows, display.table(rows, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cdp import catalog, jobs
+from cdp import catalog, jobs, projects
 from cdp.base.config import DownloadConfig, EvaluationConfig
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.paths import typed_folder
@@ -253,9 +253,10 @@ def sample(
 
 @access.writes
 def delete(workspace: Workspace, name: str) -> None:
-    """Remove a benchmark from the workspace. Results on it stay. ConfigError while a job needs it."""
+    """Remove a benchmark from the workspace and its projects. Results on it stay. ConfigError while a job needs it."""
     in_use.check_unused(workspace, f"The benchmark {name}", name)
     remove_benchmark(name, workspace)
+    projects.forget(workspace, benchmark=name)
 
 
 # groups

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
-from cdp import query_sets
+from cdp import projects, query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.failures import FILE, ItemsFailed, summary
 from cdp.base.names import checked_title
@@ -134,7 +134,7 @@ def document(workspace: Workspace, corpus: str, document_id: str) -> Document:
 
 @access.writes
 def delete(workspace: Workspace, corpus: str) -> None:
-    """Remove a corpus. ConfigError while query sets were made for it, or a job needs it."""
+    """Remove a corpus, also from its projects. ConfigError while query sets were made for it, or a job needs it."""
     manifest = resolve_corpus(workspace, corpus)
     users = [q.name for q in query_sets.list_query_sets(workspace) if q.corpus_id == manifest.id]
     if users:
@@ -144,6 +144,7 @@ def delete(workspace: Workspace, corpus: str) -> None:
         )
     in_use.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     delete_corpus(workspace, manifest.id)
+    projects.forget(workspace, corpus=manifest.id)
 
 
 def cw_language(manifest: CorpusManifest) -> str:

@@ -19,7 +19,7 @@ from tests.services.support import evaluation
 
 
 def test_the_demo_is_loaded_once(workspace: Workspace) -> None:
-    assert len(demo.load(workspace)) == 4
+    assert len(demo.load(workspace)) == 5
     assert demo.load(workspace) == []
     assert {(q.name, q.kind, q.generator, q.n_queries) for q in queries.list_query_sets(workspace)} == {
         ("demo diverse", "synthetic", "recorded", 768),

@@ -150,6 +150,7 @@ def _visible(folder: Path) -> list[Path]:
 def _leftovers(workspace: Workspace, active: Sequence[JobView], ended: Sequence[JobView]) -> Iterator[Path]:
     """Hidden things that no process is at work on: their lock is free, or nothing has touched them for a day."""
     parents = [workspace.root, workspace.corpora, workspace.queries, workspace.benchmarks, workspace.uploads]
+    parents += [workspace.projects, *workspace.projects.glob("[!.]*/")]
     for parent in parents:
         for path in parent.glob(".*"):
             if path.name.startswith(PREFIX) and path.suffix != ".lock":

@@ -1,4 +1,4 @@
-"""The demo collection in the workspace: documents, recorded queries of both kinds, and its benchmark."""
+"""The demo collection in the workspace: documents, recorded queries of both kinds, its benchmark, and its project."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from cdp import benchmarks, query_sets
 from cdp.base.workspace import SHIPPED_DATA, Workspace
-from cdp.services import corpora
+from cdp.services import corpora, projects
 from cdp.services.sharing import access
 from cdp.synthesis.methods import METHODS
 
@@ -37,7 +37,16 @@ def load(workspace: Workspace) -> list[str]:
     if NAME not in {info.name for info in benchmarks.list_benchmarks(workspace)}:
         benchmarks.add_benchmark(FOLDER, workspace, NAME)
         done.append(f"benchmark {NAME}")
+    if all(project.implied for project in projects.projects_of(workspace, "corpus", added.corpus.id)):
+        project = projects.create(workspace, _free_name(workspace), corpora=[added.corpus.id], benchmarks=[NAME])
+        done.append(f"project {project.id}")
     return done
+
+
+def _free_name(workspace: Workspace) -> str:
+    """The project's name: somebody may have made one of that name without the demo."""
+    taken = {project.name.casefold() for project in projects.list_projects(workspace) if not project.implied}
+    return next(n for i in range(1, len(taken) + 2) if (n := NAME if i == 1 else f"{NAME} {i}") not in taken)
 
 
 def _recorded(method: str) -> Iterator[tuple[str, list[str]]]:

@@ -9,17 +9,19 @@ from contextlib import contextmanager
 import streamlit as st
 
 from cdp.base.errors import CdpError
-from cdp.ui.shell import navigation
+from cdp.base.workspace import Workspace
+from cdp.ui.shell import navigation, project
 from cdp.ui.shell.text import md
 
 log = logging.getLogger(__name__)
 
 
 def head(name: str) -> None:
-    """The page's title and the question that it answers."""
+    """The page's title, the question that it answers, and the project that it is about."""
     page = navigation.PAGES[name]
     st.title(page.title, anchor=False)
-    st.caption(page.question)
+    current = project.title(Workspace.default())
+    st.caption(f"{page.question} · :material/folder: {current}" if current else page.question)
 
 
 def show_error(error: CdpError) -> None:

@@ -126,9 +126,9 @@ PAGES: dict[str, PageInfo] = {
 
 
 def parameters(name: str) -> dict[str, Any]:
-    """The selections that a link to this page carries."""
+    """The selections that a link to this page carries: the project, and what the page shows of it."""
     carried: dict[str, Any] = {}
-    for param in PAGES[name].carries:
+    for param in ("project", *PAGES[name].carries):
         value: Any = kept(param) or kept_many(param)
         if value:
             carried[param] = value

@@ -13,7 +13,7 @@ import streamlit as st
 from cdp.base.versions import open_workspace
 from cdp.base.workspace import Workspace, private_files
 from cdp.ui.jobs import live as jobs
-from cdp.ui.shell import access, frame, navigation, state
+from cdp.ui.shell import access, frame, navigation, project, state
 
 ASSETS = Path(__file__).resolve().parent / "assets"
 MENU_WIDTH = 230
@@ -48,11 +48,13 @@ def main() -> None:
     current = st.navigation(pages, position="hidden")
     st.html(ASSETS / "style.css")
     st.logo(str(ASSETS / "logo.svg"), size="large", icon_image=str(ASSETS / "icon.svg"))
+    state.begin(current.url_path)
     with st.sidebar:
+        with frame.guarded():
+            project.switcher(Workspace.default())
         navigation.sidebar()
         access.who()
         jobs.strip(Workspace.default())
-    state.begin(current.url_path)
     with frame.guarded(), frame.unexpected():
         current.run()
 

@@ -67,11 +67,12 @@ def choose(
     placeholder: str = "Choose",
     help: str | None = None,
     label_visibility: LabelVisibility = "visible",
+    alone: bool = False,
 ) -> str | None:
     """A select box over ``items`` (id → name) whose choice is kept and stands in the address as ``?param=id``.
 
     Without an earlier choice the first item is chosen, or nothing if ``optional``. A link that names something that
-    is not here says so and falls back.
+    is not here says so and falls back. A choice ``alone`` begins anew: whatever else was chosen is forgotten.
     """
     names = labels(items)
     _remember(param, names)
@@ -85,7 +86,7 @@ def choose(
         index=None if optional or not names else 0,
         placeholder=placeholder,
         on_change=_chosen,
-        args=(param, key),
+        args=(param, key, alone),
         help=help,
         label_visibility=label_visibility,
     )
@@ -173,6 +174,15 @@ def _set(key: str, value: str | list[str] | None) -> None:
         st.session_state[key] = value
 
 
+def only(param: str, value: str) -> None:
+    """A person chose what everything else hangs on: the address names it alone, and what was chosen before is gone."""
+    for key in [key for key in st.session_state if isinstance(key, str) and key.startswith("kept_")]:
+        del st.session_state[key]
+    st.session_state[_DRAWN] = {}
+    keep(param, value)
+    st.query_params.from_dict({param: value})
+
+
 def write(param: str, value: str | list[str] | None) -> None:
     """A person chose: the address follows, with everything else that the page shows, as one step back."""
     keep(param, value)
@@ -182,7 +192,7 @@ def write(param: str, value: str | list[str] | None) -> None:
     st.query_params.update({name: item for name, item in wanted.items() if item})
 
 
-def _chosen(param: str, key: str) -> None:
+def _chosen(param: str, key: str, alone: bool = False) -> None:
     """A widget changed. The browser answers with the label that it shows: where that has aged since it was drawn
     ("5 min ago"), Streamlit takes the old label itself for the choice. It is led back to its id, or left alone."""
     ids: Mapping[str, str] = st.session_state.get(f"labels_{param}", {})
@@ -192,7 +202,11 @@ def _chosen(param: str, key: str) -> None:
         return
     picked = chosen_ids if isinstance(value, list) else chosen_ids[0] or None
     aged = value != picked
-    if not aged or picked not in (kept(param), kept_many(param)):
+    if aged and picked in (kept(param), kept_many(param)):
+        return
+    if alone and isinstance(picked, str):
+        only(param, picked)
+    else:
         write(param, picked)
 
 

@@ -1,0 +1,159 @@
+"""Commands on projects, and what ``--project`` does for every command that knows it."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
+from cdp.cli import display
+from cdp.cli.answers import note, say, warn
+from cdp.projects import Project
+
+FILLED = {"corpus": "corpora", "query_set": "query_sets", "benchmark": "benchmarks"}
+"""Options that a project fills in, and which of its members they are."""
+
+
+def apply(workspace: Workspace, a: argparse.Namespace, fills: tuple[str, ...]) -> None:
+    """Find out which project a command is about: ``a.scope`` are its members, and options left out are filled in.
+
+    ConfigError where one is left out and the project has none such thing, or several.
+    """
+    from cdp.services import projects
+
+    chosen = projects.resolve(workspace, a.project) if a.project not in ("", projects.ALL) else None
+    if not a.project:
+        chosen = projects.default(workspace)
+    a.scope = projects.members(workspace, chosen.id if chosen else projects.ALL)
+    for option in fills:
+        name = option.lstrip("-")
+        if getattr(a, name):
+            continue
+        if chosen is None:  # as argparse would have it
+            a.command[0].error(f"the following arguments are required: {option}")
+        setattr(a, name, _only(a.scope, name))
+    if chosen and not a.project and not fills:
+        note(f"project {chosen.name}; everything: --project all")
+
+
+def _only(scope: Any, name: str) -> str:
+    """The project's only thing of a kind."""
+    kind = name.replace("_", " ")
+    things = getattr(scope, FILLED[name])
+    if len(things) != 1:
+        there = f"has {len(things)}: {', '.join(things[:5])}" if things else "has none"
+        raise ConfigError(f"No {kind} is named, and the project {scope.project.name} {there}.", hint="Name one.")
+    return str(things[0])
+
+
+def joined(workspace: Workspace, a: argparse.Namespace, *, corpus: str = "", benchmark: str = "") -> None:
+    """What was added joins the project that the command is about."""
+    from cdp.services import projects
+
+    if a.scope.project is not None:
+        projects.add_members(
+            workspace,
+            a.scope.project.id,
+            corpora=[corpus] if corpus else [],
+            benchmarks=[benchmark] if benchmark else [],
+        )
+
+
+def list_(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects list``."""
+    from cdp.services import projects
+
+    used = projects.default(workspace)
+    rows = [_row(project, used) for project in projects.list_projects(workspace)]
+    columns = ["id", "name", "corpora", "benchmarks", "used", "created"]
+    for problem in projects.damaged(workspace):
+        warn(problem)
+    return say(a, rows, display.table([_counted(row) for row in rows], columns, projects.NONE_YET))
+
+
+def _row(project: Project, used: Project | None) -> dict[str, Any]:
+    return {**display.plain(project), "used": used is not None and used.id == project.id}
+
+
+def _counted(row: dict[str, Any]) -> dict[str, Any]:
+    counts = {name: len(row[name]) for name in ("corpora", "benchmarks")}
+    return {**row, **counts, "used": "yes" if row["used"] else ""}
+
+
+def show(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects show``."""
+    from cdp.services import jobs, projects
+
+    project = projects.resolve(workspace, a.id)
+    scope = projects.members(workspace, project.id)
+    own_jobs = [job.id for job in jobs.list_jobs(workspace) if project.id in scope.index.of_job(job)]
+    value = {**display.plain(project), "query_sets": scope.query_sets, "jobs": own_jobs}
+    lines = [
+        f"{project.name} ({project.id}), {project.created}",
+        f"corpora: {', '.join(project.corpora) or 'none'}",
+        f"benchmarks: {', '.join(project.benchmarks) or 'none of its own'}",
+        f"query sets: {', '.join(scope.query_sets) or 'none'}",
+        f"jobs: {len(own_jobs):,}",
+    ]
+    return say(a, value, "\n".join([*lines, *([project.notes] if project.notes else [])]))
+
+
+def use(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects use``."""
+    from cdp.services import projects
+
+    project = projects.use(workspace, a.name)
+    said = f"commands are about {project.name} ({project.id})" if project else "commands are about the whole workspace"
+    return say(a, project, said)
+
+
+def create(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects create``."""
+    from cdp.services import projects
+
+    project = projects.create(workspace, a.name, corpora=a.corpus, benchmarks=a.benchmark, notes=a.notes)
+    return _changed(a, project)
+
+
+def include(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects include``."""
+    from cdp.services import projects
+
+    return _changed(a, projects.add_members(workspace, a.id, corpora=a.corpus, benchmarks=a.benchmark))
+
+
+def exclude(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects exclude``."""
+    from cdp.services import projects
+
+    return _changed(a, projects.remove_members(workspace, a.id, corpora=a.corpus, benchmarks=a.benchmark))
+
+
+def rename(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects rename``."""
+    from cdp.services import projects
+
+    return _changed(a, projects.rename(workspace, a.id, a.name))
+
+
+def note_(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects note``."""
+    from cdp.services import projects
+
+    return _changed(a, projects.annotate(workspace, a.id, a.notes))
+
+
+def delete(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects delete``."""
+    from cdp.services import projects
+
+    project = projects.resolve(workspace, a.id)
+    projects.delete(workspace, project.id)
+    return say(a, {"id": project.id, "deleted": True}, f"{project.id} is removed; its corpora and benchmarks stay")
+
+
+def _changed(a: argparse.Namespace, project: Project) -> int:
+    corpora = display.many(len(project.corpora), "corpus", "corpora")
+    benchmarks = display.many(len(project.benchmarks), "benchmark")
+    return say(a, project, f"{project.id}: {project.name}, {corpora}, {benchmarks}")

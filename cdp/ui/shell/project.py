@@ -1,0 +1,90 @@
+"""Which project is on screen: chosen in the menu, named in the address (``?project=id``), carried by every link.
+
+A page keeps of each list what is the project's: ``scope(workspace).keep("corpus", corpora)``.
+"""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import projects
+from cdp.services.projects import ALL, Members, Project
+from cdp.ui.shell import state
+from cdp.ui.shell.text import md
+
+PARAM = "project"
+
+EVERYTHING = "All projects"
+
+NAMING = (
+    ("corpus", "corpus"),
+    ("query_set", "query_set"),
+    ("sets", "query_set"),
+    ("job", "job"),
+    ("study", "job"),
+    ("baseline", "job"),
+)
+"""Selections that tell the project of a link which names none: their parameters, and what kind of thing they name."""
+
+
+def switcher(workspace: Workspace) -> None:
+    """In the menu: the project on screen, and the way to another one or to everything. Nothing without projects."""
+    index = projects.Index(workspace)
+    items = {project.id: project.name for project in index.projects}
+    if items:
+        items[ALL] = EVERYTHING
+        _settle(index, items)
+        state.choose(
+            "Project",
+            items,
+            PARAM,
+            alone=True,
+            help="Its documents, benchmarks, queries, jobs and results are what the pages show.",
+        )
+    for problem in projects.damaged(workspace):
+        st.caption(f":material/warning: {md(problem)}")
+
+
+def current_project(workspace: Workspace) -> Project | None:
+    """The project on screen; None where everything is shown, or nothing is there."""
+    return scope(workspace).project
+
+
+def title(workspace: Workspace) -> str:
+    """What a page's head says of it, as Markdown; empty in a workspace without projects."""
+    members = scope(workspace)
+    if not members.index.projects:
+        return ""
+    return f"**{md(members.project.name, 60)}**" if members.project else EVERYTHING
+
+
+def scope(workspace: Workspace) -> Members:
+    """What belongs to the project on screen; everything does where ``EVERYTHING`` is chosen."""
+    index = projects.Index(workspace)
+    ids = {project.id for project in index.projects}
+    _settle(index, ids)
+    chosen = st.query_params.get(PARAM)
+    if chosen not in {*ids, ALL}:
+        chosen = state.kept(PARAM)
+    return Members(next((project for project in index.projects if project.id == chosen), None), index)
+
+
+def _settle(index: projects.Index, known: dict[str, str] | set[str]) -> None:
+    """Hold the project that the address means: the one it names, else that of the things it names, else the last one
+    that was on screen, else the newest."""
+    if st.query_params.get(PARAM) in {*known, ALL}:
+        return
+    before = state.kept(PARAM)
+    if before == ALL:
+        return
+    owners = next((ids for ids in (_owners(index, *naming) for naming in NAMING) if ids), frozenset[str]())
+    if before in known and (not owners or before in owners):
+        return
+    newest = (project.id for project in index.projects if not owners or project.id in owners)
+    state.keep(PARAM, next(newest, None))
+
+
+def _owners(index: projects.Index, param: str, kind: str) -> frozenset[str]:
+    linked = st.query_params.get(param)
+    return index.of(kind, linked) if linked else frozenset()

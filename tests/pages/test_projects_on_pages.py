@@ -1,0 +1,71 @@
+"""The project on screen: from the address, from what the address names, from the menu; carried by every link."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from urllib.parse import parse_qs
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.base.workspace import Workspace
+from cdp.services import corpora, projects
+from cdp.ui.shell.navigation import PAGES
+from tests.pages.conftest import Open
+
+
+@pytest.fixture
+def other(filled: Workspace, tmp_path: Path) -> str:
+    """A corpus beside the demo, in a project of its own; its id."""
+    path = tmp_path / "tides.jsonl"
+    path.write_text('{"_id": "t1", "text": "The tide comes in twice a day."}\n', encoding="utf-8")
+    added = corpora.add(filled, path, name="tides").corpus.id
+    projects.create(filled, "Sea and *tides*", corpora=[added])
+    return added
+
+
+def on_screen(at: AppTest) -> str:
+    """The project that the head of the page names."""
+    return at.main.caption[0].value.rpartition(":material/folder: ")[2]
+
+
+def test_the_newest_is_shown_and_the_address_wins(other: str, open_page: Open) -> None:
+    assert on_screen(open_page("overview")) == r"**Sea and \*tides\***"
+    assert on_screen(open_page("corpus", project="demo")) == "**demo**"
+    assert on_screen(open_page("jobs", project="all")) == "All projects"
+
+
+def test_an_old_link_is_shown_in_the_project_of_what_it_names(other: str, filled: Workspace, open_page: Open) -> None:
+    demo_corpus = next(m.id for m in corpora.list_corpora(filled) if m.id != other)
+    at = open_page("corpus", corpus=demo_corpus)
+    assert on_screen(at) == "**demo**"
+    assert at.selectbox(key="choose_corpus").value == demo_corpus
+
+
+def test_another_project_begins_anew(other: str, filled: Workspace, open_page: Open) -> None:
+    demo_corpus = next(m.id for m in corpora.list_corpora(filled) if m.id != other)
+    at = open_page("queries", project="demo", corpus=demo_corpus)
+    at.selectbox(key="choose_project").set_value("sea-and-tides").run()
+    assert not at.exception
+    assert on_screen(at) == r"**Sea and \*tides\***"
+    assert dict(at.query_params) == {"project": "sea-and-tides"}
+    assert at.selectbox(key="choose_corpus").value == other, "its own corpus, not the one of the other project"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_page_names_the_project_and_its_links_carry_it(other: str, open_page: Open, page: str) -> None:
+    at = open_page(page, project="demo")
+    assert on_screen(at) == "**demo**"
+    links = [link.proto for link in at.sidebar.get("page_link")]
+    assert len(links) == len(PAGES)
+    assert {tuple(parse_qs(link.query_string).get("project", [])) for link in links} == {("demo",)}
+
+
+def test_a_damaged_project_ends_no_page(other: str, filled: Workspace, open_page: Open) -> None:
+    (filled.project("demo") / "project.json").write_text("{", encoding="utf-8")
+    at = open_page("overview")
+    assert not at.error
+    assert any("cannot be read" in caption.value for caption in at.sidebar.caption)
+    at = open_page("corpus", project="demo")
+    assert not at.error
+    assert any("demo" in warning.value for warning in at.warning), "it says that the link names what is not here"
