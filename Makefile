@@ -12,6 +12,10 @@ PORT ?= 8501
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# pip would compile every module of every library, which takes longer than to unpack them; Python compiles those that are
+# imported when they first are, unless it is forbidden to.
+PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: install install-dev chromium app test check soak gauntlet bench docs images lock clean
 
@@ -23,12 +27,12 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed: requirements.txt constraints.txt | $(BIN)/python
-	$(BIN)/python -m pip install --quiet --requirement requirements.txt --constraint constraints.txt
+	$(PIP) --requirement requirements.txt
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt $(VENV)/.installed
-	$(BIN)/python -m pip install --quiet --requirement requirements-dev.txt --constraint constraints.txt
-	@touch $@
+$(VENV)/.installed-dev: requirements-dev.txt requirements.txt constraints.txt | $(BIN)/python
+	$(PIP) --requirement requirements-dev.txt
+	@touch $(VENV)/.installed $@
 
 # The browser tests drive Debian's chromium; without one they skip and say so.
 chromium:

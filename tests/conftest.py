@@ -30,11 +30,16 @@ gc.set_threshold(COLLECT_AFTER)
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
 RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS")
 """What an operator may set for a dashboard that others use."""
-WHOLLY_SLOW = re.compile(r"^pytestmark = .*\bpytest\.mark\.(slow|browser|soak)\b", re.MULTILINE)
+WHOLLY_SLOW = re.compile(
+    r"^pytestmark = .*\bpytest\.mark\.(slow|browser|soak)\b"
+    r"|^(?:import|from) (?:torch|transformers|sentence_transformers)\b",
+    re.MULTILINE,
+)
+"""A module of which the quick checks run nothing. To load torch takes as long as a third of them, in each process."""
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """The quick checks do not import a module of which they run nothing: it may load torch or a browser's driver."""
+    """The quick checks do not import a module of which they run nothing, nor one that loads torch."""
     quick = all(f"not {mark}" in config.option.markexpr for mark in ("slow", "browser", "soak"))
     if quick and collection_path.name.startswith("test_") and collection_path.suffix == ".py":
         return bool(WHOLLY_SLOW.search(collection_path.read_text(encoding="utf-8"))) or None

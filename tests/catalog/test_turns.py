@@ -64,7 +64,7 @@ def test_a_reader_gets_all_that_was_there_while_others_rebuild(
     def disturb(*args: Any) -> None:
         nonlocal disturbed
         bring_up_to_date(*args)
-        if disturbed < 3 * ingest.ROUNDS:
+        if disturbed < ingest.ROUNDS + 2:
             disturbed += 1
             connection.reset(workspace, "it was asked for")
             add_evaluation(workspace, f"evaluate-later-{disturbed}", "r1")

@@ -1,7 +1,8 @@
 """The main job on real data, from an empty workspace, by the command line alone.
 
 2,756 stories with human questions are imported, ``static-minilm`` is trained on them and evaluated before and after on
-four real benchmarks; every score is recomputed by pytrec_eval-terrier from the run that the evaluation kept.
+two real benchmarks (on every one in ``make gauntlet``); every score is recomputed by pytrec_eval-terrier from the run
+that the evaluation kept.
 """
 
 from __future__ import annotations
@@ -19,13 +20,7 @@ from tests.support import shared
 
 pytestmark = [pytest.mark.slow, pytest.mark.shared]
 
-BENCHMARKS = {
-    "hotpotqa_sample": "test",
-    "2wikimultihopqa_sample": "dev",
-    "musique_sample": "train",
-    "scifact": "test",
-}
-MUST_GAIN = ("hotpotqa_sample", "2wikimultihopqa_sample", "musique_sample")
+BENCHMARKS = {"hotpotqa_sample": "test", "musique_sample": "train"}
 
 
 def test_from_documents_to_a_better_retriever(workspace: Workspace) -> None:
@@ -55,8 +50,7 @@ def test_from_documents_to_a_better_retriever(workspace: Workspace) -> None:
         assert before["split"] == after["split"] == split
         assert after["difference"] == pytest.approx(after["ndcg"] - before["ndcg"], abs=1e-9)
         assert after["low"] <= after["difference"] <= after["high"]
-        if name in MUST_GAIN:
-            assert after["difference"] >= 3.0, f"{name}: {before['ndcg']:.2f} to {after['ndcg']:.2f}"
+        assert after["difference"] >= 3.0, f"{name}: {before['ndcg']:.2f} to {after['ndcg']:.2f}"
 
     for job_id in evaluations:
         check_every_score(workspace.job(job_id))

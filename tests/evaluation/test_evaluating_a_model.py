@@ -19,6 +19,8 @@ from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, encode
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
+pytestmark = pytest.mark.slow  # they load torch
+
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory):
@@ -79,7 +81,6 @@ def test_a_run_survives_being_written(model, small: Benchmark, tmp_path: Path) -
     assert list(run["q1"].values()) == [float(s) for s in ranking.scores[0]]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "split"),
     [("scifact", "test"), ("hotpotqa_sample", "test"), ("musique_sample", ""), ("2wikimultihopqa_sample", "")],
@@ -110,7 +111,6 @@ def test_a_second_evaluation_encodes_nothing(model, small: Benchmark, workspace:
     assert again.measures == first.measures
 
 
-@pytest.mark.slow
 def test_half_precision_retrieves_the_same(model) -> None:
     """On SciFact the first ten documents of fp16 embeddings are those of fp32 but for a few in a thousand."""
     benchmark = load_benchmark(shared("data/scifact"))

@@ -64,6 +64,7 @@ def test_training_topics_become_a_corpus_of_their_answers_and_human_queries(
     np.testing.assert_array_equal(pairs.weights, count_content_words(TRAINING["ko"][0], "ko"))
 
 
+@pytest.mark.slow
 def test_a_mix_counts_each_query_in_its_own_language(workspace: Workspace, tmp_path: Path) -> None:
     names = [bring_training(workspace, language, tmp_path / language) for language in TRAINING]
     made = training_sets.from_benchmarks(workspace, names, name="mix")
