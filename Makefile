@@ -5,6 +5,7 @@
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
+# make audit  look up known faults of the pinned libraries (needs a network)
 # make bench  measure speed against peers, write perf/results/latest.json
 
 PYTHON ?= python3.11
@@ -17,7 +18,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check soak gauntlet bench docs images lock clean
+.PHONY: install install-dev chromium app test check soak gauntlet audit bench docs images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -60,6 +61,12 @@ soak: install-dev chromium
 
 gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
+
+# In an environment of its own, so that what it needs is not among what it looks at. It asks the package index's service.
+audit: install
+	$(PYTHON) -m venv build/audit
+	build/audit/bin/python -m pip install --quiet pip-audit
+	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
 bench: install-dev
 	$(BIN)/python -m perf
