@@ -1,8 +1,9 @@
 """What a trained retriever has seen of a benchmark: the judged queries that are among its training queries.
 
-Queries are compared by a hash of their words, so that case, punctuation and spacing hide nothing. A training keeps the
-hashes of its queries beside its result (8 bytes each), and an evaluation writes what it finds into its own ``counts``:
-the mark outlives the query set, the training and the benchmark.
+Queries are compared by a hash of their words, so that case, punctuation and spacing hide nothing, and by one of their
+content words, so that order and function words hide nothing either. A training keeps these hashes beside its result
+(16 bytes a query), and those of its documents; an evaluation writes what it finds into its own ``counts``: the mark
+outlives the query set, the training and the benchmark.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -25,14 +27,35 @@ from cdp.base.errors import CdpError
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.benchmarks import beir_files
-from cdp.benchmarks.benchmark import part
+from cdp.benchmarks.benchmark import Benchmark, part
+from cdp.complexity import stopword_list
 from cdp.retrievers.trained import training_result
 
 FILE = "query_hashes.npy"
+DOCUMENTS = "document_hashes.npy"
 LEAKAGE = "leakage"
 """Under this name the inputs of a job say which judged queries its queries were known to hold when it was started."""
 
 Hashes = NDArray[np.uint64]
+
+IN_DOMAIN = 0.1
+"""From this share of the documents that answer a benchmark's queries on, who trained on them was trained in-domain: as
+for two collections that a study takes to be of one source."""
+
+FEWEST_CONTENT_WORDS = 4
+"""Near-duplicates share all of their content words, and at least so many: “Where is Paris?” and “Why Paris?” do not
+ask the same. One word that is another one ("mill 12", "mill 13") makes another query."""
+
+_SPACED = ("en", "fr", "ru", "ar")
+"""Languages that write spaces between words. One list for all: which one a query is in need not be known."""
+
+_ASKING = frozenset((
+    "who", "whom", "whose", "what", "which", "when", "where", "why", "how", "qui", "quoi", "que", "quand",
+    "où", "pourquoi", "comment", "combien", "quel", "quelle", "quels", "quelles", "lequel", "laquelle", "кто",
+    "что", "какой", "какая", "какое", "какие", "когда", "где", "куда", "почему", "зачем", "как", "сколько",
+    "чей", "من", "ما", "ماذا", "متى", "أين", "لماذا", "كيف", "كم", "أي", "هل"
+))  # fmt: skip
+"""Question words are function words to a stopword list, but two of them ask two things."""
 
 _BREAKS = re.compile(r"[\W_]+")
 _LONGEST_CHAIN = 32
@@ -50,6 +73,47 @@ def hashes(texts: Iterable[str]) -> Hashes:
     return np.frombuffer(
         b"".join(hashlib.blake2b(data, digest_size=8).digest() for data in encoded), dtype=np.uint64
     ).copy()
+
+
+@cache
+def _function_words() -> frozenset[str]:
+    """What may differ between near-duplicates. Not the question word: when something began is not where it began."""
+    return frozenset().union(*map(stopword_list, _SPACED)) - _ASKING
+
+
+def keys(texts: Iterable[str]) -> Hashes:
+    """Two hashes per text, shape (n_texts, 2): of its words in their order, as ``hashes`` gives them, and of its
+    content words in any order; the first again where these are too few to tell queries apart."""
+    function_words = _function_words()
+    digests = bytearray()
+    for text in texts:
+        words = words_of(text)
+        exact = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        content = set(words.split()) - function_words
+        near = exact
+        if len(content) >= FEWEST_CONTENT_WORDS:
+            unordered = "~" + " ".join(sorted(content))  # no text begins with the mark, so no text is taken for a set
+            near = hashlib.blake2b(unordered.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        digests += exact + near
+    return np.frombuffer(bytes(digests), dtype=np.uint64).reshape(-1, 2).copy()
+
+
+def distinct(judged: Hashes) -> Hashes:
+    """The keys of distinct texts, shape (n, 2), ascending."""
+    return judged[np.unique(judged[:, 0], return_index=True)[1]]
+
+
+def any_known(texts: Hashes, known: Hashes) -> NDArray[np.bool_]:
+    """Of texts by their ``keys``: whether either hash is known, shape (n_texts,)."""
+    known_keys: NDArray[np.bool_] = np.isin(texts, known)
+    return known_keys[:, 0] | known_keys[:, 1]
+
+
+def n_known(judged: Hashes, known: Hashes) -> tuple[int, int]:
+    """How many of the judged queries (their ``keys``, each once) are known, and how many of these by their content
+    words alone. ``known`` holds either kind of hash."""
+    exact, near = np.isin(judged[:, 0], known), np.isin(judged[:, 1], known)
+    return int((exact | near).sum()), int((near & ~exact).sum())
 
 
 def n_shared(first: Hashes, second: Hashes) -> int:
@@ -70,19 +134,21 @@ def query_texts(folder: Path, wanted: Collection[str] | None = None) -> Iterator
                 yield name, str(fields.get("text", ""))
 
 
-def write_hashes(results: Path, texts: Iterable[str]) -> None:
-    """Write the hashes of a training's queries into its ``results`` folder, each once, ascending."""
-    buffer = io.BytesIO()
-    np.save(buffer, np.unique(hashes(texts)))
-    write_bytes(results / FILE, buffer.getvalue())
+def write_hashes(results: Path, texts: Iterable[str], documents: Iterable[str] = ()) -> None:
+    """Write the hashes of a training's queries and of their documents into its ``results`` folder, each once,
+    ascending."""
+    for name, values in ((FILE, keys(texts)), (DOCUMENTS, hashes(documents))):
+        buffer = io.BytesIO()
+        np.save(buffer, np.unique(values))
+        write_bytes(results / name, buffer.getvalue())
 
 
 def set_hashes(
     workspace: Workspace, query_set: str, per_doc: int | None = None, max_documents: int | None = None
 ) -> Hashes:
-    """The hashes of a query set's queries: the first ones of its first documents, each once."""
+    """The hashes of a query set's queries, of both kinds: the first ones of its first documents, each once."""
     lines = islice(query_sets.read_queries(workspace, query_set, Failures()), max_documents)
-    return np.unique(hashes(query for line in lines for query in line.queries[:per_doc]))
+    return np.unique(keys(query for line in lines for query in line.queries[:per_doc]))
 
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
@@ -118,21 +184,50 @@ def seen(workspace: Workspace, retriever: str) -> Hashes:
     return np.unique(np.concatenate(seen_hashes))
 
 
-def counts(workspace: Workspace, retriever: str, judged_queries: Iterable[str]) -> dict[str, int]:
+def documents_seen(workspace: Workspace, retriever: str) -> Hashes:
+    """The hashes of all documents that a retriever was trained on, where its trainings kept them."""
+    files = (folder / "results" / DOCUMENTS for folder, _ in chain(workspace, retriever))
+    none: Hashes = np.empty(0, dtype=np.uint64)
+    return np.unique(np.concatenate([none, *(np.load(path) for path in files if path.is_file())]))
+
+
+def counts(workspace: Workspace, retriever: str, benchmark: Benchmark) -> dict[str, int]:
     """What an evaluation has to say of the retriever's training, zeros left out: ``leaked_queries`` (the judged queries
-    it was trained on), ``leaked_training`` (1: it was allowed to see judged queries, of this benchmark or another), and
-    ``steps_taken`` of ``steps_planned`` where it was stopped."""
+    it was trained on, ``near_duplicates`` among them), ``leaked_training`` (1: it was allowed to see judged queries, of
+    this benchmark or another), ``trained_positives`` of ``judged_positives`` (the documents that answer the benchmark's
+    queries), and ``steps_taken`` of ``steps_planned`` where it was stopped."""
     trainings = list(chain(workspace, retriever))
     if not trainings:
         return {}
-    counted = {
-        "leaked_queries": n_shared(seen(workspace, retriever), hashes(judged_queries)),
-        "leaked_training": int(any(spec.get("inputs", {}).get(LEAKAGE) for _, spec in trainings)),
-    }
+    counted = counts_of(seen(workspace, retriever), documents_seen(workspace, retriever), benchmark)
+    if any(spec.get("inputs", {}).get(LEAKAGE) for _, spec in trainings):
+        counted["leaked_training"] = 1
     result = training_result(trainings[0][0])
     if result is not None and result.get("stopped"):
         counted |= {"steps_taken": int(result["steps"]), "steps_planned": int(result["steps_planned"])}
-    return {name: n for name, n in counted.items() if n or name == "steps_taken"}
+    return counted
+
+
+def counts_of(queries: Hashes, documents: Hashes, benchmark: Benchmark) -> dict[str, int]:
+    """What ``counts`` says of one benchmark, for a retriever that was trained on these queries and documents."""
+    leaked, near = n_known(distinct(keys(benchmark.queries)), queries)
+    counted = {"leaked_queries": leaked, "near_duplicates": near}
+    if len(documents):
+        relevant = {d for grades in benchmark.qrels.values() for d, grade in grades.items() if grade > 0}
+        texts = (
+            text for name, text in zip(benchmark.document_ids, benchmark.documents, strict=True) if name in relevant
+        )
+        positives = hashes(texts)
+        trained = int(np.isin(positives, documents).sum())
+        counted |= {"trained_positives": trained, "judged_positives": len(positives) if trained else 0}
+    return {name: n for name, n in counted.items() if n}
+
+
+def in_domain(counts: Mapping[str, Any]) -> bool:
+    """Whether the training saw a good part of the documents that answer the benchmark's queries: no leak, but no
+    out-of-domain score either."""
+    trained, judged = int(counts.get("trained_positives", 0)), int(counts.get("judged_positives", 0))
+    return trained > 0 and trained >= IN_DOMAIN * judged
 
 
 def marks(counts: Mapping[str, Any]) -> tuple[str, ...]:
@@ -149,10 +244,20 @@ def remarks(counts: Mapping[str, Any], judged: int) -> list[str]:
     """The same in sentences."""
     sentences = []
     if counts.get("leaked_queries"):
-        sentences.append(f"Leaked: {counts['leaked_queries']:,} of the {judged:,} judged queries were trained on.")
+        near = int(counts.get("near_duplicates", 0))
+        reworded = f", {near:,} of them with the same content words in another form" if near else ""
+        sentences.append(
+            f"Leaked: {counts['leaked_queries']:,} of the {judged:,} judged queries were trained on{reworded}."
+        )
     elif counts.get("leaked_training"):
         sentences.append("Leaked: this training was allowed to see queries that a benchmark of its evaluation judges.")
     if "steps_planned" in counts:
         step, planned = counts.get("steps_taken", 0), counts["steps_planned"]
         sentences.append(f"The training was stopped at step {step:,} of {planned:,}: this is no score of a whole one.")
+    if in_domain(counts):
+        sentences.append(
+            f"In-domain: the training had queries for {counts['trained_positives']:,} of the "
+            f"{counts['judged_positives']:,} documents that answer the benchmark's queries. That is the normal use for "
+            "one's own documents; it says nothing of other ones."
+        )
     return sentences

@@ -25,7 +25,7 @@ from cdp.base.workspace import now
 from cdp.benchmarks import Benchmark
 from cdp.evaluation import Evaluation, bm25, evaluate_model
 from cdp.evaluation.dev import judge_on
-from cdp.retrievers import ResolvedRetriever, load, model_hash, resolve
+from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.studies import records
 from cdp.studies.config import StudyConfig
@@ -82,6 +82,9 @@ class Study:
         self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+        judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *([dev] if dev else [])]]
+        self._judged = np.unique(np.concatenate(judged))
+        self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
 
     @property
     def total(self) -> int:
@@ -181,7 +184,7 @@ class Study:
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training = self._train(condition, retriever, settings, data, checkpoints, steps)
-            scores = self._evaluate(model, str(condition), record, "")
+            scores = self._evaluate(model, str(condition), record, "", self._seen(condition, data.pairs))
             record = {
                 "retriever": condition.retriever,
                 "base_hash": base_hash,
@@ -208,8 +211,23 @@ class Study:
         if self._data is None or self._data.key != wanted:
             failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]
-            self._data = _Data(wanted, condition_pairs(self.job.workspace, self.config, source, condition, failures))
+            pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures)
+            if source.job_id and not self._leak_allowed:
+                # Sets that were there were checked at the start. Of one that was written for the study, a query may
+                # be a benchmark's own by chance: it goes, so that the results need no mark.
+                judged = leakage.any_known(leakage.keys(pairs.queries), self._judged)
+                pairs = pairs.without(~judged, "queries that a benchmark judges")
+            self._data = _Data(wanted, pairs)
         return self._data
+
+    def _seen(self, condition: Condition, pairs: PairSet) -> tuple[leakage.Hashes, leakage.Hashes]:
+        """The hashes of the queries and documents that a condition is trained on, and its retriever was before."""
+        workspace, name = self.job.workspace, condition.retriever
+        documents = leakage.hashes(pairs.documents[: pairs.n_documents])
+        return (
+            np.union1d(leakage.keys(pairs.queries), leakage.seen(workspace, name)),
+            np.union1d(documents, leakage.documents_seen(workspace, name)),
+        )
 
     def _train(
         self,
@@ -250,10 +268,15 @@ class Study:
         return judge_on(self.dev, partial(self._encoding, f"{condition}: {self.dev.name}"), self.job.stop_requested)
 
     def _evaluate(
-        self, model: SentenceTransformer, what: str, stored: dict[str, Any] | None, identity: str
+        self,
+        model: SentenceTransformer,
+        what: str,
+        stored: dict[str, Any] | None,
+        identity: str,
+        seen: tuple[leakage.Hashes, leakage.Hashes] | None = None,
     ) -> dict[str, Any]:
         """Scores on every benchmark that is not known yet. ``identity`` is the hash of a model whose embeddings are
-        worth keeping: the untrained one's, which every study needs again."""
+        worth keeping: the untrained one's, which every study needs again. ``seen`` is what it was trained on."""
         precision = precision_for(model)
         model = cast(model, precision)
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
@@ -271,6 +294,9 @@ class Study:
                 progress=partial(self._encoding, f"{what}: {benchmark.name}"),
                 should_stop=self.job.stop_requested,
             )
+            if seen is not None:
+                allowed = {"leaked_training": 1} if self._leak_allowed else {}
+                evaluation.counts.update(leakage.counts_of(*seen, benchmark) | allowed)
             evaluations[key] = _scores(benchmark, evaluation)
         return {"evaluations": evaluations}
 
@@ -329,5 +355,6 @@ def _scores(benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
         "query_ids": benchmark.query_ids,
         "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
         "counts": evaluation.counts,
+        "settings": evaluation.settings,
         "seconds": evaluation.seconds,
     }

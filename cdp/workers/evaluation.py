@@ -55,7 +55,7 @@ def main(job: Job) -> None:
     if evaluated is None:  # another process goes on with the embeddings
         return
     result, who = evaluated
-    result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark.queries))
+    result.counts.update(leakage.counts(job.workspace, config.retriever, benchmark))
     write_result(job, config, who, benchmark, result, time.perf_counter() - began)
     if job.is_main and who["kind"] == "job":
         refresh_card(job.workspace, config.retriever)

@@ -145,6 +145,7 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         "model_hash": model_hash(model),
         "software": f"CDP Studio {__version__}, " + ", ".join(f"{name} {version(name)}" for name in LIBRARIES),
         "settings": config.to_dict(),
+        "leakage": job.spec.get("inputs", {}).get(leakage.LEAKAGE, []),
         "notes": [
             *stopped_notes(outcome.stopped, outcome.step, outcome.steps),
             *leaked_notes(job),
@@ -153,7 +154,7 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
             *cut_notes(filled, limit),
         ],
     }
-    leakage.write_hashes(job.results, pairs.queries)
+    leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
     rows = data_rows(pairs, config, job.workspace)
     card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
 

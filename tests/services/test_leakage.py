@@ -11,6 +11,7 @@ from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, write_json
+from cdp.benchmarks import load_benchmark
 from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
@@ -20,6 +21,7 @@ from cdp.services.jobs import clone
 from cdp.services.results import evaluated
 from cdp.services.training import leakage, sweeps
 from cdp.studies import StudyConfig
+from tests.benchmarks.folders import write_benchmark
 from tests.services.support import evaluation
 
 RETRIEVER = "static-minilm"
@@ -106,15 +108,57 @@ def test_reworded_queries_of_the_split_leak_by_their_documents(workspace: Worksp
     assert leak.sentence == "reworded has human queries of mills for 9 documents that mills test judges."
 
 
+def test_a_judged_query_in_other_words_is_a_leak_and_another_query_is_none(workspace: Workspace, corpus: str) -> None:
+    """The same content words in any order and form leak; one other word, or another question, asks something else."""
+    queries = workspace.benchmark("mills") / "queries.jsonl"
+    judged = "When was the old water mill of Ulm built?"
+    queries.write_text(queries.read_text().replace("What does mill 12 grind?", judged))
+    texts = {"d1": "the old water-mill of Ulm: when was it built", "d2": "When was the old water mill of Bonn built?",
+             "d3": "Where was the old water mill of Ulm built?", "d4": "Mill 13?"}  # fmt: skip
+    written = asked(workspace, corpus, "reworded", texts, "synthetic")
+    (leak,) = leakage.find_leaks(workspace, [written], [("mills", "test")])
+    assert (leak.queries, leak.near) == (1, 1)
+    assert "1 of them reworded" in leak.sentence
+    with pytest.raises(ConfigError, match="reworded holds 1 of the 8 queries"):
+        training.start(workspace, TrainingConfig(query_set=written, retriever=RETRIEVER), benchmarks=[("mills", "")])
+    copy, n = leakage.leave_out(workspace, written, [("mills", "test")])
+    assert n == 1
+    assert leakage.find_leaks(workspace, [copy.id], [("mills", "test")]) == []
+    room.write_hashes(workspace.job("train-1") / "results", texts.values())
+    write_json(workspace.job("train-1") / "spec.json", {"id": "train-1", "kind": "training", "config": {}})
+    counts = room.counts(workspace, "train-1", load_benchmark(workspace.benchmark("mills"), "test"))
+    assert counts == {"leaked_queries": 1, "near_duplicates": 1}  # of a benchmark that nobody chose at the start
+
+
+def test_synthetic_queries_for_the_judged_documents_are_in_domain_and_no_leak(
+    workspace: Workspace, corpus: str
+) -> None:
+    """To write queries for the corpus that will be searched is the use that this product is for."""
+    written = asked(workspace, corpus, "own", {f"d{i}": f"Corn of the number {i}" for i in range(20)}, "synthetic")
+    config = TrainingConfig(query_set=written, retriever=RETRIEVER)
+    assert leakage.of_training(workspace, config, [("mills", "test")]) == []
+    made = workspace.job("train-1")
+    write_json(made / "spec.json", {"id": "train-1", "kind": "training", "config": config.to_dict()})
+    judged = load_benchmark(workspace.benchmark("mills"), "test")
+    room.write_hashes(made / "results", ["Corn"], ["Mill 12 grinds corn 12.", "Mill 99 grinds corn 99."])
+    counts = room.counts(workspace, "train-1", judged)
+    assert counts == {"trained_positives": 1, "judged_positives": 9}
+    assert room.in_domain(counts)
+    assert room.marks(counts) == ()
+    assert room.remarks(counts, 8)[0].startswith("In-domain: the training had queries for 1 of the 9 documents")
+    assert not room.in_domain({"trained_positives": 1, "judged_positives": 11})
+
+
 def test_what_it_starts_from_counts_too(workspace: Workspace, corpus: str) -> None:
     made = workspace.job("train-1")
     spec = {"id": "train-1", "kind": "training", "config": {"query_set": "gone", "retriever": RETRIEVER}}
     write_json(made / "spec.json", spec)
     room.write_hashes(made / "results", [f"What does mill {i} grind?" for i in (12, 13)])
-    assert room.counts(workspace, "train-1", ["what does mill 12 grind", "nothing"]) == {"leaked_queries": 1}
+    judged = load_benchmark(workspace.benchmark("mills"), "test")
+    assert room.counts(workspace, "train-1", judged) == {"leaked_queries": 2}
     write_json(workspace.job("train-2") / "spec.json", {**spec, "config": {"query_set": "x", "retriever": "train-1"}})
-    assert room.counts(workspace, "train-2", ["what does mill 12 grind"]) == {"leaked_queries": 1}
-    assert room.counts(workspace, RETRIEVER, ["what does mill 12 grind"]) == {}
+    assert room.counts(workspace, "train-2", judged) == {"leaked_queries": 2}
+    assert room.counts(workspace, RETRIEVER, judged) == {}
     config = TrainingConfig(query_set=imported(workspace, corpus, "trained", "train"), retriever="train-1")
     found = leakage.of_training(workspace, config, [("mills", "test")])
     assert [leak.sentence for leak in found] == [
@@ -131,7 +175,8 @@ def test_a_yes_is_kept_with_the_training(workspace: Workspace, corpus: str) -> N
     wait(workspace, begun.job_id, lambda view: None)
     spec = json.loads((workspace.job(begun.job_id) / "spec.json").read_text())
     assert spec["inputs"]["leakage"][0]["queries"] == 8
-    counts = room.counts(workspace, begun.job_id, ["a query of another benchmark"])
+    other = load_benchmark(write_benchmark(workspace.benchmark("other")))
+    counts = room.counts(workspace, begun.job_id, other)
     assert counts["leaked_training"] == 1  # whatever it is evaluated on, and for ever
     assert room.marks(counts)[0] == "leaked"
 

@@ -11,6 +11,7 @@ from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_bytes
 from cdp.benchmarks import describe, manifests
 from cdp.evaluation.trec_files import qrels_lines, run_lines
+from cdp.retrievers import leakage
 from cdp.services.results import evaluated
 from cdp.services.sharing import access, paths
 
@@ -111,6 +112,8 @@ def _mteb(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
             "n_queries": benchmark["n_queries"],
             "n_documents": benchmark["n_documents"],
             "settings": settings,
+            "marks": leakage.marks(row["counts"]),
+            "remarks": evaluated.of_counts(row["counts"]),
             "created": record.get("created"),
         },
     }

@@ -1,7 +1,10 @@
 """Whether a training would see what a benchmark judges: such a training is refused, or marked as leaked for ever.
 
-Leaked are queries that the evaluated split judges, whatever document they stand for, and of imported sets documents
-that are the split's positives by queries of that benchmark. Queries of another split of it are no leak.
+Leaked are queries that the evaluated split judges, in these words or with the same content words, whatever document
+they stand for, and of imported sets documents that are the split's positives by queries of that benchmark. Queries of
+another split of it are no leak, and neither are other queries for the documents that answer the split's: training on
+synthetic queries over the corpus that will be searched is what one does in-domain, and such a result says so
+(``retrievers.leakage.in_domain``).
 """
 
 from __future__ import annotations
@@ -43,12 +46,17 @@ class Leak:
     documents: int = 0
     query_set: str = ""
     """The query set's id; empty where it is what the retriever was trained on before."""
+    near: int = 0
+    """How many of ``queries`` are there in other words: the same content words."""
 
     @property
     def sentence(self) -> str:
         judging = f"{self.benchmark} {self.split}"
         if self.queries:
-            return f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {judging} judges."
+            reworded = f", {self.near:,} of them reworded (the same content words)" if self.near else ""
+            return (
+                f"{self.source} holds {self.queries:,} of the {self.judged:,} queries that {judging} judges{reworded}."
+            )
         noun = "document" if self.documents == 1 else "documents"
         return (
             f"{self.source} has human queries of {self.benchmark} for {self.documents:,} {noun} that {judging} judges."
@@ -57,8 +65,9 @@ class Leak:
 
 @dataclass(frozen=True)
 class _JudgedSplit:
-    """One split of a benchmark: hashes of its queries (``other``: of the other splits' alone, ``every``: of all), and
-    the documents that are relevant to any. ``key`` tells one state of the files from another."""
+    """One split of a benchmark: the keys of its queries, shape (n, 2), the hashes of those of the other splits
+    (``other``) and of all (``every``), and the documents that are relevant to any. ``key`` tells one state of the
+    files from another."""
 
     key: str
     queries: room.Hashes
@@ -82,11 +91,11 @@ def find_leaks(
         where, chosen = _place(workspace, name, split)
         judged = _judged(where, chosen)
         for query_set in sets:
-            shared = room.n_shared(_hashes(workspace, query_set.id, per_doc, max_documents), judged.queries)
+            shared, near = room.n_known(judged.queries, _hashes(workspace, query_set.id, per_doc, max_documents))
             documents = _documents(workspace, query_set, judged, chosen) if query_set.generator == "import" else 0
             if shared or documents:
                 leaks.append(
-                    Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents, query_set.id)
+                    Leak(query_set.name, where.name, chosen, shared, len(judged.queries), documents, query_set.id, near)
                 )
     return leaks
 
@@ -107,9 +116,10 @@ def of_training(
     for name, split in dict.fromkeys(wanted) if len(before) else ():
         where, chosen = _place(workspace, name, split)
         judged = _judged(where, chosen)
-        shared = room.n_shared(before, judged.queries)
+        shared, near = room.n_known(judged.queries, before)
         if shared:
-            leaks.append(Leak(f"The training of {config.retriever}", where.name, chosen, shared, len(judged.queries)))
+            source = f"The training of {config.retriever}"
+            leaks.append(Leak(source, where.name, chosen, shared, len(judged.queries), near=near))
     return leaks
 
 
@@ -129,7 +139,7 @@ def leave_out(
     return query_sets.leave_out(
         workspace,
         query_set,
-        lambda texts: np.isin(room.hashes(texts), judged).tolist(),
+        lambda texts: room.any_known(room.keys(texts), judged).tolist(),
         called or f"{query_set.name} without judged queries",
         {"judged_by": [f"{folder.name}:{split}" for folder, split in chosen]},
     )
@@ -171,10 +181,10 @@ def _judged(folder: Path, split: str) -> _JudgedSplit:
         grades = {name: beir_files.read_qrels(path).grades for name, path in qrels_files(folder).items()}
         texts = dict(room.query_texts(folder))
         by_split = {
-            name: np.unique(room.hashes(texts[query] for query in judged if query in texts))
+            name: room.distinct(room.keys(texts[query] for query in judged if query in texts))
             for name, judged in grades.items()
         }
-        others = [hashes for name, hashes in by_split.items() if name != split]
+        others = [judged[:, 0] for name, judged in by_split.items() if name != split]
         positives = frozenset(
             d for query_grades in grades[split].values() for d, grade in query_grades.items() if grade > 0
         )
