@@ -43,6 +43,7 @@ CONFIGS = {
     "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
+    "Indexing documents for searching": config.IndexConfig,
     "Downloading a benchmark": config.DownloadConfig,
     "Studies (a plan in YAML, or `--set`)": StudyConfig,
 }

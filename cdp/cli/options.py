@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from cdp.base.config import EvaluationConfig, MetricsConfig, PromptTuningConfig, SynthesisConfig
 from cdp.base.registry import Names
-from cdp.cli import benchmark_options, project_options, results_options, training_options, workspace_options
+from cdp.cli import (
+    benchmark_options,
+    project_options,
+    results_options,
+    search_options,
+    training_options,
+    workspace_options,
+)
 from cdp.cli.option import (
     ALLOW_INCOMPLETE,
     ALLOW_LEAKAGE,
@@ -272,6 +279,7 @@ def _commands() -> Commands:
                 WAIT,
             ],
         ),
+        **search_options.COMMANDS,
         **results_options.COMMANDS,
         "principle correlation": ("principle.principle", "CW against the published gains, per condition", evidence),
         "principle rates": ("principle.principle", "on how many conditions each dataset gained", evidence),

@@ -46,6 +46,7 @@ KNOWING: dict[str, tuple[str, ...]] = {
     "queries import": ("--corpus",),
     "queries list": (),
     "prompts tune": ("--corpus",),
+    "search": ("--corpus",),
     "metrics": ("query_set",),
     "train": ("query_set",),
     "evaluate": ("--benchmark",),

@@ -9,14 +9,18 @@ it is called ``bm25``, which takes the words of the benchmark's own language, or
 from __future__ import annotations
 
 import re
+import secrets
+import shutil
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.base.errors import InputError
+from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
 from cdp.evaluation.evaluate import Evaluation
@@ -36,6 +40,9 @@ _LEFT_OUT = (
 )
 STOPWORDS = frozenset(_LEFT_OUT.split())
 """The 33 words that Lucene leaves out of English texts."""
+
+_VERSION = "1"
+"""Of how texts become terms: an index that was kept under another one is made anew."""
 
 _WORD = re.compile(r"\w+")
 
@@ -99,6 +106,43 @@ def index(documents: Sequence[str], language: str = "en", *, watch: Watch | None
     bm25 = BM25(k1=K1, b=B, method="lucene")
     bm25.index(terms, show_progress=False)
     return bm25
+
+
+def index_key(hash_of_texts: str, language: str) -> str:
+    """The name under which the index of texts of that hash is kept: it covers all that determines the scores."""
+    return f"{NAME}-{sha256_text(str(K1), str(B), language, _VERSION, hash_of_texts)[:24]}"
+
+
+def save_index(bm25: BM25, folder: Path) -> None:
+    """Keep an index, whole or not at all. WorkspaceError where the disk refuses."""
+    temporary = folder.with_name(f".{folder.name}.{secrets.token_hex(6)}")
+    try:
+        temporary.mkdir(parents=True)
+        bm25.save(str(temporary), show_progress=False)
+        temporary.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # else another process was faster, with the same index
+            raise WorkspaceError.refused(folder, "written", error) from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def load_index(folder: Path) -> BM25 | None:
+    """An index that was kept; None if there is none, or it is damaged."""
+    from bm25s import BM25
+
+    if not folder.is_dir():
+        return None
+    try:
+        return BM25.load(str(folder), show_progress=False)
+    except (OSError, ValueError, KeyError, TypeError, EOFError):
+        return None
+
+
+def index_size(bm25: BM25) -> int:
+    """The bytes that an index takes in memory, its vocabulary by estimate."""
+    arrays = sum(bm25.scores[name].nbytes for name in ("data", "indices", "indptr"))
+    return int(arrays) + 150 * len(bm25.vocab_dict)
 
 
 def rank(

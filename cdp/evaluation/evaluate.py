@@ -104,7 +104,7 @@ def embed_benchmark(
 
     def embedded(role: str, texts: list[str], prompt: str, hash_of_texts: str = "") -> Embedded:
         began = time.perf_counter()
-        encoding = Encoding(model_hash, role, prompt, chosen.normalise, _length_of(model), precision)
+        encoding = Encoding(model_hash, role, prompt, chosen.normalise, length_of(model), precision)
         name = "encoding queries" if role == "query" else "encoding documents"
         report = None if progress is None else lambda done, total: progress(name, done, total)
         options: dict[str, Any] = {"batch_size": batch_size, "progress": report, "should_stop": should_stop}
@@ -120,7 +120,7 @@ def embed_benchmark(
             queries=embedded("query", benchmark.queries, chosen.query_prompt),
             documents=embedded("document", benchmark.documents, chosen.document_prompt, benchmark.documents_hash),
             protocol=chosen,
-            max_tokens=_length_of(model),
+            max_tokens=length_of(model),
             precision=precision,
             device=model.device.type if model.device.type == "cuda" else "cpu",
             seconds=seconds,
@@ -176,7 +176,7 @@ def evaluate_embeddings(
     )
 
 
-def _length_of(model: SentenceTransformer) -> int | None:
+def length_of(model: SentenceTransformer) -> int | None:
     """The longest text in tokens that the model reads; None if it cuts nothing."""
     length = model.max_seq_length
     if isinstance(length, int):

@@ -188,6 +188,16 @@ class EmbeddingStore:
     def folder(self, key: str) -> Path:
         return self.root / key
 
+    def missing(self, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
+        """How many of the texts have no embedding yet. Only looks; 0 where ``get`` would compute nothing."""
+        folder = self.folder(encoding.key(hash_of_texts))
+        manifest = read_json_or_none(folder / "manifest.json")
+        if not isinstance(manifest, dict) or not isinstance(manifest.get("shard_texts"), int):
+            return n_texts
+        size = int(manifest["shard_texts"])
+        rows = [min(size, n_texts - start) for start in range(0, n_texts, size)]
+        return sum(n for i, n in enumerate(rows) if _open(folder / f"shard-{i:05d}.npy", n) is None)
+
     def get(
         self,
         load: Loader,

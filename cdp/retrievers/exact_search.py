@@ -46,6 +46,20 @@ _U32, _U16 = 2.0**-24, 2.0**-8
 """Unit roundoff of float32 and bfloat16: how far, relatively, rounding to nearest can move a number."""
 
 
+class Prepared:
+    """Documents that are searched again and again, a query or a few at a time: in memory as float32, their norms taken
+    once. ``nbytes`` is what they take. InputError as ``search`` raises it."""
+
+    def __init__(self, documents: Any) -> None:
+        import torch
+
+        self.rows = Rows(documents)
+        starts = range(0, len(self.rows), CHUNK_ROWS)
+        self.chunks = [_Chunk(torch.from_numpy(self.rows.slice(i, i + CHUNK_ROWS)), i) for i in starts]
+        self.rows = Rows([chunk.float32.numpy() for chunk in self.chunks])  # what the chunks were read from can go
+        self.nbytes = sum(part.nbytes for part in self.rows.parts)
+
+
 def search(
     queries: Any,
     documents: Any,
@@ -60,9 +74,10 @@ def search(
     """The k best documents of each query by dot product, best first.
 
     ``queries`` (n_queries, dim) and ``documents`` (n_documents, dim) are float32 or float16 arrays; documents may be
-    memory maps and may come as a sequence of arrays whose rows follow each other. ``exclude[i]`` lists the documents
-    that query i must not retrieve. ``device`` as torch names it. ``first_pass`` is float32, bfloat16 or auto.
-    ``progress`` is called with the documents looked at so far, and may raise to end the search.
+    memory maps, may come as a sequence of arrays whose rows follow each other, or be ``Prepared`` (on the CPU).
+    ``exclude[i]`` lists the documents that query i must not retrieve. ``device`` as torch names it. ``first_pass`` is
+    float32, bfloat16 or auto. ``progress`` is called with the documents looked at so far, and may raise to end the
+    search.
 
     Returns (scores float32, indices int64), both (n_queries, k). Where a query has fewer than k documents, the last
     places hold -inf and -1. InputError for shapes that do not fit and for values that are not finite.
@@ -72,7 +87,8 @@ def search(
     if k < 1:
         raise ConfigError(f"k must be at least 1, not {k}.")
     questions = np.ascontiguousarray(queries, dtype=np.float32)
-    rows = Rows(documents)
+    prepared = documents if isinstance(documents, Prepared) else None
+    rows = prepared.rows if prepared is not None else Rows(documents)
     if questions.ndim != 2 or (len(rows) and questions.shape[1] != rows.dim):
         raise InputError(f"Queries of shape {questions.shape} do not fit documents of {rows.dim} dimensions.")
     if not np.isfinite(questions).all():
@@ -88,9 +104,8 @@ def search(
             for i in range(0, n, QUERY_BLOCK)
         ]
         hidden = _Exclusions(exclude, n, len(rows))
-        step = max(chunk_rows, k)
-        for start in range(0, len(rows), step):
-            chunk = _Chunk(torch.from_numpy(rows.slice(start, start + step)).to(device), start)
+        for chunk in _chunks(rows, max(chunk_rows, k), device, prepared):
+            start, step = chunk.start, len(chunk.float32)
             for i, block in enumerate(blocks):
                 block.add(chunk, hidden.within(start, start + step, i * QUERY_BLOCK, (i + 1) * QUERY_BLOCK))
             if progress is not None:
@@ -99,6 +114,17 @@ def search(
             block_rows = slice(i * QUERY_BLOCK, (i + 1) * QUERY_BLOCK)
             block.finish(rows, scores[block_rows], indices[block_rows])
     return scores, indices
+
+
+def _chunks(rows: Rows, step: int, device: str, prepared: Prepared | None) -> Iterator[_Chunk]:
+    """The documents in order: as they were prepared, or read ``step`` at a time."""
+    import torch
+
+    if prepared is not None:
+        yield from prepared.chunks
+        return
+    for start in range(0, len(rows), step):
+        yield _Chunk(torch.from_numpy(rows.slice(start, start + step)).to(device), start)
 
 
 class _Exclusions:

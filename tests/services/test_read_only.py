@@ -56,6 +56,8 @@ READING = {
     "results.runs": {"described", "source"},
     "results": {"compare", "list_evaluations", "list_results", "per_query"},
     "metrics.self_bleu_spread": {"spread"},
+    "search": {"indexing", "list_retrievers", "status"},
+    "search.process": {"ask", "is_running", "stop"},
     "studies": {"list_studies", "report", "to_yaml"},
     "studies.study_reuse": {"reused"},
     "training.sweeps": {"grid_for", "list_sweeps", "report", "resolve_sweep"},

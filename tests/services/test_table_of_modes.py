@@ -32,7 +32,7 @@ def test_every_action_has_its_row_and_the_operator_may_all() -> None:
     assert set(TABLE) == set(Action)
     assert all(Mode.OPERATOR in allowed for allowed in TABLE.values())
     assert all((Mode.OPEN in allowed) == (Mode.SIGNED_IN in allowed) for allowed in TABLE.values())
-    assert [action for action in Action if Mode.READ_ONLY in TABLE[action]] == [Action.LOOK]
+    assert [action for action in Action if Mode.READ_ONLY in TABLE[action]] == [Action.LOOK, Action.SEARCH]
 
 
 def become(mode: Mode, monkeypatch: pytest.MonkeyPatch) -> None:

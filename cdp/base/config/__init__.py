@@ -6,12 +6,13 @@ its reason beside it; an empty one says in its help what then holds.
 
 from __future__ import annotations
 
-from cdp.base.config.training import DownloadConfig, EvaluationConfig, TrainingConfig
+from cdp.base.config.training import DownloadConfig, EvaluationConfig, IndexConfig, TrainingConfig
 from cdp.base.config.writing import MetricsConfig, PromptTuningConfig, SynthesisConfig
 
 __all__ = [
     "DownloadConfig",
     "EvaluationConfig",
+    "IndexConfig",
     "MetricsConfig",
     "PromptTuningConfig",
     "SynthesisConfig",

@@ -216,6 +216,15 @@ class EvaluationConfig(Config):
     gpu_ids: str = GPU_IDS
 
 
+class IndexConfig(Config):
+    """Indexing a collection for searching: the embeddings of its documents by a retriever, or its BM25 index."""
+
+    retriever: str = option(
+        REQUIRED, "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
+    )
+    collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
+
+
 class DownloadConfig(Config):
     """Bringing a benchmark of the registry, or all of a group, into the workspace."""
 

@@ -14,6 +14,7 @@ KINDS = {
     "prompts": "Tuning prompts",
     "training": "Training",
     "evaluation": "Evaluation",
+    "index": "Indexing documents",
     "study": "Study",
     "download": "Download",
 }

@@ -1,9 +1,9 @@
 """Enforcing the table of ``modes``: a mark for every service that needs an action, and a check of what settings name.
 
-``writes`` and ``runs`` mark what changes the workspace and what moves jobs; ``reads`` marks what only looks at the
-settings given to it. Each looks into every configuration among the arguments: a setting that holds a path, a model, a
-benchmark or an endpoint (``option(…, holds=…)``) is refused where the mode does not allow it, and a path is handed on
-resolved.
+``writes`` and ``runs`` mark what changes the workspace and what moves jobs, ``searches`` what asks the search process;
+``reads`` marks what only looks at the settings given to it. Each looks into every configuration among the arguments: a
+setting that holds a path, a model, a benchmark or an endpoint (``option(…, holds=…)``) is refused where the mode does
+not allow it, and a path is handed on resolved.
 """
 
 from __future__ import annotations
@@ -58,6 +58,7 @@ def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
 writes = _mark(Action.CHANGE)
 runs = _mark(Action.RUN)
 reads = _mark(Action.LOOK)
+searches = _mark(Action.SEARCH)
 
 
 def checked(workspace: Workspace, config: _C) -> _C:

@@ -40,6 +40,7 @@ class Action(StrEnum):
     """What the table has a row for."""
 
     LOOK = "see pages, documents, queries, results and logs (keys cut out); download what a page shows"
+    SEARCH = "search a corpus or benchmark with BM25 or a retriever that is on this machine (its index is kept)"
     CHANGE = "import, upload, export to the server, rename, delete"
     RUN = "start, stop, resume and delete jobs"
     ASK = "have a model write: previews by an endpoint or a local model"
@@ -57,6 +58,7 @@ _ALONE = frozenset({Mode.OPERATOR, Mode.LOCAL})
 
 TABLE: dict[Action, frozenset[Mode]] = {
     Action.LOOK: _EVERYBODY,
+    Action.SEARCH: _EVERYBODY,
     Action.CHANGE: _CHANGING,
     Action.RUN: _CHANGING,
     Action.ASK: _CHANGING,

@@ -1,0 +1,43 @@
+"""The worker that indexes a collection for searching: ``python -m cdp.workers.index <job folder>``.
+
+Reads an ``IndexConfig`` and leaves the embeddings of all documents, or BM25's index, in ``embeddings/`` of the
+workspace. A resume goes on with the first shard that is missing. Writes ``results/index.json``.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from cdp.base.config import IndexConfig
+from cdp.base.worker import Job, run
+from cdp.retrievers.encode import Stopped
+from cdp.search import prepare
+
+SILENT_S = 300.0
+"""Loading a model, a call of the encoder or building the index may take this long without a heartbeat."""
+
+
+def main(job: Job) -> None:
+    began = time.perf_counter()
+    config = IndexConfig.from_dict(job.config)
+
+    def report(phase: str, done: int, total: int) -> None:
+        if job.stop_requested():
+            raise Stopped
+        job.progress(phase, done, total, "documents" if total else "", next_within_s=SILENT_S)
+
+    try:
+        documents = prepare(job.workspace, config.retriever, config.collection, report)
+    except Stopped:
+        print("Stopped on request; the embeddings computed so far are kept.", flush=True)
+        return
+    seconds = round(time.perf_counter() - began, 3)
+    job.result("index", {"documents": documents, "seconds": seconds})
+    print(f"{documents:,} documents are indexed.", flush=True)
+    job.progress("done", documents, documents, "documents")
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    run(main)

@@ -1,0 +1,150 @@
+"""The search process: one per workspace, started when it is needed, gone when it is not, and nothing of it stays."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import stat
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import psutil
+import pytest
+
+from cdp.base.errors import InputError
+from cdp.base.locks import is_held
+from cdp.base.workspace import Workspace
+from cdp.search import limits, wire
+from cdp.services import search
+from cdp.services.search import process
+from tests.faults.support import kill
+from tests.jobs.support import until
+from tests.search.conftest import AddCorpus
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ["Bees find their way by the sun.", "A lighthouse guides ships.", "Sugar is made from beets."]
+
+
+def ids(searched: search.Searched) -> list[list[str]]:
+    return [[hit.id for hit in answer.hits] for answer in searched.answers]
+
+
+def pid_of(workspace: Workspace) -> int:
+    return int(search.status(workspace)["pid"])
+
+
+def begin(workspace: Workspace) -> int:
+    """Start the process without loading what a search takes; its pid."""
+    return int(process.ask(workspace, {"op": "status"})["pid"])
+
+
+def processes_of(workspace: Workspace) -> list[int]:
+    """Every search process of this workspace, as the system's table has them."""
+    words = (process.WORKER, str(workspace.root))
+    return [
+        p.pid
+        for p in psutil.process_iter(["cmdline", "status"])
+        if p.info["status"] != psutil.STATUS_ZOMBIE and all(word in (p.info["cmdline"] or []) for word in words)
+    ]
+
+
+def nothing_left(workspace: Workspace) -> bool:
+    address = wire.address_of(workspace)
+    return not processes_of(workspace) and list(address.socket.parent.iterdir()) == []
+
+
+def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Workspace, add_corpus: AddCorpus) -> None:
+    corpus = add_corpus(TEXTS)
+    with ThreadPoolExecutor(10) as pool:
+        asked = [pool.submit(search.search, searched, q, ["bm25"], corpus) for q in ["bees", "ships"] * 5]
+        assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
+    assert processes_of(searched) == [pid_of(searched)]
+    address = wire.address_of(searched)
+    assert stat.S_IMODE(address.socket.stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE(address.socket.parent.stat().st_mode) == 0o700
+    assert search.stop(searched)
+    until(lambda: nothing_left(searched), "the process to be gone")
+    assert not search.stop(searched)
+
+
+def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
+    searched: Workspace, add_corpus: AddCorpus
+) -> None:
+    corpus = add_corpus(TEXTS)
+    first = begin(searched)
+    os.kill(first, signal.SIGSTOP)  # from here on it answers nobody: the next query is on its way when it dies
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(search.search, searched, "ships", ["bm25"], corpus)
+        threading.Event().wait(0.3)
+        assert not asked.done()
+        kill([first])
+        assert ids(asked.result()) == [["d2"]]
+    assert pid_of(searched) != first
+    kill([pid_of(searched)])
+    until(lambda: nothing_left(searched), "what the killed process left to be cleared away")
+
+
+def test_what_a_killed_process_left_goes_when_somebody_looks(searched: Workspace) -> None:
+    address = wire.address_of(searched)
+    address.socket.touch()
+    address.lock.touch()
+    assert not process.is_running(searched)
+    assert nothing_left(searched)
+
+
+def test_it_ends_when_nobody_asks(searched: Workspace, add_corpus: AddCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(limits.IDLE, "0.01")
+    search.search(searched, "bees", ["bm25"], add_corpus(TEXTS))
+    until(lambda: nothing_left(searched), "the idle process to end")
+
+
+def test_it_ends_with_its_workspace(searched: Workspace) -> None:
+    begin(searched)
+    shutil.rmtree(searched.root)
+    until(lambda: nothing_left(searched), "the process to end with its workspace")
+
+
+def test_a_second_process_is_not_needed(searched: Workspace) -> None:
+    first = begin(searched)
+    address = wire.address_of(searched)
+    with open(os.devnull, "r+b") as log:
+        second = process._start(searched, address, log)
+        assert second.wait(timeout=30) == process.ALREADY
+    assert is_held(address.lock)
+    assert pid_of(searched) == first
+
+
+def test_a_request_that_is_none_harms_nobody(searched: Workspace) -> None:
+    first = begin(searched)
+    for sent in (b"\n", b"[]\n", b'{"op": "search"}\n', b"\xff\xfe\n", b"x" * (wire.MOST_BYTES + 10), b""):
+        connection = process._connect(wire.address_of(searched))
+        assert connection is not None
+        with connection:
+            try:
+                connection.sendall(sent)
+                connection.shutdown(1)
+                while connection.recv(1 << 16):
+                    pass
+            except OSError:
+                continue  # it hung up in the middle, as it may
+    with pytest.raises(InputError, match="not complete"):
+        process.ask(searched, {"op": "search", "k": 3})
+    assert pid_of(searched) == first
+
+
+def test_a_folder_that_others_may_open_is_not_used(
+    searched: Workspace, add_corpus: AddCorpus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    corpus = add_corpus(TEXTS)
+    (tmp_path / "open").mkdir(mode=0o755)
+    (tmp_path / "open").chmod(0o755)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    for name in ("open", "link"):
+        monkeypatch.setenv(wire.RUNTIME, str(tmp_path / name))
+        answer = search.search(searched, "bees", ["bm25"], corpus).answers[0]
+        assert answer.problem is not None
+        assert "private folder" in answer.problem.message
+    assert processes_of(searched) == []
