@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -26,9 +26,6 @@ from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, encode, precis
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever
 from cdp.search.collection import Collection, Documents
-
-if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
 
 Progress = Callable[[str, int, int], None]
 """Called with the phase, what is done and the total, in documents; may raise to end the work."""
@@ -67,9 +64,9 @@ class Index(Protocol):
 
 @dataclass(frozen=True)
 class Encoder:
-    """A loaded model with what an evaluation under the protocol ``published`` would use it with."""
+    """A loaded ``SentenceTransformer`` with what an evaluation under the protocol ``published`` would use it with."""
 
-    model: SentenceTransformer
+    model: Any
     identity: str
     protocol: EvaluationProtocol
     max_tokens: int | None
