@@ -86,6 +86,23 @@ def guess_language(text: str) -> str:
     return _ONE_LANGUAGE.get(script) or _by_function_words(text, script)
 
 
+def main_script(text: str) -> str:
+    """The script that more than half of the letters of a text are in, Han and kana as one; empty where none is."""
+    if text.isascii():
+        return "Latin" if any(map(str.isalpha, text)) else ""
+    counts = {script: script_letters(text, script) for script in (*_LETTERS, "East Asian")}
+    for part in _EAST_ASIAN:
+        del counts[part]
+    script = max(counts, key=lambda name: counts[name])
+    return script if 2 * counts[script] > sum(counts.values()) else ""
+
+
+def script_letters(text: str, script: str) -> int:
+    """How many letters of a script, as ``main_script`` names it, a text has; 0 for no script."""
+    parts = _EAST_ASIAN if script == "East Asian" else (script,) if script else ()
+    return sum(len(_LETTERS[part].findall(text)) for part in parts)
+
+
 def _by_function_words(text: str, script: str) -> str:
     words = Counter(_WORDS[script].findall(text.lower().replace("’", "'")))
     total = sum(words.values())

@@ -1,0 +1,165 @@
+"""What an endpoint returns in place of a query: refusals, the prompt, fragments of JSON, another language.
+
+One pure function over one query. It flags what is almost surely no query; a bad query is another matter, which the
+round-trip rank and the measures tell. Human queries of the benchmarks are flagged in far less than 1% (the tests count
+them), so what is flagged may be left out unseen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from functools import lru_cache
+
+from cdp.corpus.function_words import FUNCTION_WORDS
+from cdp.corpus.languages import UNKNOWN, guess_language, main_script, script_letters
+
+REASONS: dict[str, str] = {
+    "empty": "is empty",
+    "no words": "holds no letter or digit",
+    "refusal": "refuses in place of a query",
+    "prompt": "repeats the prompt or speaks of the task",
+    "markup": "is a fragment of JSON or code fencing",
+    "loop": "repeats one phrase over and over",
+    "other script": "is in another script than its document",
+    "other language": "is in another language than its document",
+    "same everywhere": "is the same for many documents",
+}
+"""Each reason, and how it goes on after "This query …"."""
+
+MANY_DOCUMENTS = 10
+"""A query of so many documents is no query of any. Human multi-hop queries stand for up to five documents."""
+
+MIN_LETTERS = 12
+"""Letters of another script that are more than a name or an abbreviation."""
+
+MIN_FUNCTION_WORDS, LEAD = 2, 3
+"""So many function words that only the other language has, and so many times those that only the document's has, make a
+query of that other language: a short question about Los Angeles is no Spanish."""
+
+MIN_ECHO = 24
+"""Characters of the prompt that a query must repeat to be an echo of it."""
+
+READ_OF_DOCUMENT = 2000
+"""Characters of a document by which its language and script are told."""
+
+MIN_LOOP_WORDS, LOOP_SHARE = 12, 0.25
+LONGEST_LOOKED_AT = 600
+"""Characters of a query whose end and repetitions are judged: a person's long post holds code and tables of its own."""
+
+_SELF = r"(?:an?\s+)?(?:ai|artificial intelligence|large language|language)\s*(?:language\s+)?(?:model|assistant)"
+_WORK = r"(?:help|assist|provide|generate|comply|fulfil+|create|write|produce|continue|answer (?:that|this))"
+_REFUSALS = (
+    rf"as {_SELF}\b",
+    rf"i(?:'m| am) (?:just |only )?{_SELF}\b",
+    r"(?:i(?:'m| am) )?(?:so |very )?sorry,?\s*(?:but\s+)?"
+    r"(?:i\b|as an\b|there (?:is|are) no\b|the (?:document|text|passage)\b)",
+    rf"i (?:can(?:no|')t|can not|am (?:unable|not able) to|won't) {_WORK}\b",
+    rf"i'm (?:unable|not able) to {_WORK}\b",
+    r"unfortunately,? i (?:can(?:no|')t|am (?:unable|not able)|do not|don't)\b",
+    r"(?:es tut mir (?:sehr )?leid|entschuldigung|leider kann ich)\b",
+    r"(?:je suis désolée?|désolée?,? (?:mais )?je)\b",
+    r"en tant qu(?:'|e )(?:ia|intelligence artificielle|modèle)",
+    r"(?:lo siento|como (?:modelo de lenguaje|ia))\b",
+    r"(?:извините|простите|к сожалению),? (?:но )?я\b",
+    r"как (?:языковая модель|ии)\b",
+    r"(?:很抱歉|对不起|抱歉)[,，。!！]|作为(?:一个|一名)?(?:人工智能|ai|大?语言模型)",
+    r"申し訳(?:ありません|ございません)|ai(?:言語)?モデルとして",
+    r"죄송(?:합니다|하지만)|저는 ai",
+    r"(?:عذر[اً]+|آسف|أعتذر)،? ",
+)
+_REFUSAL = re.compile(rf"\W*(?:{'|'.join(_REFUSALS)})", re.IGNORECASE)
+_TASK = re.compile(
+    r"\{(?:document|query|m)\}"
+    r"|\W*(?:sure|certainly|of course|okay)[,!.:]?\s+here (?:are|is)\b"
+    r"|\W*here (?:are|is) (?:the |some |a )?(?:\w+ ){0,3}(?:quer(?:y|ies)|questions?|paraphrases?)\b.{0,80}:"
+    r"|\W*(?:please )?(?:generate|write|create|produce) (?:\w+ ){0,4}(?:search )?"
+    r"(?:quer(?:y|ies)|questions?|paraphrases?) (?:for|from|based on|about|that|which)\b.{0,40}"
+    r"\b(?:document|passage|text)\b"
+    r"|\W*(?:based on|given) the (?:following|above|provided) (?:document|passage|text)s?\W*(?:generate|write|create|$)"
+    r"|\W*(?:quer(?:y|ies)|questions?|output|answer|document|passage|format)\s*(?:\d{1,2})?\s*[:：]?\W*$",
+    re.IGNORECASE,
+)
+_MARKUP = re.compile(
+    r"\s*(?:```|~~~|[\[{]\s*(?:[\]}]|[\"“][^\"”]{0,400}[\"”]\s*[:,\]}])"
+    r"|[\"“]?(?:quer(?:y|ies)|questions?|text)[\"”]?\s*:\s*[\[{\"]"
+    r"|</?(?:think|query|answer|output|json|s|im_\w+)>|<\|\w+\|>)",
+    re.IGNORECASE,
+)
+_MARKUP_END = re.compile(r"[\"”]\s{0,3}(?:[\]}]{1,3},?|,)$")
+_WORD = re.compile(r"\w+")
+
+
+def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: int = 1) -> tuple[str, ...]:
+    """Why ``query`` is no query of ``document``: names of ``REASONS``, none for a usable one.
+
+    ``document`` is its text, empty where only the query is judged; ``prompt`` what the model was asked with, as far as
+    it is known; ``n_documents`` for how many documents the set has the very same text.
+    """
+    text = " ".join(query.split())
+    if not text:
+        return ("empty",)
+    if not any(c.isalnum() for c in text):
+        return ("no words",)
+    plain = text.replace("’", "'")
+    reasons = []
+    if _REFUSAL.match(plain):
+        reasons.append("refusal")
+    if _TASK.match(plain) or _echoes(text, prompt):
+        reasons.append("prompt")
+    short = len(text) <= LONGEST_LOOKED_AT
+    cut = short and (_MARKUP_END.search(text[-12:]) or (text.endswith("```") and text.count("```") == 1))
+    if cut or _MARKUP.match(text):
+        reasons.append("markup")
+    if short and _loops(text):
+        reasons.append("loop")
+    if document:
+        reasons += _foreign(text, document[:READ_OF_DOCUMENT])
+    if n_documents >= MANY_DOCUMENTS:
+        reasons.append("same everywhere")
+    return tuple(reasons)
+
+
+def words(reasons: Collection[str]) -> str:
+    """``refuses in place of a query; is in another language than its document``."""
+    return "; ".join(text for name, text in REASONS.items() if name in reasons)
+
+
+@lru_cache(maxsize=8)
+def _lowered(prompt: str) -> str:
+    return " ".join(prompt.split()).casefold()
+
+
+def _echoes(text: str, prompt: str) -> bool:
+    """Whether the query is a part of the prompt, word by word."""
+    return len(text) >= MIN_ECHO and bool(prompt) and text.casefold() in _lowered(prompt)
+
+
+def _loops(text: str) -> bool:
+    """Whether few words make up a long text: what a small model falls into."""
+    listed = _WORD.findall(text.casefold())
+    return len(listed) >= MIN_LOOP_WORDS and len(set(listed)) <= LOOP_SHARE * len(listed)
+
+
+@lru_cache(maxsize=32)
+def _nature(document: str) -> tuple[str, str]:
+    """(script, language) of a document. Queries of one document follow each other, so few are remembered."""
+    return main_script(document), guess_language(document)
+
+
+def _foreign(text: str, document: str) -> list[str]:
+    """A query in another script or language than its document; names and quotations of the document are its own."""
+    script, language = _nature(document)
+    own = main_script(text)
+    if script and own and own != script:
+        few = script_letters(text, own) < MIN_LETTERS or script_letters(text, script) > 0
+        quoted = all(word in document for word in _WORD.findall(text) if len(word) > 2)
+        return [] if few or quoted else ["other script"]
+    if language != UNKNOWN and (spoken := guess_language(text)) not in (UNKNOWN, language):
+        listed = FUNCTION_WORDS.get(script, {})
+        used, theirs = set(_WORD.findall(text.casefold())), listed.get(language, frozenset())
+        spoken_only = used & (listed.get(spoken, frozenset()) - theirs)
+        theirs_only = used & (theirs - listed.get(spoken, frozenset()))
+        if len(spoken_only) >= max(MIN_FUNCTION_WORDS, LEAD * len(theirs_only)):
+            return ["other language"]
+    return []
