@@ -11,11 +11,12 @@ from hypothesis import given
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
+from cdp.query_sets.formats import format_mix
 from cdp.synthesis import METHODS, generate_for
-from cdp.synthesis.formats import format_mix, overlapping_pairs
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator
 from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.overlap import overlapping_pairs
 from cdp.synthesis.parsing import (
     LONGEST_PASSAGE,
     parse,

@@ -7,8 +7,9 @@ from itertools import combinations
 import pytest
 
 from cdp.base.workspace import read_jsonl
-from cdp.synthesis.formats import FORMATS, format_mix, overlapping_pairs, query_format
+from cdp.query_sets.formats import FORMATS, format_mix, query_format
 from cdp.synthesis.generators.recorded import RECORDINGS
+from cdp.synthesis.overlap import overlapping_pairs
 
 ASKED_FOR = ("what", "how", "why", "when/if", "which/verify", "keyword", "statement", "comparison")
 

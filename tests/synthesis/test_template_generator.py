@@ -10,8 +10,8 @@ import pytest
 
 from cdp.base.records import Document
 from cdp.metrics import self_bleu
+from cdp.query_sets.formats import format_mix
 from cdp.synthesis import METHODS, generate_for
-from cdp.synthesis.formats import format_mix
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates.clauses import clauses

@@ -20,14 +20,15 @@ from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet
+from cdp.query_sets.formats import format_mix, query_format
 from cdp.services import completeness, corpora, metrics
 from cdp.services.jobs import devices, in_use
 from cdp.services.queries import preview_words, synthesis
 from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
-from cdp.synthesis.formats import format_mix, overlapping_pairs, query_format
 from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, method_of
+from cdp.synthesis.overlap import overlapping_pairs
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
 from cdp.synthesis.pricing import Price, load_price, price_file
 

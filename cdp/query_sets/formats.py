@@ -1,24 +1,12 @@
-"""Which format a query has, and how much two queries say in the same words. Small, pure, and no model behind them.
-
-Both read the surface only: the format is told by the first words and the punctuation, the overlap by equal content
-words. They are hints for a reader; CE in the metrics is the measure of paraphrases.
-"""
+"""Which format a query has, told by its first words and its punctuation: a hint for a reader. Small and pure."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from itertools import combinations
-
-from cdp.complexity import content_words
 
 FORMATS = ("what", "how", "why", "when/if", "which/verify", "comparison", "keyword", "statement", "other question")
 """The eight formats that the diverse prompt names, and questions that are none of them."""
-
-OVERLAPPING = 0.35
-"""From this share of common content words on, a pair is marked. Of the demo's recorded pairs that is 35% of the
-paraphrases and 2% of the diverse ones: what is marked repeats itself, what is not may still be a paraphrase.
-"""
 
 LONGEST_KEYWORDS = 5
 
@@ -72,17 +60,3 @@ def format_mix(queries: Sequence[str]) -> dict[str, int]:
     """How many queries have each format, in the order of ``FORMATS``, without those that none has."""
     formats = [query_format(query) for query in queries]
     return {name: formats.count(name) for name in FORMATS if name in formats}
-
-
-def overlapping_pairs(queries: Sequence[str], language: str = "en") -> list[tuple[int, int, float]]:
-    """The pairs of places (i < j) that share at least ``OVERLAPPING`` of their content words, with the share.
-
-    The share is Jaccard's: common content words over all content words of both; 0 where neither has any.
-    """
-    words = [content_words(query, language) for query in queries]
-    pairs = []
-    for i, j in combinations(range(len(queries)), 2):
-        share = len(words[i] & words[j]) / max(1, len(words[i] | words[j]))
-        if share >= OVERLAPPING:
-            pairs.append((i, j, share))
-    return pairs
