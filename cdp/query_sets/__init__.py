@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from cdp.query_sets.deriving import Derived, derive, find_filtered, leave_out
 from cdp.query_sets.imports import ImportedQueries, import_queries
-from cdp.query_sets.leaving_out import leave_out
 from cdp.query_sets.options import ImportOptions
 from cdp.query_sets.store import (
     DocumentQueries,
@@ -18,10 +18,12 @@ from cdp.query_sets.store import (
     files,
     iter_failures,
     iter_lines,
+    iter_offsets,
     iter_queries,
     list_query_sets,
     load,
     query_id,
+    read_at,
     read_queries,
     read_rankings,
     resolve_query_set,
@@ -30,6 +32,7 @@ from cdp.query_sets.store import (
 )
 
 __all__ = [
+    "Derived",
     "DocumentQueries",
     "ImportOptions",
     "ImportedQueries",
@@ -39,17 +42,21 @@ __all__ = [
     "count",
     "create",
     "delete",
+    "derive",
     "document_of",
     "exists",
     "files",
+    "find_filtered",
     "import_queries",
     "iter_failures",
     "iter_lines",
+    "iter_offsets",
     "iter_queries",
     "leave_out",
     "list_query_sets",
     "load",
     "query_id",
+    "read_at",
     "read_queries",
     "read_rankings",
     "resolve_query_set",

@@ -12,6 +12,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,11 @@ class Files:
     def rankings(self) -> Path:
         """Of dragon_s_faithful alone: one line per teacher and sentence."""
         return self.folder / "rankings.jsonl"
+
+    @property
+    def review(self) -> Path:
+        """What people decided about single queries, one line per decision, append-only."""
+        return self.folder / "review.jsonl"
 
     @property
     def measures(self) -> Path:
@@ -233,11 +239,11 @@ def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQuerie
     for number, line in enumerate(read_jsonl(path), start=1):
         if failures is None:
             with fitting(path):
-                document = _document(line)
+                document = document_queries(line)
             yield document
             continue
         try:
-            document = _document(line)
+            document = document_queries(line)
         except Exception:
             name = line.get("document_id") if isinstance(line, dict) else None
             with failures.item(name or f"line {number}", str(line)):
@@ -247,10 +253,39 @@ def _documents(path: Path, failures: Failures | None) -> Iterator[DocumentQuerie
         yield document
 
 
-def _document(line: Any) -> DocumentQueries:
+def document_queries(line: Any) -> DocumentQueries:
+    """What a line of the file says of its document's queries."""
     texts = [query if isinstance(query, str) else str(query.get("text", "")) for query in line.get("queries", [])]
     negatives = [[str(name) for name in names] for names in line.get("negatives") or ()]
     return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives)
+
+
+def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:
+    """(where its line begins, its queries) of each document: ``read_at`` reads one again without those before it."""
+    path = files(workspace, load(workspace, query_set_id).id).queries
+    if not path.exists():
+        return
+    offset = 0
+    with open(path, "rb") as file, fitting(path):
+        for line in file:
+            if line.endswith(b"\n") and line.strip():
+                with suppress(ValueError, RecursionError):  # torn by a crash, as ``read_jsonl`` passes over it
+                    yield offset, document_queries(json.loads(line))
+            offset += len(line)
+
+
+def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, Any]:
+    """The line that begins at ``offset``, as it was written; WorkspaceError where none does."""
+    path = files(workspace, query_set_id).queries
+    try:
+        with open(path, "rb") as file:
+            file.seek(offset)
+            line = json.loads(file.readline())
+    except (OSError, ValueError) as error:
+        raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.") from error
+    if not isinstance(line, dict) or "document_id" not in line:
+        raise WorkspaceError(f"{path} has changed while it was read.", hint="Reload the page.")
+    return line
 
 
 def read_rankings(workspace: Workspace, query_set_id: str) -> Iterator[TeacherRanking]:

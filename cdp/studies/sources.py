@@ -20,7 +20,9 @@ from cdp.training.settings import order_of
 def written(workspace: Workspace, source: StudySource) -> StudySource:
     """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
     if not source.query_set:
-        sets = [q for q in query_sets.list_query_sets(workspace) if q.job_id == source.job_id]
+        listed = query_sets.list_query_sets(workspace)
+        # A copy with fewer queries names the job too: it is not what the job wrote.
+        sets = [q for q in listed if q.job_id == source.job_id and not q.parameters.get("made_from")]
         if not sets:
             raise ConfigError(f"The queries of {source.label} were not written.", hint="See the job that writes them.")
         source = replace(source, query_set=sets[0].id)

@@ -1,0 +1,195 @@
+"""What is known of every single query of a set without a model: length, CW, format, whether it repeats another, flags.
+
+One pass over the set and its documents, a second per 15,000 queries. Kept beside the set under its content, in columns
+of one value per query, so that a page filters a large set without reading its texts again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import query_sets
+from cdp.base.errors import CdpError
+from cdp.base.registry import registry
+from cdp.base.workspace import Workspace, sha256_text
+from cdp.complexity import count_content_words
+from cdp.corpus import iter_documents, load_manifest
+from cdp.query_sets import QuerySet, measured
+from cdp.query_sets.formats import FORMATS, query_format
+from cdp.query_sets.nonsense import REASONS, nonsense
+
+VERSION = "1"
+KIND = "queries"
+
+Report = Callable[[int, int], bool]
+"""Told how many documents of how many are done; its answer says whether to go on."""
+
+CHUNK = 512
+
+_MARKS = " ?!.,;:…\"'`“”‘’«»„()[]¿¡？！。，、；：؟،"
+
+
+@dataclass(frozen=True)
+class QueryTable:
+    """Columns over the n queries of a set, in its order, and over its documents.
+
+    ``document_ids`` (n_documents,) and ``offset`` (n_documents,), where each one's line begins; ``document`` (n,) is
+    the index of a query's document, ``position`` (n,) its place there from 1. ``words`` and ``cw`` count, ``format``
+    (n,) is an index into ``FORMATS``; ``duplicate`` (n,) marks what repeats an earlier query of its document but for
+    case, spacing and closing marks; ``flags`` (n,) has the bit i set where the i-th of ``REASONS`` holds.
+    """
+
+    document_ids: NDArray[np.str_]
+    offset: NDArray[np.int64]
+    document: NDArray[np.int32]
+    position: NDArray[np.int32]
+    words: NDArray[np.int32]
+    cw: NDArray[np.int32]
+    format: NDArray[np.int8]
+    duplicate: NDArray[np.bool_]
+    flags: NDArray[np.int32]
+
+    def __len__(self) -> int:
+        return len(self.document)
+
+    @cached_property
+    def ids(self) -> list[str]:
+        """The id of each query."""
+        names = self.document_ids.tolist()
+        pairs = zip(self.document.tolist(), self.position.tolist(), strict=True)
+        return [query_sets.query_id(names[document], position) for document, position in pairs]
+
+    @cached_property
+    def usable(self) -> NDArray[np.bool_]:
+        """(n,): neither flagged nor a duplicate."""
+        return ~self.duplicate & (self.flags == 0)
+
+    def flagged(self, reason: str) -> NDArray[np.bool_]:
+        """(n,): where this one of ``REASONS`` holds."""
+        return (self.flags >> list(REASONS).index(reason) & 1).astype(bool)
+
+    def reasons(self, row: int) -> list[str]:
+        """The reasons that hold for one query."""
+        return [name for bit, name in enumerate(REASONS) if self.flags[row] >> bit & 1]
+
+
+def file_of(workspace: Workspace, query_set: QuerySet) -> Path:
+    """Where the table of the set, as it is now, is kept."""
+    return measured.columns_file(workspace, query_set.id, KIND, _key(workspace, query_set))
+
+
+def _key(workspace: Workspace, query_set: QuerySet) -> str:
+    return sha256_text(KIND, VERSION, query_sets.state(workspace, query_set), _language(workspace, query_set))[:16]
+
+
+def load(workspace: Workspace, query_set: QuerySet) -> QueryTable | None:
+    """The table, None where it was not made of the set as it is now."""
+    columns = measured.load_columns(workspace, query_set.id, KIND, _key(workspace, query_set))
+    if columns is None or set(columns) != set(QueryTable.__dataclass_fields__):
+        return None
+    return QueryTable(**columns)
+
+
+def make(workspace: Workspace, query_set: QuerySet, report: Report | None = None) -> QueryTable | None:
+    """The table, made now and kept. None if ``report`` said to stop."""
+    key = _key(workspace, query_set)
+    language, prompt = _language(workspace, query_set), prompt_of(query_set)
+    repeated = _documents_of_each(workspace, query_set)
+    names: list[str] = []
+    offsets: list[int] = []
+    rows: list[tuple[int, int, int, int, bool, int]] = []
+    texts: list[str] = []
+    counts: list[NDArray[np.int64]] = []
+    contents = _Contents(workspace, query_set)
+    bits = {name: 1 << at for at, name in enumerate(REASONS)}
+    for offset, line in query_sets.iter_offsets(workspace, query_set.id):
+        if report is not None and len(names) % CHUNK == 0 and not report(len(names), query_set.n_documents):
+            return None
+        content = contents.of(line.document_id)
+        seen: set[str] = set()
+        for position, text in enumerate(line.queries, 1):
+            plain = plain_form(text)
+            reasons = nonsense(text, content, prompt=prompt, n_documents=repeated.get(hash(plain), 1))
+            flags = sum(bits[name] for name in reasons)
+            kind = FORMATS.index(query_format(text))
+            rows.append((len(names), position, len(text.split()), kind, bool(plain) and plain in seen, flags))
+            seen.add(plain)
+            texts.append(text)
+        names.append(line.document_id)
+        offsets.append(offset)
+        if len(texts) >= CHUNK:
+            counts.append(count_content_words(texts, language))
+            texts = []
+    counts.append(count_content_words(texts, language) if texts else np.zeros(0, np.int64))
+    columns = np.array(rows, dtype=np.int64).reshape(len(rows), 6).T
+    table = QueryTable(
+        document_ids=np.array(names, dtype=np.str_),
+        offset=np.array(offsets, dtype=np.int64),
+        document=columns[0].astype(np.int32),
+        position=columns[1].astype(np.int32),
+        words=columns[2].astype(np.int32),
+        cw=np.concatenate(counts).astype(np.int32),
+        format=columns[3].astype(np.int8),
+        duplicate=columns[4].astype(bool),
+        flags=columns[5].astype(np.int32),
+    )
+    measured.save_columns(
+        workspace, query_set.id, KIND, key, {name: getattr(table, name) for name in QueryTable.__dataclass_fields__}
+    )
+    return table
+
+
+def plain_form(text: str) -> str:
+    """What two queries share that are the same but for case, spacing and the marks around them."""
+    return " ".join(text.casefold().split()).strip(_MARKS)
+
+
+def prompt_of(query_set: QuerySet) -> str:
+    """What the model was asked with: a prompt of one's own, or the method's; empty where nobody knows."""
+    own = str(query_set.parameters.get("prompt") or "")
+    methods = registry("method")
+    known = query_set.kind == "synthetic" and query_set.method in methods
+    return own or (str(getattr(methods[query_set.method], "template", "")) if known else "")
+
+
+def _language(workspace: Workspace, query_set: QuerySet) -> str:
+    try:
+        return query_set.language or load_manifest(workspace, query_set.corpus_id).counted_language
+    except CdpError:  # the corpus is gone
+        return query_set.language or "en"
+
+
+def _documents_of_each(workspace: Workspace, query_set: QuerySet) -> Mapping[int, int]:
+    """For how many documents each query stands that stands for several, by the hash of its plain form: of millions of
+    queries the texts would not fit."""
+    counts: Counter[int] = Counter()
+    for line in query_sets.read_queries(workspace, query_set.id):
+        counts.update({hash(plain_form(text)) for text in line.queries})
+    return {text: n for text, n in counts.items() if n > 1}
+
+
+class _Contents:
+    """Titles and texts of a set's documents. A whole set has the order of the corpus: one pass, a row group at once."""
+
+    def __init__(self, workspace: Workspace, query_set: QuerySet) -> None:
+        self._stream: Iterator[tuple[str, str]] = iter(())
+        self._known: dict[str, str] = {}
+        with suppress(CdpError):  # the corpus is gone
+            documents = iter_documents(workspace, query_set.corpus_id)
+            load_manifest(workspace, query_set.corpus_id)
+            self._stream = ((document.id, document.content) for document in documents)
+        if not query_set.complete:  # what is still being written stands in the order in which it was answered
+            self._known = dict(self._stream)
+
+    def of(self, document_id: str) -> str:
+        """Its content; empty where the corpus is gone, or does not have it where it should stand."""
+        known = self._known.get(document_id)
+        return next((text for name, text in self._stream if name == document_id), "") if known is None else known
