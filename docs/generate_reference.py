@@ -40,6 +40,8 @@ CONFIGS = {
     "Importing queries": ImportOptions,
     "Synthesis": config.SynthesisConfig,
     "Q-D metrics": config.MetricsConfig,
+    "Round-trip rank": config.RoundTripConfig,
+    "Filtering queries": config.FilterConfig,
     "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,

@@ -8,6 +8,7 @@ from cdp.cli import (
     benchmark_options,
     project_options,
     results_options,
+    review_options,
     search_options,
     training_options,
     workspace_options,
@@ -160,6 +161,7 @@ def _commands() -> Commands:
                 option("--name", "the copy's name"),
             ],
         ),
+        **review_options.COMMANDS,
         "queries batch-write": (
             "queries.batch_write",
             "write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch",

@@ -79,6 +79,16 @@ def load_scorer(
         return _bi_encoder(workspace, None, batch_size, device, note=error.message)
 
 
+def load_cross_encoder(
+    name: str, workspace: Workspace, *, batch_size: int = 64, device: str | None = None
+) -> Callable[[Sequence[Pair]], NDArray[np.float64]]:
+    """A cross-encoder, by name or folder, that scores n (query, document) pairs: float64 of shape (n,) in [0, 1].
+
+    NotFoundError if there is none, ModelError if it cannot be loaded or does not score pairs.
+    """
+    return _cross_encoder(name, workspace, THRESHOLD, batch_size, device).score
+
+
 def load_encoder(
     name: str, workspace: Workspace, *, batch_size: int = 128, device: str | None = None
 ) -> Callable[[list[str]], NDArray[np.float64]]:

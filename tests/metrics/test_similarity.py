@@ -122,6 +122,7 @@ def test_the_table_of_measures() -> None:
         "self_bleu",
         "embedding_diversity",
         "cw",
+        "round_trip",
     ]
     for name, measure in MEASURES.items():
         assert measure.name == name
@@ -133,4 +134,5 @@ def test_the_table_of_measures() -> None:
         "paraphrase_ratio",
         "paraphrase_ratio_bi_encoder",
         "embedding_diversity",
+        "round_trip",
     }

@@ -6,15 +6,18 @@ its reason beside it; an empty one says in its help what then holds.
 
 from __future__ import annotations
 
+from cdp.base.config.filtering import FilterConfig, RoundTripConfig
 from cdp.base.config.training import DownloadConfig, EvaluationConfig, IndexConfig, TrainingConfig
 from cdp.base.config.writing import MetricsConfig, PromptTuningConfig, SynthesisConfig
 
 __all__ = [
     "DownloadConfig",
     "EvaluationConfig",
+    "FilterConfig",
     "IndexConfig",
     "MetricsConfig",
     "PromptTuningConfig",
+    "RoundTripConfig",
     "SynthesisConfig",
     "TrainingConfig",
 ]

@@ -11,6 +11,8 @@ KINDS = {
     "synthesis": "Writing queries",
     "measures": "Measuring queries",
     "metrics": "Measuring queries by models",
+    "round-trip": "Measuring round-trip ranks",
+    "filter": "Filtering queries",
     "prompts": "Tuning prompts",
     "training": "Training",
     "evaluation": "Evaluation",

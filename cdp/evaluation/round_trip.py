@@ -1,0 +1,109 @@
+"""Round-trip rank: at which rank a query finds the document that it was written for, among the whole corpus.
+
+A query that does not find its own document is of little use as a training pair: it is too vague, about something else,
+or no query at all. The consistency filter of Promptagator (Dai et al. 2023, https://arxiv.org/abs/2209.11755) keeps a
+query where its document comes first; GPL and InPars-v2 judge by a cross-encoder.
+
+A rank counts the documents that score strictly higher, so a copy of the document does not push it down. It is looked
+for among the first ``DEPTH``; 0 stands for a query that does not find its document there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp.evaluation import bm25
+from cdp.evaluation.evaluate import ProgressBy, length_of
+from cdp.evaluation.protocols import protocol_for
+from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, precision_for
+from cdp.retrievers.exact_search import search
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+DEPTH = 100
+QUERIES_AT_ONCE = 2000
+
+
+def by_bm25(
+    queries: Sequence[str],
+    documents: Sequence[str],
+    own: NDArray[np.int64],
+    language: str = "en",
+    *,
+    watch: bm25.Watch | None = None,
+) -> NDArray[np.int32]:
+    """Ranks (n_queries,) by BM25. ``own`` (n_queries,) is the index of each query's document, -1 for none."""
+    index = bm25.index(documents, language, watch=watch)
+    ranks = np.zeros(len(queries), np.int32)
+    depth = min(DEPTH, len(documents))
+    for start in range(0, len(queries), QUERIES_AT_ONCE):
+        if watch is not None:
+            watch("searching", start, len(queries))
+        part = slice(start, start + QUERIES_AT_ONCE)
+        ranks[part] = ranks_of(*bm25.rank(index, queries[part], depth, language=language), own[part])
+    return ranks
+
+
+def by_model(
+    model: SentenceTransformer,
+    queries: Sequence[str],
+    documents: Sequence[str],
+    own: NDArray[np.int64],
+    *,
+    store: EmbeddingStore,
+    model_hash: str,
+    precision: str = "auto",
+    batch_size: int = 128,
+    progress: ProgressBy | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> NDArray[np.int32]:
+    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``.
+
+    Raises ``Stopped`` between batches once ``should_stop`` says so.
+    """
+    protocol = protocol_for(model, "published")
+    precision = precision_for(model) if precision == "auto" else precision
+
+    def embedded(role: str, texts: Sequence[str], prompt: str) -> list[np.ndarray]:
+        encoding = Encoding(model_hash, role, prompt, protocol.normalise, length_of(model), precision)
+        name = "encoding queries" if role == "query" else "encoding documents"
+        report = None if progress is None else lambda done, total: progress(name, done, total)
+        return store.get(
+            lambda: model, texts, encoding, batch_size=batch_size, progress=report, should_stop=should_stop
+        ).parts
+
+    document_parts = embedded("document", documents, protocol.document_prompt)
+    query_rows = np.concatenate(embedded("query", queries, protocol.query_prompt))
+    device = model.device.type if model.device.type == "cuda" else "cpu"
+
+    def look(done: int) -> None:
+        if should_stop is not None and should_stop():
+            raise Stopped
+        if progress is not None:
+            progress("searching", done, len(documents))
+
+    depth = min(DEPTH, len(documents))
+    return ranks_of(*search(query_rows, document_parts, depth, device=device, progress=look), own)
+
+
+def ranks_of(scores: Any, documents: Any, own: NDArray[np.int64]) -> NDArray[np.int32]:
+    """The rank of each query's own document from a ranking, (n_queries, depth) best first; 0 where it is not there."""
+    mine = (documents == own[:, None]) & (own[:, None] >= 0)
+    score = np.where(mine, scores, -np.inf).max(axis=1, initial=-np.inf)
+    ranks = 1 + (scores > score[:, None]).sum(axis=1)
+    return np.where(mine.any(axis=1), ranks, 0).astype(np.int32)
+
+
+def share_within(ranks: NDArray[np.int32], k: int) -> float:
+    """The share of the queries that find their document among the first ``k``; NaN for no query."""
+    return float(within(ranks, k).mean()) if len(ranks) else float("nan")
+
+
+def within(ranks: NDArray[np.int32], k: int) -> NDArray[np.bool_]:
+    """(n,): which queries find their document among the first ``k``."""
+    return np.asarray((ranks > 0) & (ranks <= k))

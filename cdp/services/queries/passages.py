@@ -1,0 +1,53 @@
+"""Which passage of a document a query came from: as it was recorded, word for word, or as far as words tell."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from cdp.complexity import content_words
+
+_SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?]+(?=\s|$)|[。！？]+|[.!?]|\n+|$)")
+MOST_SENTENCES = 2000
+
+
+@dataclass(frozen=True)
+class Passage:
+    """Where a passage begins and ends in the text, and how it is known: ``recorded``, ``verbatim`` or ``overlap``."""
+
+    start: int
+    end: int
+    how: str
+
+
+def passage_of(query: str, text: str, language: str = "en", recorded: str = "") -> Passage | None:
+    """The passage of ``text`` that ``query`` came from; None where nothing points to one.
+
+    ``recorded`` is the passage that the generator kept. Else the query itself where the text holds it, else the
+    sentence that shares most content words with it, the shorter one among equals.
+    """
+    for known, how in ((recorded.strip(), "recorded"), (query.strip().rstrip("?.!"), "verbatim")):
+        at = text.casefold().find(known.casefold()) if known else -1
+        if at >= 0 and len(text.casefold()) == len(text):
+            return Passage(at, at + len(known), how)
+    wanted = content_words(query, language)
+    best: tuple[int, int] = (0, 0)
+    span: tuple[int, int] | None = None
+    for start, end in sentences(text)[:MOST_SENTENCES]:
+        shared = len(wanted & content_words(text[start:end], language))
+        if shared and (shared, start - end) > best:
+            best, span = (shared, start - end), (start, end)
+    return None if span is None else Passage(*span, "overlap")
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """(start, end) of each sentence, without the space around it. An abbreviation's point may cut one in two."""
+    spans, start = [], 0
+    for match in _SENTENCE.finditer(text):
+        end = match.end()
+        inner = text[start:end]
+        if inner.strip() and (match.group().rstrip("\n") != match.group() or not text[end : end + 1].isalnum()):
+            left = start + len(inner) - len(inner.lstrip())
+            spans.append((left, start + len(inner.rstrip())))
+            start = end
+    return spans

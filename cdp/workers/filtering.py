@@ -1,0 +1,157 @@
+"""The worker that leaves out queries by a test: ``python -m cdp.workers.filtering <job folder>``.
+
+Settings are ``FilterConfig``. It writes a new query set, whose manifest names the set that it was made from and the
+filter; ``results/filter.json`` says how many queries were left out, and why. Ranks and scores are kept beside the
+first set, so that another threshold asks no model again.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import query_sets
+from cdp.base import worker
+from cdp.base.config.filtering import FilterConfig
+from cdp.base.errors import ConfigError
+from cdp.base.worker import Job
+from cdp.base.workspace import sha256_text
+from cdp.corpus import iter_documents
+from cdp.evaluation import round_trip
+from cdp.metrics import query_table
+from cdp.metrics.ledger import Ledger
+from cdp.metrics.scorers import load_cross_encoder
+from cdp.query_sets import DocumentQueries, QuerySet, measured
+from cdp.query_sets.nonsense import REASONS
+from cdp.workers.round_trip import ranks_of
+
+LOADING_S = 600.0
+BATCH_S = 300.0
+BATCH = 64
+BATCHES_AT_ONCE = 8
+
+
+def main(job: Job) -> None:
+    """Make the set that the job's settings describe."""
+    config = FilterConfig.from_dict(job.config)
+    query_set = query_sets.load(job.workspace, config.query_set)
+    if not query_set.complete:
+        raise ConfigError(
+            f"{query_set.name} is not whole yet: queries that come later would be missing.",
+            hint="Wait for its job, or resume it.",
+        )
+    reasons = _reasons(job, config, query_set)
+    if reasons is None:
+        print("Stopped on request; what was measured is kept.", flush=True)
+        return
+    named, counts = np.unique(reasons[reasons != ""], return_counts=True)
+    dropped = {str(name): int(n) for name, n in sorted(zip(named, counts, strict=True), key=lambda pair: -pair[1])}
+    n = sum(dropped.values())
+    keeps = iter((reasons == "").tolist())
+
+    def change(document: DocumentQueries) -> list[str | None]:
+        return [text if next(keeps) else None for text in document.queries]
+
+    name = config.name or f"{query_set.name} {config.text}"
+    facts = {"without": {"filter": config.text, "queries": n, "reasons": dropped}}
+    made = query_sets.derive(job.workspace, query_set, change, name, facts).query_set
+    lost = query_set.n_documents - made.n_documents
+    job.result(
+        "filter",
+        {"query_set": made.id, "made_from": query_set.id, "filter": config.text, "n_queries": made.n_queries,
+         "dropped": n, "reasons": dropped, "documents_without_queries": lost,
+         "dropped_because": "; ".join(f"{n:,} {reason}" for reason, n in dropped.items())},
+    )  # fmt: skip
+    print(f"{made.name}: {made.n_queries:,} queries, {n:,} left out", flush=True)
+    for reason, dropped_n in dropped.items():
+        print(f"  {dropped_n:,}: {reason}", flush=True)
+    job.progress("done", made.n_queries, made.n_queries, "queries")
+
+
+def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.str_] | None:
+    """Why each query is left out, (n,), empty where it stays: the first test that it fails. None if stopped."""
+
+    def report(done: int, total: int) -> bool:
+        job.progress("reading", done, total, "documents")
+        return not job.stop_requested()
+
+    table = query_table.load(job.workspace, query_set) or query_table.make(job.workspace, query_set, report)
+    if table is None:
+        return None
+    reasons = np.full(len(table), "", dtype="<U80")
+
+    def fails(where: NDArray[np.bool_], reason: str) -> None:
+        reasons[where & (reasons == "")] = reason
+
+    if config.usable:
+        for name, words in REASONS.items():
+            fails(table.flagged(name), words)
+        fails(table.duplicate, "repeats an earlier query of its document")
+    if config.round_trip_rank is not None:
+        ranks = ranks_of(job, query_set, config.by, config.gpus)
+        if ranks is None:
+            return None
+        fails(ranks == 0, f"does not find its document within {round_trip.DEPTH} (by {config.by})"[:80])
+        fails(ranks > config.round_trip_rank, f"finds its document below rank {config.round_trip_rank}")
+    if config.cross_encoder and config.at_least is not None:
+        scores = cross_scores(job, query_set, config.cross_encoder, config.gpus)
+        if scores is None:
+            return None
+        fails(np.isnan(scores), "could not be scored by the cross-encoder")
+        fails(scores < config.at_least, f"is scored below {config.at_least:g} by the cross-encoder")
+    return reasons
+
+
+def cross_scores(job: Job, query_set: QuerySet, model: str, gpus: int | None) -> NDArray[np.float32] | None:
+    """A cross-encoder's score of each query with its document, (n,) in [0, 1], NaN where it gave none; None if
+    stopped. A resumed job goes on where it was."""
+    stored = measured.load_scores(job.workspace, query_set, measured.CROSS_ENCODER, model)
+    if stored is not None:
+        return np.asarray(stored.values, np.float32)
+    job.progress("loading the cross-encoder", 0, 0, "", next_within_s=LOADING_S)
+    scorer = load_cross_encoder(model, job.workspace, batch_size=BATCH, device="cpu" if gpus == 0 else None)
+    fingerprint = sha256_text(model, query_sets.content_hash(job.workspace, query_set))
+    ledger = Ledger(job.folder / "checkpoints" / "cross_encoder.f32", fingerprint)
+    total = query_set.n_queries
+    failures = job.failures("scoring queries", unit="query", keep=ledger.done > 0)
+    step = BATCH * BATCHES_AT_ONCE
+    waiting: list[tuple[str, str]] = []
+
+    def score() -> None:
+        start = ledger.done
+        scores = failures.batch(scorer, waiting, lambda index: start + index, "\n".join)
+        ledger.append([math.nan if value is None else value for value in scores])
+        waiting.clear()
+        job.progress("scoring queries", ledger.done, total, "queries", next_within_s=BATCH_S)
+
+    for at, pair in enumerate(_pairs(job, query_set)):
+        if at < ledger.done:
+            continue
+        waiting.append(pair)
+        if len(waiting) >= step:
+            if job.stop_requested():
+                return None
+            score()
+    if waiting:
+        score()
+    values = np.asarray(ledger.read()[:, 0], np.float32)
+    measured.save_scores(job.workspace, query_set, measured.CROSS_ENCODER, model, values)
+    return values
+
+
+def _pairs(job: Job, query_set: QuerySet) -> Iterator[tuple[str, str]]:
+    """(query, its document's content), in the order of the set, which is that of the corpus."""
+    documents = iter_documents(job.workspace, query_set.corpus_id)
+    for line in query_sets.read_queries(job.workspace, query_set.id):
+        content = next((document.content for document in documents if document.id == line.document_id), "")
+        for text in line.queries:
+            yield text, content
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    worker.run(main)

@@ -1,0 +1,107 @@
+"""The worker that looks for each query's own document: ``python -m cdp.workers.round_trip <job folder>``.
+
+Settings are ``RoundTripConfig``. The ranks are kept beside the query set, under its content;
+``results/round-trip.json`` says how many queries find their document among the first 1, 10 and 100.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cdp import query_sets
+from cdp.base import worker
+from cdp.base.config import RoundTripConfig
+from cdp.base.errors import InputError
+from cdp.base.worker import Job
+from cdp.corpus import iter_documents, load_manifest
+from cdp.evaluation import bm25, round_trip
+from cdp.query_sets import QuerySet, measured
+from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
+
+LOADING_S = 300.0
+BATCH_S = 300.0
+SHOWN = (1, 10, round_trip.DEPTH)
+
+
+def main(job: Job) -> None:
+    """Measure the set that the job's settings name, unless it was measured by the same before."""
+    config = RoundTripConfig.from_dict(job.config)
+    query_set = query_sets.load(job.workspace, config.query_set)
+    ranks = ranks_of(job, query_set, config.by, config.gpus)
+    if ranks is None:
+        print("Stopped on request; embeddings made so far are kept.", flush=True)
+        return
+    shares = {f"within_{k}": round(round_trip.share_within(ranks, k), 4) for k in SHOWN}
+    job.result("round-trip", {"query_set": query_set.id, "by": config.by, "n_queries": len(ranks), **shares})
+    print(f"{shares['within_10']:.1%} of {len(ranks):,} queries find their document within 10", flush=True)
+    job.progress("done", len(ranks), len(ranks), "queries")
+
+
+def ranks_of(job: Job, query_set: QuerySet, by: str, gpus: int | None = None) -> NDArray[np.int32] | None:
+    """The round-trip rank of each query, from beside the set or measured now; None if a stop was requested."""
+    stored = measured.load_scores(job.workspace, query_set, measured.ROUND_TRIP, by)
+    if stored is not None:
+        return np.asarray(stored.values, np.int32)
+    job.progress("reading", 0, 0, "")
+    numbers: dict[str, int] = {}
+    documents: list[str] = []
+    for document in iter_documents(job.workspace, query_set.corpus_id):
+        numbers[document.id] = len(documents)
+        documents.append(document.content)
+    texts: list[str] = []
+    own: list[int] = []
+    for line in query_sets.read_queries(job.workspace, query_set.id):
+        texts += line.queries
+        own += [numbers.get(line.document_id, -1)] * len(line.queries)
+    if not texts:
+        raise InputError(f"The query set {query_set.name} has no queries yet.", hint="Generate or import some first.")
+    try:
+        ranks = _measure(job, query_set, by, gpus, texts, documents, np.array(own, np.int64))
+    except Stopped:
+        return None
+    measured.save_scores(job.workspace, query_set, measured.ROUND_TRIP, by, ranks)
+    return ranks
+
+
+def _measure(
+    job: Job,
+    query_set: QuerySet,
+    by: str,
+    gpus: int | None,
+    texts: list[str],
+    documents: list[str],
+    own: NDArray[np.int64],
+) -> NDArray[np.int32]:
+    def report(phase: str, done: int, total: int) -> None:
+        if job.stop_requested():
+            raise Stopped
+        job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
+
+    language = bm25.language_in(by)
+    if language is not None:
+        language = language or load_manifest(job.workspace, query_set.corpus_id).counted_language
+        return round_trip.by_bm25(texts, documents, own, language, watch=report)
+    retriever = resolve(by, job.workspace)
+    job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
+    model = load(retriever, "cpu" if gpus == 0 else None)
+    identity, precision = model_hash(model), precision_for(model)
+    return round_trip.by_model(
+        cast(model, precision),
+        texts,
+        documents,
+        own,
+        store=EmbeddingStore(job.workspace),
+        model_hash=identity,
+        precision=precision,
+        progress=report,
+        should_stop=job.stop_requested,
+    )
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "true")
+    worker.run(main)
