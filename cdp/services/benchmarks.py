@@ -245,10 +245,14 @@ def sample(
     seed: int = 0,
     called: str = "",
 ) -> tuple[BenchmarkInfo, bool]:
-    """Draw a subset of a stored benchmark: (what it is, whether it was there already)."""
+    """Draw a subset of a stored benchmark: (what it is, whether it was there already). It joins its projects."""
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
-    return subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
+    drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
+    for project in projects.list_projects(workspace):
+        if name in project.benchmarks:
+            projects.update(workspace, project.id, lambda before: before.with_members((), (drawn[0].name,)))
+    return drawn
 
 
 @access.writes

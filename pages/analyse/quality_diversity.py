@@ -12,13 +12,14 @@ from cdp.ui.quality_diversity import pairs as measure_pairs
 from cdp.ui.quality_diversity import prompt_tuning as tuning
 from cdp.ui.quality_diversity import spread as measure_spread
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import frame, state
+from cdp.ui.shell import frame, project, state
 
 workspace = Workspace.default()
 frame.head("quality_diversity")
 
 with frame.guarded():
-    query_sets = [q for q in queries.list_query_sets(workspace) if q.n_queries]
+    own_sets = project.keep(workspace, "query_set", queries.list_query_sets(workspace))
+    query_sets = [q for q in own_sets if q.n_queries]
     if not query_sets:
         frame.empty("No query sets yet", "Write queries for a corpus or import some, then measure them here.")
         frame.navigation.button("queries", "Write queries", "to_queries")

@@ -7,14 +7,14 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import corpora
 from cdp.ui.corpus import documents
-from cdp.ui.shell import frame, imports, state
+from cdp.ui.shell import frame, imports, project, state
 
 workspace = Workspace.default()
 frame.head("corpus")
 
 with frame.guarded():
     imports.flash()
-    manifests = corpora.list_corpora(workspace)
+    manifests = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
         imports.add_corpus(workspace)

@@ -10,14 +10,14 @@ from cdp.ui.jobs import clone
 from cdp.ui.queries import preview
 from cdp.ui.queries import sets as query_sets
 from cdp.ui.queries import whole_corpus as synthesis
-from cdp.ui.shell import frame, imports, state
+from cdp.ui.shell import frame, imports, project, state
 
 workspace = Workspace.default()
 frame.head("queries")
 
 with frame.guarded():
     imports.flash()
-    manifests = corpora.list_corpora(workspace)
+    manifests = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "Queries are written for documents. Add a corpus first.")
         frame.navigation.button("corpus", "Add a corpus", "to_corpus")

@@ -9,7 +9,7 @@ from cdp.services import results
 from cdp.services.workspace import overview
 from cdp.ui.home import backup, guide
 from cdp.ui.jobs import live as jobs
-from cdp.ui.shell import addresses, frame, imports, navigation, tables
+from cdp.ui.shell import addresses, frame, imports, navigation, project, tables
 from cdp.ui.shell.text import moment, number
 
 workspace = Workspace.default()
@@ -18,7 +18,7 @@ addresses.notice()
 
 with frame.guarded():
     imports.flash()
-    summary = overview.summary(workspace)
+    summary = overview.summary(workspace, scope=project.scope(workspace))
     guide.next_step(summary.next_step)
     if summary.n_corpora or summary.n_results:
         with st.grid(4, min_column_width=150):

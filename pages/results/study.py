@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import studies
 from cdp.ui.jobs import clone
 from cdp.ui.shell import frame
 from cdp.ui.study import plan as study_plan
@@ -17,7 +16,7 @@ workspace = Workspace.default()
 frame.head("study")
 
 with frame.guarded():
-    first = PLAN if study_plan.asked() or clone.asked() or not studies.list_studies(workspace) else None
+    first = PLAN if study_plan.asked() or clone.asked() or not study.listed(workspace) else None
     results_tab, plan_tab = st.tabs(["Results", PLAN], default=first)
     with results_tab, frame.guarded():
         chosen = study.choose_study(workspace)

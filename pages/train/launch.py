@@ -8,7 +8,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import queries
 from cdp.ui.launch import evaluation as evaluating
 from cdp.ui.launch import sweep, training
-from cdp.ui.shell import frame, imports
+from cdp.ui.shell import frame, imports, project
 
 workspace = Workspace.default()
 frame.head("launch")
@@ -16,7 +16,8 @@ frame.head("launch")
 with frame.guarded():
     imports.flash()
     mode = sweep.mode()
-    query_sets = [q for q in queries.list_query_sets(workspace) if q.n_queries]
+    own_sets = project.keep(workspace, "query_set", queries.list_query_sets(workspace))
+    query_sets = [q for q in own_sets if q.n_queries]
     if mode == sweep.EVALUATION:
         evaluating.page(workspace)
     elif not query_sets:

@@ -104,7 +104,7 @@ print(sorted({"torch", "transformers", "sentence_transformers"} & set(sys.module
 
 def test_a_link_to_something_that_is_not_here_says_so(open_page: Open, filled: Workspace) -> None:
     at = open_page("corpus", corpus="gone-12345678")
-    assert "not in this workspace" in at.warning[0].value
+    assert "not in this project" in at.warning[0].value
     assert at.selectbox(key="choose_corpus").value == queries.list_query_sets(filled)[0].corpus_id
 
 

@@ -9,9 +9,10 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, projects
+from cdp.services import corpora, projects, queries
 from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
+from tests.pages.support import trained
 
 
 @pytest.fixture
@@ -69,3 +70,33 @@ def test_a_damaged_project_ends_no_page(other: str, filled: Workspace, open_page
     at = open_page("corpus", project="demo")
     assert not at.error
     assert any("demo" in warning.value for warning in at.warning), "it says that the link names what is not here"
+
+
+def test_pages_offer_what_is_the_projects(other: str, filled: Workspace, open_page: Open) -> None:
+    """Of the demo nothing is offered in another project, and everything again in all projects."""
+    assert list(open_page("corpus").selectbox(key="choose_corpus").options) == ["tides"]
+    assert "No query sets yet" in " ".join(m.value for m in open_page("launch").markdown)
+    assert "No query sets yet" in " ".join(m.value for m in open_page("quality_diversity").markdown)
+    at = open_page("corpus", project="all")
+    assert set(at.selectbox(key="choose_corpus").options) == {"tides", "demo"}
+    assert len(open_page("launch", project="demo").selectbox(key="choose_query_set").options) == 2
+
+
+def test_jobs_of_another_project_are_shown_in_theirs(other: str, filled: Workspace, open_page: Open) -> None:
+    query_set = next(q.id for q in queries.list_query_sets(filled))
+    trained(filled, "training-1-demo", query_set, name="of the demo")
+    assert "Nothing has run yet" in " ".join(m.value for m in open_page("jobs", project="sea-and-tides").markdown)
+    at = open_page("jobs", job="training-1-demo")
+    assert on_screen(at) == "**demo**"
+    assert at.selectbox(key="choose_job").value == "training-1-demo"
+
+
+def test_the_demo_that_is_loaded_is_turned_to(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+    path = tmp_path / "tides.jsonl"
+    path.write_text('{"_id": "t1", "text": "The tide comes in twice a day."}\n', encoding="utf-8")
+    corpora.add(workspace, path, name="tides")
+    at = open_page("corpus")
+    assert on_screen(at) == "**tides**"
+    at.button(key="corpus_demo").click().run()
+    assert on_screen(at) == "**demo**"
+    assert list(at.selectbox(key="choose_corpus").options) == ["demo"]

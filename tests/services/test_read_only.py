@@ -67,6 +67,7 @@ READING = {
         "trained_on",
     },
     "queries.tuning": {"finished", "list_tunings", "result"},
+    "workspace.demo": {"corpus"},
     "projects": {"default", "list_projects", "members", "project_of", "projects_of", "resolve"},
 }  # fmt: skip
 """Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark

@@ -149,19 +149,19 @@ class Members:
         """``has`` for a score, by the ids of its retriever and its benchmark."""
         return self._holds(self.index.of_evaluation(retriever, benchmark)) if self.project else True
 
-    def keep(self, kind: str, things: Iterable[T], id: str = "id") -> list[T]:
-        """Those of ``things`` that ``has`` is true for, in their order. ``id`` is the attribute or key with the id.
+    def keep(self, kind: str, things: Iterable[T]) -> list[T]:
+        """Those of ``things`` that ``has`` is true for, in their order: manifests, jobs, records of benchmarks.
 
         ``kind`` may also be ``evaluation``: rows of ``results.list_evaluations`` or ``list_results``.
         """
-        return [thing for thing in things if self._has_thing(kind, thing, id)]
+        return [thing for thing in things if self._has_thing(kind, thing)] if self.project else list(things)
 
-    def _has_thing(self, kind: str, thing: Any, id: str) -> bool:
+    def _has_thing(self, kind: str, thing: Any) -> bool:
         if isinstance(thing, JobView):
             return self.has_job(thing)
         if kind == "evaluation":
             return self.has_evaluation(str(_of(thing, "retriever_id")), str(_of(thing, "benchmark")))
-        return self.has(kind, str(_of(thing, id)))
+        return self.has(kind, str(_of(thing, "name" if kind == "benchmark" else "id")))
 
     def _holds(self, ids: frozenset[str]) -> bool:
         return not ids or (self.project is not None and self.project.id in ids)

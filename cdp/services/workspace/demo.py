@@ -43,6 +43,11 @@ def load(workspace: Workspace) -> list[str]:
     return done
 
 
+def corpus(workspace: Workspace) -> str:
+    """The id of the demo's corpus, by its name; empty where it is not there."""
+    return next((manifest.id for manifest in corpora.list_corpora(workspace) if manifest.name == NAME), "")
+
+
 def _free_name(workspace: Workspace) -> str:
     """The project's name: somebody may have made one of that name without the demo."""
     taken = {project.name.casefold() for project in projects.list_projects(workspace) if not project.implied}

@@ -11,7 +11,8 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import list_benchmarks
 from cdp.corpus import list_corpora
 from cdp.jobs import JobView
-from cdp.services import commands, results
+from cdp.services import commands, projects, results
+from cdp.services.projects import Members
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,16 @@ class Overview:
     next_step: NextStep
 
 
-def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
-    """Counts, running jobs, the latest results and what to do next."""
-    corpora = list_corpora(workspace)
-    sets = query_sets.list_query_sets(workspace)
-    all_jobs = jobs.list_jobs(workspace)
-    rows = results.list_results(workspace)
+def summary(workspace: Workspace, *, latest: int = 6, scope: Members | None = None) -> Overview:
+    """Counts, the latest results and what to do next, of the workspace or of a project; ``running`` are all jobs."""
+    scope = scope or projects.members(workspace, projects.ALL)
+    corpora = scope.keep("corpus", list_corpora(workspace))
+    sets = scope.keep("query_set", query_sets.list_query_sets(workspace))
+    every_job = jobs.list_jobs(workspace)
+    all_jobs = scope.keep("job", every_job)
+    rows = scope.keep("evaluation", results.list_results(workspace))
     trained = [job for job in all_jobs if job.kind == "training" and job.has_model]
-    benchmarks = list_benchmarks(workspace)
+    benchmarks = scope.keep("benchmark", list_benchmarks(workspace))
     return Overview(
         n_corpora=len(corpora),
         n_documents=sum(c.n_documents for c in corpora),
@@ -60,7 +63,7 @@ def summary(workspace: Workspace, *, latest: int = 6) -> Overview:
         n_trained=len(trained),
         n_benchmarks=len(benchmarks),
         n_results=len(rows),
-        running=[job for job in all_jobs if job.active],
+        running=[job for job in every_job if job.active],
         latest=rows[:latest],
         next_step=_next(corpora, sets, trained, benchmarks, rows, [job for job in all_jobs if job.active]),
     )

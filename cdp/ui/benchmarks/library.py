@@ -12,7 +12,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands
 from cdp.services.benchmarks import BenchmarkDetails, RegistryStatus
-from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, state, tables
+from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, project, state, tables
 from cdp.ui.shell.text import count, md, number, size
 
 ALL = "all"
@@ -249,7 +249,7 @@ def subset(workspace: Workspace, info: BenchmarkInfo) -> None:
 
 def own(workspace: Workspace) -> None:
     """The workspace's benchmarks that the registry does not know, and subsets."""
-    own_benchmarks = benchmarks.list_own(workspace)
+    own_benchmarks = project.keep(workspace, "benchmark", benchmarks.list_own(workspace))
     if not own_benchmarks:
         return
     st.subheader("Your benchmarks and subsets", anchor=False)
@@ -307,6 +307,7 @@ def add(workspace: Workspace) -> None:
             with frame.guarded():
                 with st.spinner("Checking the benchmark"), imports.opened(workspace, uploaded, path) as file:
                     added = benchmarks.add(workspace, file, name=name.strip(), language=language.strip())
+                    project.join(workspace, benchmarks=[added.name])
                 figures = f"{count(added.n_queries, 'query', 'queries')}, {count(added.n_documents, 'document')}."
                 imports.remember(f"The benchmark {added.name} is added.", [figures, *added.warnings])
                 st.rerun()

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import corpora, queries
+from cdp.services import projects, queries
 from cdp.services.workspace import demo
 from cdp.services.workspace.overview import NextStep, Overview
-from cdp.ui.shell import access, frame, imports, navigation
+from cdp.ui.shell import access, frame, imports, navigation, project
 from cdp.ui.shell.text import md
 
 HIDDEN = "guide_hidden"
@@ -117,20 +117,21 @@ def _offer_demo(workspace: Workspace) -> None:
             help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
         ):
             with st.spinner("Loading the demo collection"):
-                imports.remember("The demo collection is loaded.", demo.load(workspace))
+                imports.load_demo(workspace)
             st.rerun()
 
 
 def links(workspace: Workspace) -> Mapping[str, Params]:
-    """What each step's link chooses on the demo; empty where the workspace does not hold it."""
-    there = next((c for c in corpora.list_corpora(workspace) if c.name == demo.NAME), None)
-    if there is None:
+    """What each step's link chooses on the demo; empty where that is not here, or another project is on screen."""
+    corpus = demo.corpus(workspace)
+    owner = projects.project_of(workspace, "corpus", corpus) if corpus else None
+    if owner is None or project.current_project(workspace) not in (owner, None):
         return {}
-    sets = queries.list_query_sets(workspace, corpus=there.id)
+    sets = queries.list_query_sets(workspace, corpus=corpus)
     diverse = next((q.id for q in sets if q.method == "diverse"), sets[0].id if sets else "")
     return {
-        "corpus": {"corpus": there.id},
-        "queries": {"corpus": there.id, "document": "lighthouse"},
+        "corpus": {"corpus": corpus},
+        "queries": {"corpus": corpus, "document": "lighthouse"},
         "complexity": {"target_benchmark": demo.NAME},
         "launch": {"query_set": diverse, "retriever": "static-minilm", "benchmarks": [f"{demo.NAME}/test"]},
         "compare": {"baseline": "static-minilm"},

@@ -14,7 +14,7 @@ from cdp.services.jobs import JobView, job_words
 from cdp.services.jobs.job_words import KINDS as KINDS
 from cdp.services.jobs.job_words import doing as doing
 from cdp.ui.shell import charts as drawn
-from cdp.ui.shell import forms, navigation
+from cdp.ui.shell import forms, navigation, project
 from cdp.ui.shell.frame import guarded
 from cdp.ui.shell.text import count, cut, duration, label_of, md, moment
 
@@ -74,8 +74,19 @@ def _strip(workspace: Workspace, drawn_states: dict[str, str]) -> None:
         waiting = len(running) - len(at_work)
         st.caption(":material/progress_activity: " + _counted(len(at_work), waiting))
         for view in (at_work or running)[:3]:
-            st.progress(view.fraction, text=f"{md(view.name, 44)}  \n:small[{md(doing(view))}]")
-        navigation.link("jobs", "Watch" if len(running) == 1 else "All jobs", job=running[0].id)
+            other = project.elsewhere(workspace, view.id)
+            whose = f" (project {md(other.name, 30)})" if other else ""
+            st.progress(view.fraction, text=f"{md(view.name, 44)}{whose}  \n:small[{md(doing(view))}]")
+        _watch(workspace, running[0], "Watch" if len(running) == 1 else "All jobs")
+
+
+def _watch(workspace: Workspace, view: JobView, label: str = "Watch") -> None:
+    """The link to a job, with its project where that is another one than that on screen."""
+    other = project.elsewhere(workspace, view.id)
+    if other is None:
+        navigation.link("jobs", label, job=view.id)
+    else:
+        navigation.link("jobs", label, job=view.id, project=other.id)
 
 
 def _counted(at_work: int, waiting: int) -> str:
@@ -193,8 +204,11 @@ def running_list(workspace: Workspace, drawn_states: dict[str, str]) -> None:
                 if view in waiting:
                     continue
                 with st.container(horizontal=True, vertical_alignment="center"):
-                    st.progress(view.fraction, text=f"**{md(view.name, 90)}**  \n{md(doing(view))}", width="stretch")
-                    navigation.link("jobs", "Watch", job=view.id)
+                    other = project.elsewhere(workspace, view.id)
+                    whose = f" (project {md(other.name, 60)})" if other else ""
+                    text = f"**{md(view.name, 90)}**{whose}  \n{md(doing(view))}"
+                    st.progress(view.fraction, text=text, width="stretch")
+                    _watch(workspace, view)
             if waiting:
                 names = "  \n".join(f"{i}. {md(view.name, 90)}" for i, view in enumerate(waiting[:5], 1))
                 more = f"  \nand {len(waiting) - 5} more" if len(waiting) > 5 else ""

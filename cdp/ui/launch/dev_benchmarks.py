@@ -9,13 +9,15 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import benchmarks
 from cdp.services.training import sweeps
+from cdp.ui.shell import project
 
 NONE = ""
 
 
 def options(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """Name → (benchmark, split) of every usable one in the workspace, splits made for choosing first."""
-    usable_benchmarks = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
+    own = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    usable_benchmarks = [b for b in own if b.splits and not b.problem]
     benchmark_splits = {f"{b.name}/{split}": (b.name, split) for b in usable_benchmarks for split in b.splits}
     return dict(sorted(benchmark_splits.items(), key=lambda item: item[1][1] not in sweeps.DEV_SPLITS))
 

@@ -10,7 +10,7 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands, evaluation, training
-from cdp.ui.shell import access, command, forms, frame, state
+from cdp.ui.shell import access, command, forms, frame, project, state
 from cdp.ui.shell.text import count, md
 
 BM25, OTHER = "bm25", "other"
@@ -34,7 +34,7 @@ def page(workspace: Workspace) -> None:
 
 
 def _retriever(workspace: Workspace) -> str:
-    choices = training.list_retrievers(workspace)
+    choices = project.keep(workspace, "job", training.list_retrievers(workspace))
     names = {c.id: c.title for c in reversed(choices) if c.kind == "job"}
     names |= {BM25: "BM25 (keyword search, no model)"}
     names |= {c.id: c.title for c in choices if c.kind != "job"} | {OTHER: "Other model (name or folder)"}
@@ -62,7 +62,8 @@ def _retriever(workspace: Workspace) -> str:
 
 def _places(workspace: Workspace) -> dict[str, tuple[str, str]]:
     """What is chosen to evaluate on: {name in the address: (benchmark or group, split)}."""
-    usable_benchmarks = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
+    own = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    usable_benchmarks = [b for b in own if b.splits and not b.problem]
     if not usable_benchmarks:
         frame.empty(
             "No benchmarks yet", "Retrievers are evaluated on queries with known answers. Add a benchmark first."

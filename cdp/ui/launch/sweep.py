@@ -17,7 +17,7 @@ from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking
 from cdp.ui.launch import preview as training_preview
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import access, command, forms, frame, navigation, state, tables
+from cdp.ui.shell import access, command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import count, md, moment
 
 ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
@@ -107,7 +107,8 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
 
 def results(workspace: Workspace) -> None:
     """The sweeps that there are, one of them opened."""
-    all_sweeps = sweeps.list_sweeps(workspace)
+    scope = project.scope(workspace)
+    all_sweeps = [s for s in sweeps.list_sweeps(workspace) if any(scope.has_job(job) for job in s.jobs)]
     if not all_sweeps:
         return
     st.subheader("Sweeps", anchor=False)

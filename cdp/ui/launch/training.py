@@ -23,7 +23,7 @@ from cdp.ui.launch import leakage as leaking
 from cdp.ui.launch import pairs as training_pairs
 from cdp.ui.launch import preview as training_preview
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, state
+from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, project, state
 from cdp.ui.shell.text import count, md
 
 OTHER = "other"
@@ -180,7 +180,7 @@ def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
 
 
 def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
-    choices = training.list_retrievers(workspace)
+    choices = project.keep(workspace, "job", training.list_retrievers(workspace))
     preset = str(first.get("retriever", ""))
     if preset and preset not in {c.id for c in choices} and st.query_params.get("retriever") == preset:
         st.query_params["retriever"] = OTHER
@@ -212,7 +212,8 @@ def _retriever(workspace: Workspace, first: dict[str, Any], key: str) -> str:
 def judges(workspace: Workspace, query_set: str = "") -> Judged:
     """The benchmarks to evaluate on before and after. Without a choice the first three that do not judge what is
     trained on: the others are named with what is in the way."""
-    usable_benchmarks = [b for b in benchmarks.list_benchmarks(workspace) if b.splits and not b.problem]
+    own = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    usable_benchmarks = [b for b in own if b.splits and not b.problem]
     if not usable_benchmarks:
         st.caption("The workspace has no benchmark, so the retriever is trained without an evaluation. Add one below.")
         _add_benchmark(workspace)

@@ -14,7 +14,7 @@ from cdp.services.queries import QuerySet, tuning
 from cdp.services.queries.tuning import Tuning
 from cdp.ui.jobs import live as job_views
 from cdp.ui.queries import generators
-from cdp.ui.shell import access, command, forms, frame, state, tables
+from cdp.ui.shell import access, command, forms, frame, project, state, tables
 from cdp.ui.shell.text import count, md, moment
 
 OWN_NAME = "my-prompt"
@@ -22,7 +22,7 @@ OWN_NAME = "my-prompt"
 
 def section(workspace: Workspace, query_sets: Sequence[QuerySet]) -> None:
     """The results of the newest job for the chosen corpus, what runs, and the form that starts one."""
-    names = {m.id: m.name for m in corpora.list_corpora(workspace)}
+    names = {m.id: m.name for m in project.keep(workspace, "corpus", corpora.list_corpora(workspace))}
     if not names:
         return
     st.subheader(

@@ -14,7 +14,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import commands, corpora
 from cdp.services.corpora import ReadOptions
 from cdp.services.workspace import demo
-from cdp.ui.shell import access, command, forms, frame, state
+from cdp.ui.shell import access, command, forms, frame, project, state
 from cdp.ui.shell.text import count, md
 
 MAX_UPLOAD_MB = 500
@@ -62,6 +62,12 @@ def opened(workspace: Workspace, uploaded: UploadedFile | None, path: str) -> It
         raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
 
 
+def load_demo(workspace: Workspace) -> None:
+    """Load the demo collection, and turn to its project."""
+    remember("The demo collection is loaded.", demo.load(workspace))
+    project.show(workspace, "corpus", demo.corpus(workspace))
+
+
 def add_corpus(workspace: Workspace) -> None:
     """The form that adds a corpus."""
     uploaded, path = source("Documents", "corpus", corpora.file_types())
@@ -77,7 +83,7 @@ def add_corpus(workspace: Workspace) -> None:
             help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
         ):
             with frame.guarded(), st.spinner("Loading the demo collection"):
-                remember("The demo collection is loaded.", demo.load(workspace))
+                load_demo(workspace)
                 st.rerun()
     shown = path or getattr(uploaded, "name", "") or "PATH"
     command.show(commands.line("corpus", "add", shown, *commands.given(options), name=name))
@@ -85,6 +91,7 @@ def add_corpus(workspace: Workspace) -> None:
         with frame.guarded():
             with st.spinner("Reading and checking the documents"), opened(workspace, uploaded, path) as file:
                 added = corpora.add(workspace, file, name=name, options=ReadOptions.from_dict(options))
+            project.join(workspace, corpora=[added.corpus.id])
             done = "was already in the workspace" if added.existed else "was added"
             notes = list(added.notes)
             if added.corpus.n_rejected:

@@ -1,9 +1,12 @@
 """Which project is on screen: chosen in the menu, named in the address (``?project=id``), carried by every link.
 
-A page keeps of each list what is the project's: ``scope(workspace).keep("corpus", corpora)``.
+A page keeps of each list what is the project's: ``keep(workspace, "corpus", corpora.list_corpora(workspace))``.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 import streamlit as st
 
@@ -13,7 +16,12 @@ from cdp.services.projects import ALL, Members, Project
 from cdp.ui.shell import state
 from cdp.ui.shell.text import md
 
+T = TypeVar("T")
+
 PARAM = "project"
+
+_INDEX = "project_index"
+"""Where the session holds what belongs to whom, read once for each drawing of a page."""
 
 EVERYTHING = "All projects"
 
@@ -24,13 +32,16 @@ NAMING = (
     ("job", "job"),
     ("study", "job"),
     ("baseline", "job"),
+    ("judged", "job"),
+    ("target_set", "query_set"),
+    ("target_benchmark", "benchmark"),
 )
 """Selections that tell the project of a link which names none: their parameters, and what kind of thing they name."""
 
 
 def switcher(workspace: Workspace) -> None:
     """In the menu: the project on screen, and the way to another one or to everything. Nothing without projects."""
-    index = projects.Index(workspace)
+    index = st.session_state[_INDEX] = projects.Index(workspace)
     items = {project.id: project.name for project in index.projects}
     if items:
         items[ALL] = EVERYTHING
@@ -61,13 +72,48 @@ def title(workspace: Workspace) -> str:
 
 def scope(workspace: Workspace) -> Members:
     """What belongs to the project on screen; everything does where ``EVERYTHING`` is chosen."""
-    index = projects.Index(workspace)
+    index = _index(workspace)
     ids = {project.id for project in index.projects}
     _settle(index, ids)
     chosen = st.query_params.get(PARAM)
     if chosen not in {*ids, ALL}:
         chosen = state.kept(PARAM)
     return Members(next((project for project in index.projects if project.id == chosen), None), index)
+
+
+def keep(workspace: Workspace, kind: str, things: Iterable[T]) -> list[T]:
+    """Those of ``things`` that belong to the project on screen, or to none; see ``Members.keep``."""
+    return scope(workspace).keep(kind, things)
+
+
+def join(workspace: Workspace, *, corpora: Sequence[str] = (), benchmarks: Sequence[str] = ()) -> None:
+    """What was added on a page joins the project on screen, if one is."""
+    current = current_project(workspace)
+    if current is not None:
+        projects.add_members(workspace, current.id, corpora=corpora, benchmarks=benchmarks)
+
+
+def show(workspace: Workspace, kind: str, thing: str) -> None:
+    """Turn to the project of a thing that was added; everything else that was chosen is forgotten."""
+    owner = projects.project_of(workspace, kind, thing)
+    if owner is not None:
+        state.only(PARAM, owner.id)
+
+
+def elsewhere(workspace: Workspace, job_id: str) -> Project | None:
+    """The project that a job belongs to, where it is another one than that on screen."""
+    members = scope(workspace)
+    owners = members.index.of("job", job_id)
+    if not owners or (members.project is not None and members.project.id in owners):
+        return None
+    return next(project for project in members.index.projects if project.id in owners)
+
+
+def _index(workspace: Workspace) -> projects.Index:
+    index = st.session_state.get(_INDEX)
+    if isinstance(index, projects.Index) and index.workspace == workspace:
+        return index
+    return projects.Index(workspace)
 
 
 def _settle(index: projects.Index, known: dict[str, str] | set[str]) -> None:

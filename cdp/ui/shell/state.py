@@ -118,7 +118,8 @@ def _current(names: Mapping[str, str], param: str, what: str, optional: bool) ->
     """What the address, or an earlier choice, names of what is there; the widget's state is set to it."""
     linked = st.query_params.get(param)
     if linked and linked not in names:
-        st.warning(f"The link names the {what} {md(linked, 80)}, which is not in this workspace.")
+        where = "workspace" if kept("project") in (None, "all", linked) else "project"
+        st.warning(f"The link names the {what} {md(linked, 80)}, which is not in this {where}.")
     current = next((v for v in (linked, kept(param)) if v in names), None)
     if current is None and names and not optional:
         current = next(iter(names))

@@ -16,7 +16,7 @@ from cdp.synthesis.methods import METHODS
 from cdp.ui.jobs import clone
 from cdp.ui.launch import leakage as leaking
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import access, command, forms, navigation, state, tables
+from cdp.ui.shell import access, command, forms, navigation, project, state, tables
 from cdp.ui.shell.text import md
 
 LISTS = ("benchmarks", "query_sets", "corpus", "methods", "weightings", "retrievers")
@@ -71,13 +71,16 @@ def choose(workspace: Workspace) -> StudyConfig | None:
 
 def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[str, Any]:
     """The fields that name what is in the workspace."""
+    scope = project.scope(workspace)
     benchmark_splits = [
-        f"{info.name}:{split}" for info in benchmarks.list_benchmarks(workspace) for split in info.splits
+        f"{info.name}:{split}"
+        for info in scope.keep("benchmark", benchmarks.list_benchmarks(workspace))
+        for split in info.splits
     ]
-    query_sets = [q for q in queries.list_query_sets(workspace) if q.n_queries]
+    query_sets = [q for q in scope.keep("query_set", queries.list_query_sets(workspace)) if q.n_queries]
     sets = incomplete.names(workspace, query_sets)
     by_name = {q.name: q.id for q in reversed(query_sets)}
-    corpus_names = {c.id: c.name for c in corpora.list_corpora(workspace)}
+    corpus_names = {c.id: c.name for c in scope.keep("corpus", corpora.list_corpora(workspace))}
     corpus_ids = {name: corpus_id for corpus_id, name in corpus_names.items()}
     wanted = _split(first.get("query_sets"))
     _say_missing("benchmarks", _split(first.get("benchmarks")), benchmark_splits)
@@ -92,7 +95,7 @@ def _from_lists(workspace: Workspace, first: dict[str, Any], key: str) -> dict[s
             "methods": _many("Methods", {m: m for m in methods}, _split(first.get("methods")), f"{key}_m"),
             "retrievers": _many(
                 "Retrievers",
-                {r.id: r.title for r in training.list_retrievers(workspace)},
+                {r.id: r.title for r in scope.keep("job", training.list_retrievers(workspace))},
                 _split(first.get("retrievers")) or ["static-minilm"],
                 f"{key}_r",
             ),

@@ -12,14 +12,20 @@ from cdp.charts import study as figures
 from cdp.charts.evidence import difference_against_cw
 from cdp.charts.study_report import html
 from cdp.services import commands, studies
+from cdp.services.jobs import JobView
 from cdp.services.studies import Gain, StudyReport
-from cdp.ui.shell import charts, command, forms, frame, navigation, state, tables
+from cdp.ui.shell import charts, command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import cut, md, moment, p_value, points
+
+
+def listed(workspace: Workspace) -> list[JobView]:
+    """The project's studies, the newest first."""
+    return project.keep(workspace, "job", studies.list_studies(workspace))
 
 
 def choose_study(workspace: Workspace) -> str | None:
     """One of the studies of this workspace."""
-    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in studies.list_studies(workspace)}
+    names = {job.id: f"{job.name} · {job.state} · {moment(job.created)}" for job in listed(workspace)}
     return state.choose("Study", names, "study", what="study") if names else None
 
 
