@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from cdp import __version__
 from cdp.base.config import EvaluationConfig, MetricsConfig
@@ -18,10 +17,10 @@ from cdp.base.versions import open_workspace
 from cdp.base.workspace import Workspace, disk_fault, private_files
 from cdp.cli import display, projects
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, config_of, in_one_line, say, settings, started, warn
+from cdp.cli.decide import measurement, target_of
 from cdp.cli.parser import build
 from cdp.complexity import language_of
 from cdp.corpus import ReadOptions
-from cdp.services.advice import target_queries
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 
@@ -129,30 +128,25 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
 def cw(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services.advice import complexity
 
-    if bool(a.query_set) + bool(a.file) + bool(a.benchmark) != 1:
+    profiled = target_of(workspace, a)
+    if profiled is None:
         raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
-    if a.file:
-        texts = target_queries.read_queries(a.file)
-        profiled = complexity.profile_texts(texts, language=a.language, name=Path(a.file).name, stopwords=a.stopwords)
-    elif a.benchmark:
-        profiled = complexity.profile_benchmark(
-            workspace, a.benchmark, split=a.split, language=a.language, stopwords=a.stopwords
-        )
-    else:
-        profiled = complexity.profile_query_set(workspace, a.query_set, language=a.language, stopwords=a.stopwords)
     facts = {"name": profiled.name, "language": profiled.language, "stopwords": profiled.stopwords}
     if a.action == "profile":
         effect = complexity.question_words(profiled)
         value = {**facts, **display.plain(profiled.profile), "question_words": display.plain(effect)}
         return say(a, value, display.cw_profile(profiled, language_of(profiled.language), effect))
+    from cdp.services.advice import decide as advice
     from cdp.services.advice import decisions
 
     answer = profiled.recommend(
         domain=a.domain, task=a.task, generator=a.generator, budget=a.budget, n_documents=a.documents
     )
     decision = decisions.decide(workspace, profiled, answer, corpus=a.corpus)
-    value = {**facts, **display.plain(answer), "decision": display.plain(decision)}
-    return say(a, value, display.recommendation(profiled.name, answer, decision))
+    known = advice.decide(workspace, corpus=a.corpus, target=profiled, prior=answer)
+    value = {**facts, **display.plain(answer), "decision": display.plain(decision), "known": known.to_dict()}
+    text = display.recommendation(profiled.name, answer, decision)
+    return say(a, value, f"{measurement(known)}\n\n{text}" if known.measured else text)
 
 
 # evaluate

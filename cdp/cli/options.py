@@ -268,6 +268,18 @@ def _commands() -> Commands:
                 option("--documents", "documents that there are", type=int),
             ],
         ),
+        "decide": (
+            "decide.decide",
+            "one query, paraphrases or different queries, how many: what is best known, own studies first",
+            [
+                *cw,
+                option("--corpus", "the corpus that queries are to be written for"),
+                option(
+                    "--domain", "do they differ from the training queries?", default="ood", choices=("ood", "in-domain")
+                ),
+                option("--task", "the kind of task, as in cw recommend", metavar="KIND"),
+            ],
+        ),
         **training_options.COMMANDS,
         "evaluate": (
             "evaluate",

@@ -1,0 +1,83 @@
+"""Commands that decide: what is best known for a task, and the test on one's own data."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import ConfigError
+from cdp.base.workspace import Workspace
+from cdp.cli import display
+from cdp.cli.answers import say
+from cdp.services.advice import target_queries
+from cdp.synthesis.pricing import dollars
+
+
+def target_of(workspace: Workspace, a: argparse.Namespace) -> Any:
+    """The target queries that were named, counted; None where none were. ConfigError for several."""
+    from cdp.services.advice import complexity
+
+    named = bool(a.query_set) + bool(a.file) + bool(a.benchmark)
+    if named > 1:
+        raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
+    how = {"language": a.language, "stopwords": a.stopwords}
+    if a.file:
+        return complexity.profile_texts(target_queries.read_queries(a.file), name=Path(a.file).name, **how)
+    if a.benchmark:
+        return complexity.profile_benchmark(workspace, a.benchmark, split=a.split, **how)
+    return complexity.profile_query_set(workspace, a.query_set, **how) if named else None
+
+
+def decide(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``decide``: the best-known answer for a task, from own studies before the published evidence."""
+    from cdp.services import corpora
+    from cdp.services.advice import decide as advice
+
+    target = target_of(workspace, a)
+    corpus = corpora.resolve_corpus(workspace, a.corpus).id if a.corpus else ""
+    if target is None and not corpus:
+        raise ConfigError("Name a corpus, or the task's queries: a query set, --file PATH, --benchmark NAME.")
+    known = advice.of_task(workspace, corpus=corpus, target=target, domain=a.domain, task=a.task)
+    return say(a, known.to_dict(), answered(known))
+
+
+def measurement(known: Any) -> str:
+    """The sentence of a decision with what stands beside it."""
+    lines = [known.sentence]
+    if known.study:
+        lines.append(f"Measured by {known.measured.name}: study report {known.study}")
+    lines += [known.contradiction] if known.contradiction else []
+    lines += known.remarks
+    lines += [f"Another study says the opposite: study report {study}" for study, _ in known.conflicts]
+    return "\n".join(lines)
+
+
+def answered(known: Any) -> str:
+    """The decision, then every option with what it scored, costs and takes."""
+    rows = [
+        {
+            "option": o.name,
+            "ndcg@10": "–" if o.score is None else f"{o.score:.2f}",
+            "95%": "–" if o.interval is None else f"{o.interval[0]:.1f} to {o.interval[1]:.1f}",
+            "to untrained": "–"
+            if o.gain is None
+            else f"{o.gain.points:+.1f} ({o.gain.low:+.1f} to {o.gain.high:+.1f})",
+            f"price, {known.priced_with}": "none" if not o.per_doc else dollars(o.price),
+            "training": "none" if not o.per_doc else _time(o),
+        }
+        for o in known.options
+    ]
+    lines = [measurement(known), "", display.table(rows, list(rows[0]), "")]
+    if known.band:
+        expected = ", ".join(f"{b.per_doc}: {b.points:+.1f} ({b.low:+.1f} to {b.high:+.1f})" for b in known.band)
+        lines += ["", f"Published, several diverse queries against one, by Q/Doc: {expected}"]
+    return "\n".join(lines)
+
+
+def _time(option: Any) -> str:
+    """Seconds of a training on the whole corpus, ≈ where they were not measured on it."""
+    if option.seconds is None:
+        return "–"
+    shown = f"{option.seconds:.0f} s" if option.seconds >= 1 else "under 1 s"
+    return shown if option.timed else f"≈ {shown}"

@@ -1,0 +1,155 @@
+"""What a user can choose from, with what each choice scored, costs and takes: the table under the decision."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+
+from cdp.base.config import SynthesisConfig, TrainingConfig
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.corpus import CorpusManifest, load_manifest
+from cdp.evaluation import bm25
+from cdp.retrievers import resolve
+from cdp.services import cached
+from cdp.services.advice.decisions import MODEL
+from cdp.services.advice.measured import Measured
+from cdp.services.queries import synthesis
+from cdp.services.studies import Gain
+from cdp.studies.estimate import DEFAULT_SPEEDS
+from cdp.studies.gains import LEXICAL, TRAINING
+from cdp.studies.plan import UNTRAINED
+from cdp.studies.report import StudyRow
+from cdp.training.settings import complete
+
+PER_DOC = (2, 3, 5)
+"""Numbers of queries that are offered where nothing was measured; one query has a row of its own."""
+
+RETRIEVER = "static-minilm"
+"""What times are estimated for where no study was run."""
+
+ONE, BM25 = "one", "bm25"
+NAMES = {"diverse": "Diverse", "paraphrase": "Paraphrases", "human": "Human queries"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """One way to go. ``kind`` is ``untrained``, ``bm25``, or what is trained on; ``held`` as in ``Condition``.
+
+    ``score`` is NDCG@10 in percent with its 95% ``interval``, None where it was not measured; ``gain`` the difference
+    to the untrained retriever. ``price`` is that of the whole corpus's queries in US dollars with the model ``MODEL``,
+    None where nobody knows; ``seconds`` the training on the whole corpus, ``timed`` whether it was measured on it.
+    """
+
+    name: str
+    kind: str
+    per_doc: int
+    held: str = ""
+    score: float | None = None
+    interval: tuple[float, float] | None = None
+    gain: Gain | None = None
+    documents: int = 0
+    pairs: int = 0
+    price: float | None = None
+    seconds: float | None = None
+    timed: bool = False
+
+
+def list_options(workspace: Workspace, corpus: str, best: Measured | None) -> tuple[Option, ...]:
+    """The untrained retriever, BM25, one query, and paraphrases and diverse queries at several Q/Doc, in that order;
+    with what a study measured, and prices and times for the corpus where one is named."""
+    manifest = None
+    if corpus:
+        with suppress(CdpError):
+            manifest = load_manifest(workspace, corpus)
+    rows = {(row.source, row.per_doc, row.held): row for row in best.rows if row.retriever != bm25.NAME} if best else {}
+    lexical = next((row for row in best.rows if row.retriever == bm25.NAME), None) if best else None
+    rate = _seconds_per_pair(workspace, best)
+    options = [
+        _measured(Option("Untrained", UNTRAINED, 0, price=0.0, seconds=0.0), rows.get((UNTRAINED, 0, "")), best),
+        _measured(Option(bm25.TITLE, BM25, 0, price=0.0, seconds=0.0), lexical, best),
+    ]
+    for kind, per_doc, held in _trainings(list(rows)):
+        row = rows.get((kind, per_doc, held))
+        pairs = manifest.n_documents * per_doc if manifest else 0
+        timed = row is not None and manifest is not None and not held and row.documents >= manifest.n_documents
+        seconds = row.seconds if timed and row else rate * pairs if pairs and rate is not None else None
+        option = Option(
+            name=_name(kind, per_doc, held),
+            kind=kind,
+            per_doc=per_doc,
+            held=held,
+            price=None if held else _price(workspace, manifest, kind, per_doc),
+            seconds=None if held else seconds,
+            timed=timed,
+        )
+        options.append(_measured(option, row, best))
+    return tuple(options)
+
+
+def _trainings(measured: list[tuple[str, int, str]]) -> Iterator[tuple[str, int, str]]:
+    """(source, Q/Doc, held) of every row: what was measured, and what could be."""
+    trained = [key for key in measured if key[0] != UNTRAINED]
+    sources = list(dict.fromkeys(["paraphrase", "diverse", *(source for source, *_ in trained)]))
+    ones = [key for key in trained if key[1] == 1] or [("diverse", 1, "")]
+    yield from ones
+    for source in sources:
+        several = sorted({key[1:] for key in trained if key[0] == source and key[1] > 1}, key=lambda key: key[::-1])
+        if not several and source in ("paraphrase", "diverse"):
+            several = [(per_doc, "") for per_doc in PER_DOC]
+        for per_doc, held in several:
+            yield source, per_doc, held
+
+
+def _name(source: str, per_doc: int, held: str) -> str:
+    if per_doc == 1:
+        return {"diverse": "One query", "paraphrase": "One paraphrase", "human": "One human query"}.get(
+            source, f"One query, {source}"
+        )
+    name = f"{NAMES.get(source, source)} × {per_doc}"
+    return f"{name}, {held}" if held else name
+
+
+def _measured(option: Option, row: StudyRow | None, best: Measured | None) -> Option:
+    if row is None or best is None:
+        return option
+    benchmark = best.benchmark.name
+    comparison = LEXICAL if row.retriever == bm25.NAME else TRAINING
+    return Option(
+        **{
+            **{name: getattr(option, name) for name in option.__dataclass_fields__},
+            "score": row.scores[benchmark],
+            "interval": row.intervals.get(benchmark),
+            "gain": best.gain(row, comparison),
+            "documents": row.documents,
+            "pairs": row.pairs,
+        }
+    )
+
+
+def _seconds_per_pair(workspace: Workspace, best: Measured | None) -> float | None:
+    """How long a training takes per pair: as the study measured it, else by the small retriever's default speed."""
+    trained = [row for row in best.rows if row.pairs and row.seconds] if best else []
+    if trained:
+        largest = max(trained, key=lambda row: row.pairs)
+        return largest.seconds / largest.pairs
+    if best is not None and best.retriever not in DEFAULT_SPEEDS:
+        return None
+    settings = complete(TrainingConfig.from_dict({"query_set": "any"}), resolve(RETRIEVER, workspace))
+    return (settings.epochs or 1) / DEFAULT_SPEEDS[RETRIEVER].pairs_per_second
+
+
+def _price(workspace: Workspace, manifest: CorpusManifest | None, method: str, per_doc: int) -> float | None:
+    """What it costs to have the queries of a whole corpus written; kept until the corpus or the prices change."""
+    if manifest is None or method not in NAMES or method == "human":
+        return None
+    values = {"corpus": manifest.id, "method": method, "per_doc": per_doc, "generator": "openai", "model": MODEL}
+    question = ("price", method, per_doc, synthesis.read_prices(workspace))
+
+    def compute() -> float | None:
+        with suppress(CdpError):
+            return synthesis.estimate(workspace, SynthesisConfig.from_dict(values)).cost
+        return None
+
+    return cached.of_file(workspace.corpora / manifest.id / "manifest.json", question, compute)
