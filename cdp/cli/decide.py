@@ -11,7 +11,7 @@ from cdp.base.workspace import Workspace
 from cdp.cli import display
 from cdp.cli.answers import say
 from cdp.services.advice import target_queries
-from cdp.synthesis.pricing import dollars
+from cdp.services.queries.synthesis import dollars
 
 
 def target_of(workspace: Workspace, a: argparse.Namespace) -> Any:
@@ -29,11 +29,20 @@ def target_of(workspace: Workspace, a: argparse.Namespace) -> Any:
     return complexity.profile_query_set(workspace, a.query_set, **how) if named else None
 
 
+def _of_project(a: argparse.Namespace) -> None:
+    """Fill in the corpus and the benchmark of the project, as far as it has one of each."""
+    if a.scope.project is not None:
+        a.corpus = "".join(a.scope.corpora[:1]) if len(a.scope.corpora) == 1 else ""
+        a.benchmark = "".join(a.scope.benchmarks[:1]) if len(a.scope.benchmarks) == 1 else ""
+
+
 def decide(workspace: Workspace, a: argparse.Namespace) -> int:
     """``decide``: the best-known answer for a task, from own studies before the published evidence."""
     from cdp.services import corpora
     from cdp.services.advice import decide as advice
 
+    if not (a.corpus or a.query_set or a.file or a.benchmark):
+        _of_project(a)
     target = target_of(workspace, a)
     corpus = corpora.resolve_corpus(workspace, a.corpus).id if a.corpus else ""
     if target is None and not corpus:

@@ -52,6 +52,7 @@ KNOWING: dict[str, tuple[str, ...]] = {
     "evaluate": ("--benchmark",),
     "results list": (),
     "study list": (),
+    "decide": (),
     "jobs list": (),
 }
 """Commands that are about a project where one is named or remembered: lists show what is its own, what is added joins

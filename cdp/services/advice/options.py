@@ -152,4 +152,4 @@ def _price(workspace: Workspace, manifest: CorpusManifest | None, method: str, p
             return synthesis.estimate(workspace, SynthesisConfig.from_dict(values)).cost
         return None
 
-    return cached.of_file(workspace.corpora / manifest.id / "manifest.json", question, compute)
+    return cached.of_file(workspace.corpora / manifest.id, question, compute)
