@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import heapq
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, checked_name, folder_size, now
 from cdp.benchmarks import library, manifests
 from cdp.benchmarks.beir_files import iter_corpus, read_qrels, read_queries
+from cdp.benchmarks.beir_writing import write_beir
 from cdp.benchmarks.benchmark import judged_split, part, qrels_files
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Manifest, Subset
@@ -143,18 +143,9 @@ def _write(
     folder: Path, source: Path, split: str, qrels: Qrels, lines: Mapping[str, Mapping[str, Any]], document_ids: set[str]
 ) -> None:
     """The three files of the subset; judgments of documents that were not drawn are left out."""
-    (folder / "qrels").mkdir(parents=True)
-    with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
-        for document in iter_corpus(part(source, "corpus")):
-            if document.id in document_ids:
-                record = {"_id": document.id, "title": document.title, "text": document.text}
-                file.write(json.dumps(record, ensure_ascii=False) + "\n")
-    with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
-        file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines.values())
-    with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
-        file.write("query-id\tcorpus-id\tscore\n")
-        for query, grades in qrels.items():
-            file.writelines(f"{query}\t{d}\t{grade}\n" for d, grade in grades.items() if d in document_ids)
+    drawn = (document for document in iter_corpus(part(source, "corpus")) if document.id in document_ids)
+    judged = {query: {d: grade for d, grade in grades.items() if d in document_ids} for query, grades in qrels.items()}
+    write_beir(folder, split, drawn, lines.values(), judged)
 
 
 def _manifest(manifest: Manifest, info: BenchmarkInfo, subset: Subset) -> Manifest:

@@ -9,9 +9,11 @@ from typing import Any
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.cli import display
-from cdp.cli.answers import say
+from cdp.cli.answers import note, say, started
 from cdp.services.advice import target_queries
+from cdp.services.jobs import job_words
 from cdp.services.queries.synthesis import dollars
+from cdp.studies.trial import TrialConfig
 
 
 def target_of(workspace: Workspace, a: argparse.Namespace) -> Any:
@@ -90,3 +92,46 @@ def _time(option: Any) -> str:
         return "–"
     shown = f"{option.seconds:.0f} s" if option.seconds >= 1 else "under 1 s"
     return shown if option.timed else f"≈ {shown}"
+
+
+def study_test(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``study test``: shows what the test takes; with ``--yes`` it starts."""
+    from cdp.services import corpora
+    from cdp.services.advice import decide as advice
+    from cdp.services.studies import trial
+
+    names = ("corpus", "benchmark", "split", "generator", "model", "base_url", "retriever", "minutes", "spend")
+    given = {name: getattr(a, name) for name in names if getattr(a, name) not in (None, "")}
+    if "generator" not in given:
+        given = {**trial.last_generator(workspace, corpora.resolve_corpus(workspace, a.corpus).id), **given}
+    config = TrialConfig.from_dict(given)
+    planned = trial.plan(workspace, config)
+    if not a.yes:
+        return say(a, planned.to_dict(), f"{trial_text(planned)}\n\nStart it with --yes.")
+    if not a.json:
+        note(trial_text(planned))
+    begun = trial.start(workspace, config, allow_leakage=a.allow_leakage)
+    for job_id in begun.generations:
+        note(f"also queued: {job_id}")
+    done = started(workspace, a, begun.job_id)
+    if a.wait and not a.json:
+        known = advice.of_benchmark(workspace, planned.config.corpus, planned.judged.benchmark, planned.judged.split)
+        print(f"\n{answered(known)}")
+    return done
+
+
+def trial_text(planned: Any) -> str:
+    """What a test takes, in words."""
+    size, judged = planned.size, planned.judged
+    spread = f"{len(planned.plan.conditions)} trainings of {planned.config.retriever}"
+    documents = f"{size.documents:,} of {planned.documents_there:,} documents"
+    price = "free" if not planned.requests else dollars(planned.cost)
+    lines = [
+        f"{spread}: diverse queries and paraphrases, Q/Doc {size.per_doc}, seeds {size.seeds}, on {documents}, beside "
+        "BM25 and the untrained retriever.",
+        f"Judged by {judged.name}: {judged.n_queries:,} queries on {judged.n_documents:,} documents.",
+        f"Time: about {job_words.duration(planned.seconds)} "
+        f"({'from earlier runs here' if planned.measured else 'a guess: nothing was run here yet'}). "
+        f"Price: {price}{f' for {planned.requests:,} requests' if planned.requests else ''}.",
+    ]
+    return "\n".join([*lines, *(f"Note: {text}" for text in planned.notes)])

@@ -27,6 +27,7 @@ from cdp.cli.option import (
     repeatable,
     setting,
 )
+from cdp.studies.trial import TrialConfig
 
 ORIGINS = ("human", "llm", "unknown")
 ORIGIN_DETAILS = (
@@ -323,6 +324,21 @@ def _commands() -> Commands:
             "principle.study_run",
             "run a study as a job; jobs resume goes on with it",
             [plan, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, SET, WAIT],
+        ),
+        "study test": (
+            "decide.study_test",
+            "the three-minute test on your own data: shows what it takes, and starts it with --yes",
+            [
+                option("--corpus", "the corpus to train on", required=True),
+                *(
+                    option(f"--{name.replace('_', '-')}", facts.help, default=None, type=facts.kind)
+                    for name, facts in TrialConfig.settings().items()
+                    if name != "corpus"
+                ),
+                ALLOW_LEAKAGE,
+                flag("--yes", "start it"),
+                WAIT,
+            ],
         ),
         "study report": (
             "principle.study_report",

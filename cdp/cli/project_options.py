@@ -53,6 +53,7 @@ KNOWING: dict[str, tuple[str, ...]] = {
     "results list": (),
     "study list": (),
     "decide": (),
+    "study test": ("--corpus",),
     "jobs list": (),
 }
 """Commands that are about a project where one is named or remembered: lists show what is its own, what is added joins

@@ -101,6 +101,12 @@ class StudyConfig(Config):
         "Seeds: each combination is trained once per seed. One seed shows no spread.",
         reason="One seed shows no spread; three are the least that do so at all.",
     )
+    spend: float | None = option(
+        None,
+        "At most so much for missing queries, in equal parts for each method: what writes them stops there.",
+        unit="US dollars",
+        minimum=0.01,
+    )
     bm25: bool = option(
         False,
         "Evaluate BM25 on the same benchmarks, as a row beside the retrievers.",

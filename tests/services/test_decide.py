@@ -142,6 +142,7 @@ def test_advice_yields_to_the_measurement_on_the_same_data(workspace: Workspace,
     assert by_name["BM25"].gain is not None
 
 
+@pytest.mark.slow
 def test_the_card_of_the_command_line_yields_too(
     workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -168,6 +169,7 @@ def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace) -> None:
     assert "Avoid" not in answered.sentence
 
 
+@pytest.mark.slow
 def test_other_queries_than_the_studys_get_the_nearest_evidence(workspace: Workspace, task: dict[str, str]) -> None:
     run_study(workspace, sets_of(task), diverse_helps)
     pasted = complexity.profile_texts(EASY)
@@ -178,6 +180,7 @@ def test_other_queries_than_the_studys_get_the_nearest_evidence(workspace: Works
     assert decide.of_task(workspace, target=pasted).study == ""
 
 
+@pytest.mark.slow
 def test_a_study_that_says_the_opposite_is_named(workspace: Workspace, task: dict[str, str]) -> None:
     run_study(workspace, sets_of(task), lambda source, per_doc: 9.0 - 6.0 * (per_doc > 1), job="study-1")
     run_study(workspace, sets_of(task), diverse_helps, job="study-2")

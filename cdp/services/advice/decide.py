@@ -13,6 +13,7 @@ from cdp.base.workspace import Workspace
 from cdp.corpus import resolve_corpus
 from cdp.principle import SCALING, Recommendation
 from cdp.principle.recommend import FEW_QUERIES
+from cdp.services.advice import complexity
 from cdp.services.advice import measured as measuring
 from cdp.services.advice.complexity import Profiled
 from cdp.services.advice.decisions import MODEL
@@ -81,6 +82,11 @@ def of_task(
     """``decide`` with the prior for these target queries."""
     prior = target.recommend(domain=domain, task=task) if target is not None else None
     return decide(workspace, corpus=corpus, target=target, prior=prior)
+
+
+def of_benchmark(workspace: Workspace, corpus: str, benchmark: str, split: str = "") -> Answered:
+    """``decide`` for the queries of a benchmark."""
+    return of_task(workspace, corpus=corpus, target=complexity.profile_benchmark(workspace, benchmark, split=split))
 
 
 def decide(

@@ -120,6 +120,9 @@ def _of_study(
 ) -> list[Measured]:
     corpora = tuple(dict.fromkeys(_corpora_of(workspace, view, about)))
     names = [str(b["name"]) for b in about["benchmarks"]]
+    parents = {_parent(workspace, name): name for name in names}
+    if benchmark not in names:  # a sample of a benchmark stands for it
+        benchmark = parents.get(benchmark, benchmark)
     nearness = _nearness(corpus in corpora, benchmark in names, corpus, benchmark)
     if not nearness:
         return []
@@ -167,6 +170,14 @@ def _split_rank(split: str, wanted: str) -> tuple[bool, int]:
     return split != wanted, rank
 
 
+def _parent(workspace: Workspace, benchmark: str) -> str:
+    """What a benchmark is a sample of; its own name where it is none, or is not here any more."""
+    with suppress(CdpError, OSError, ValueError):
+        subset = manifests.read(workspace.benchmarks / benchmark).subset
+        return subset.of if subset is not None else benchmark
+    return benchmark
+
+
 def _judged_by(workspace: Workspace, benchmark: str) -> str:
     with suppress(CdpError, OSError):
         return str(manifests.read(workspace.benchmarks / benchmark).source.get("queries", ""))
@@ -194,6 +205,24 @@ def answer_of(report: StudyReport, benchmark: str, retriever: str, *, judged_by:
     Training must beat the untrained retriever, several queries must beat one, and different ones paraphrases, each by
     more than chance over queries and seeds; of several numbers within a point of the best the smallest is taken.
     """
+    answer = _answer(report, benchmark, retriever, judged_by)
+    caution = _caution(report, benchmark, judged_by)
+    if not caution:
+        return answer
+    return dataclasses.replace(answer, sentence=f"{caution}: {answer.sentence[0].lower()}{answer.sentence[1:]}")
+
+
+def _caution(report: StudyReport, benchmark: str, judged_by: str) -> str:
+    """What a weak measurement says before its sentence; empty for one that is not."""
+    facts = next(b for b in report.benchmarks if b.name == benchmark)
+    if judged_by == "template":
+        return "For template queries only"
+    if facts.n_queries < FEW_JUDGED:
+        return f"As far as {facts.n_queries} judged queries can tell"
+    return "As far as one seed can tell" if len(report.config.numbers("seeds", minimum=0)) < 2 else ""
+
+
+def _answer(report: StudyReport, benchmark: str, retriever: str, judged_by: str) -> Answer:
     rows = [row for row in _trained(report, benchmark, retriever) if not row.held]
     where = _where(report, benchmark)
     best = max(rows, key=lambda row: row.scores[benchmark])
@@ -264,8 +293,8 @@ def _one(scaling: Sequence[Gain], where: str) -> str:
             f"({_figures(most)})."
         )
     return (
-        f"Write one query per document: on {where} more are not shown to help (at most {_figures(most)}, with "
-        f"{most.per_doc} {_noun(most.source)})."
+        f"Write one query per document: on {where} more are not shown to help; {most.per_doc} {_noun(most.source)} "
+        f"made the largest difference, {_figures(most)}."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -54,6 +54,7 @@ __all__ = [
     "ready_made",
     "report",
     "run",
+    "speeds",
     "threshold_rows",
     "to_markdown",
     "to_yaml",
@@ -72,10 +73,13 @@ class StudyStart:
 
 
 @access.reads
-def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
-    """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started."""
+def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[str, Any]] | None = None) -> StudyPlan:
+    """What a study would run, cost and take. Everything that can be wrong is found here; nothing is started.
+
+    ``known`` are the facts of its benchmarks where they are not in the workspace yet.
+    """
     sources, missing = _sources(workspace, config)
-    benchmarks = [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
+    benchmarks = known or [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
@@ -98,7 +102,7 @@ def plan(workspace: Workspace, config: StudyConfig) -> StudyPlan:
         benchmarks,
         epochs={name: settings.epochs or 1 for name, settings in whole.items()},
         batch_sizes={name: settings.batch_size or 1 for name, settings in whole.items()},
-        speeds=_speeds(workspace),
+        speeds=speeds(workspace),
         generations=missing,
         reused=study_reuse.reused(workspace, config, sources, retrievers, [b["place"] for b in benchmarks], dev),
     )
@@ -316,6 +320,7 @@ def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
             "model": config.model,
             "base_url": config.base_url,
             "limit": _documents_needed(config),
+            "budget": config.spend / len(config.items("methods")) if config.spend else None,
         }
     )
 
@@ -339,7 +344,7 @@ def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str)
     }
 
 
-def _speeds(workspace: Workspace) -> dict[str, Speed]:
+def speeds(workspace: Workspace) -> dict[str, Speed]:
     """How fast each retriever was here, from its newest training and evaluation, or the newest study."""
     pairs: dict[str, float] = {}
     texts: dict[str, float] = {}
