@@ -2,12 +2,32 @@
 
 from __future__ import annotations
 
-from cdp.cli.option import ID, PROJECT, Commands, Option, option, repeatable
+from cdp.cli.option import ID, NAME, PROJECT, SET, Commands, Option, flag, option, repeatable, setting
+from cdp.services.projects.questions import AddOptions
 
 _CORPUS = repeatable("--corpus", "a corpus; repeatable", metavar="ID")
 _BENCHMARK = repeatable("--benchmark", "a benchmark; repeatable", metavar="NAME")
 
+_MAPPED = ("--id-field", "--title-field", "--text-field", "--query-field", "--document-field", "--split-field",
+           "--grade-field", "--origin")  # fmt: skip
+"""Settings of an import that are options of their own; the others are given by ``--set``."""
+
 COMMANDS: Commands = {
+    "projects add": (
+        "projects.add",
+        "one import: documents, and where they come with them a benchmark and the queries of people, as a project",
+        [
+            option("path", "documents: a file, a zip or a folder; or all three in BEIR layout"),
+            option("--queries", "a file of queries, each with the id of its document, maybe a split and a grade"),
+            NAME,
+            option("--project", "add to this project instead of a new one"),
+            *(setting(AddOptions, name) for name in _MAPPED),
+            option("--split", "how text and Markdown files become documents", default=None),
+            option("--encoding", "the text encoding, if it is not UTF-8", default=None),
+            flag("--look", "only show the columns and the first ten rows; store nothing"),
+            SET,
+        ],
+    ),
     "projects list": ("projects.list_", "the projects: those made, and one for each corpus that is in none", []),
     "projects show": ("projects.show", "one project: what belongs to it, and what is missing for an answer", [ID]),
     "projects use": (

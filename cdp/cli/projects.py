@@ -8,7 +8,8 @@ from typing import Any
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.cli import display
-from cdp.cli.answers import note, say, warn
+from cdp.cli.answers import note, say, settings, warn
+from cdp.corpus import ReadOptions
 from cdp.projects import Project
 
 FILLED = {"corpus": "corpora", "query_set": "query_sets", "benchmark": "benchmarks"}
@@ -58,6 +59,50 @@ def joined(workspace: Workspace, a: argparse.Namespace, *, corpus: str = "", ben
             corpora=[corpus] if corpus else [],
             benchmarks=[benchmark] if benchmark else [],
         )
+
+
+def add(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``projects add``: the one import."""
+    from cdp.services.projects import adding
+    from cdp.services.projects.questions import AddOptions
+
+    reads = ("split", "encoding")
+    given = {field: getattr(a, field) for field in ("id_field", "title_field", "text_field", "query_field",
+             "document_field", "split_field", "grade_field", "origin", *reads)}  # fmt: skip
+    given = {**{field: value for field, value in given.items() if value is not None}, **settings(a)}
+    own = AddOptions.settings()
+    reading = ReadOptions.from_dict({field: value for field, value in given.items() if field not in own})
+    options = AddOptions.from_dict({field: value for field, value in given.items() if field in own})
+    if a.look:
+        seen = adding.examine(workspace, a.path, a.queries, reading=reading)
+        return say(a, seen, "\n\n".join(_glimpsed(glimpse) for glimpse in (seen.documents, seen.queries) if glimpse))
+    done = adding.add(workspace, a.path, a.queries, name=a.name, project=a.project, options=options, reading=reading)
+    lines = [
+        f"project {done.project.id}: {done.project.name}",
+        f"corpus {done.corpus.id}: {display.many(done.corpus.n_documents, 'document')}"
+        + (" (it was here)" if done.existed else ""),
+    ]
+    if done.benchmark is not None:
+        judged = ", ".join(f"{split} {n:,}" for split, n in done.benchmark.judged.items())
+        lines.append(f"benchmark {done.benchmark.name}: queries by split: {judged}")
+    lines += [f"query set {q.id}: {display.many(q.n_queries, 'query', 'queries')}" for q in done.query_sets]
+    lines += [f"left out: {n:,} {reason}" for reason, n in done.left_out.items()]
+    lines += done.stated
+    lines += [f"missing: {text}" for text in done.missing]
+    return say(a, {**display.plain(done), "id": done.project.id}, "\n".join(lines))
+
+
+def _glimpsed(glimpse: Any) -> str:
+    """A look at one file: its first rows, and what its columns seem to be."""
+    roles = {"id": glimpse.id, "title": glimpse.title, "text": glimpse.text, "queries": glimpse.queries}
+    seems = ", ".join(f"{role}: {column}" for role, column in roles.items() if column)
+    more = f" and {glimpse.n_files - 1:,} more files" if glimpse.n_files > 1 else ""
+    gaps = ", ".join(f"{column} in {n}" for column, n in glimpse.gaps.items() if n)
+    rows = [{column: row.get(column, "") for column in glimpse.columns} for row in glimpse.rows]
+    lines = [f"{glimpse.file}{more} ({seems or 'a document each'})", display.table(rows, glimpse.columns, "no rows")]
+    if gaps:
+        lines.append(f"empty among the first {glimpse.looked_at} rows: {gaps}")
+    return "\n".join([*lines, *glimpse.notes])
 
 
 def list_(workspace: Workspace, a: argparse.Namespace) -> int:

@@ -44,9 +44,14 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
     """
     present = set(names)
     chosen: dict[str, str | None] = {}
-    for role, option in (("id", options.id_field), ("title", options.title_field), ("text", options.text_field)):
+    for role, option in (
+        ("id", options.id_field),
+        ("title", options.title_field),
+        ("text", options.text_field),
+        ("query", options.query_field),
+    ):
         if option is None:
-            chosen[role] = _guess(role, names)
+            chosen[role] = None if role == "query" else _guess(role, names)
         elif option in present:
             chosen[role] = option
         else:
@@ -67,7 +72,7 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
         problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
         raise InputError(problem, hint=hint, file=file)
     assigned = {name for name in chosen.values() if name is not None}
-    queries = _guess("queries", [name for name in names if name not in assigned])
+    queries = chosen["query"] or _guess("queries", [name for name in names if name not in assigned])
     return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)
 
 

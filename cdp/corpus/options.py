@@ -39,6 +39,9 @@ class ReadOptions(Config):
     text_field: str | None = option(
         None, "The field with the text; auto tries text, contents, content, passage, body, document."
     )
+    query_field: str | None = option(
+        None, "The field with queries for the document, a text or a list of texts; auto tries queries, query."
+    )
     split: str = option(
         "file",
         "How plain text and Markdown files become documents: file makes one of each file, paragraphs splits at blank "

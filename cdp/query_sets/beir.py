@@ -49,6 +49,14 @@ def splits_of(path: Path, options: ImportOptions, budget: Budget) -> tuple[list[
         return _chosen(path, [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)], options.split)
 
 
+def all_splits(path: Path, budget: Budget) -> list[str]:
+    """The splits of a folder or a zip in BEIR layout; none where it is something else."""
+    with _files(path, budget) as files:
+        if not any(name in files for name in QUERIES):
+            return []
+        return [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)]
+
+
 def _chosen(path: Path, splits: list[str], wanted: str) -> tuple[list[str], list[str]]:
     if wanted:
         if wanted not in splits:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdp.base.errors import InputError
 from cdp.corpus.sources import Budget, Source, existing
-from cdp.query_sets.beir import beir_rows, splits_of
+from cdp.query_sets.beir import all_splits, beir_rows, splits_of
 from cdp.query_sets.options import ImportOptions
 from cdp.query_sets.rows import QueryRow, json_rows, table_rows
 
@@ -26,6 +26,14 @@ def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str
     if not path.is_dir() and path.suffix.lower() != ".zip":
         return [], []
     return splits_of(path, options, Budget.of(path, MAX_UNPACKED_BYTES))
+
+
+def beir_layout(path: Path) -> list[str]:
+    """The splits of a folder or a zip in BEIR layout; none for anything else."""
+    path = existing(path)
+    if not path.is_dir() and path.suffix.lower() != ".zip":
+        return []
+    return all_splits(path, Budget.of(path, MAX_UNPACKED_BYTES))
 
 
 def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:

@@ -20,6 +20,7 @@ from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
 from cdp.corpus import (
     READERS,
     CorpusManifest,
+    FoundQueries,
     ReadOptions,
     delete_corpus,
     get_documents,
@@ -52,6 +53,22 @@ class AddedCorpus:
 @access.writes
 def add(workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None) -> AddedCorpus:
     """Read documents from a file or folder and store them once. Queries that come with the rows become a query set."""
+    with read(workspace, path, name=name, options=options) as (manifest, existed, queries):
+        query_set = None
+        if queries.n_queries:  # the same queries for the same corpus are stored once
+            query_set = query_sets.import_queries(
+                queries, workspace, manifest.id, name=f"{manifest.name} queries"
+            ).query_set.id
+    return AddedCorpus(manifest, existed, query_set, list(manifest.notes))
+
+
+@access.writes
+@contextmanager
+def read(
+    workspace: Workspace, path: str | Path, *, name: str = "", options: ReadOptions | None = None
+) -> Iterator[tuple[CorpusManifest, bool, FoundQueries]]:
+    """Read documents and store them once: the corpus, whether it was there, and the queries that came with the rows,
+    which can be read until the end of ``with`` and are stored by whoever asks."""
     source = paths.to_read(workspace, path)
     if not source.exists():
         raise InputError(f"There is no file or folder {source}.", hint="Check the path; it is read on the server.")
@@ -61,7 +78,7 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
         staging(workspace.corpora) as scratch,
         read_documents(source, options=options or ReadOptions(), scratch=scratch) as result,
     ):
-        manifest = store(result, checked_title(name) or _name_of(source), workspace, source=source.name)
+        manifest = store(result, checked_title(name) or name_of(source), workspace, source=source.name)
         existed = manifest.id in existing_ids
         if existed:
             manifest = dataclasses.replace(
@@ -70,15 +87,10 @@ def add(workspace: Workspace, path: str | Path, *, name: str = "", options: Read
                 rejected=tuple(result.rejected),
                 rejected_counts=dict(result.rejected_counts),
             )
-        query_set = None
-        if result.queries.n_queries:  # the same queries for the same corpus are stored once
-            query_set = query_sets.import_queries(
-                result.queries, workspace, manifest.id, name=f"{manifest.name} queries"
-            ).query_set.id
-    return AddedCorpus(manifest, existed, query_set, list(manifest.notes))
+        yield manifest, existed, result.queries
 
 
-def _name_of(source: Path) -> str:
+def name_of(source: Path) -> str:
     name = source.name
     for ending in (".gz", ".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".parquet", ".txt", ".md", ".zip"):
         name = name.removesuffix(ending)

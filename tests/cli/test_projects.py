@@ -64,3 +64,20 @@ def test_what_is_added_joins_it(filled: Workspace, tmp_path: Path) -> None:
     run("corpus", "add", str(path), "--project", "demo")
     assert len(answer("projects", "show", "demo")["corpora"]) == 2
     assert [p["name"] for p in answer("projects", "list")] == ["tides", "demo"]
+
+
+def test_the_one_import(workspace: Workspace, tmp_path: Path) -> None:
+    lines = [
+        f"{i},Lighthouse {i} was built in {1800 + i} on the northern coast.,When was {i} built?" for i in range(20)
+    ]
+    path = tmp_path / "faq.csv"
+    path.write_text("\n".join(["number,what it says,question", *lines, "20,,?"]) + "\n", encoding="utf-8")
+    looked = run("projects", "add", str(path), "--look").stdout
+    assert "text: what it says, queries: question" in looked
+    assert "empty among the first 21 rows: what it says in 1" in looked
+    assert answer("projects", "list") == []
+    done = answer("projects", "add", str(path), "--id-field", "number", "--set", "held_out=0.5", "--set", "seed=3")
+    assert (done["id"], done["left_out"]) == ("faq", {"rows not taken: empty text": 1})
+    assert (done["benchmark"]["n_queries"], done["query_sets"][0]["n_queries"]) == (10, 10)
+    assert "missing: A benchmark" in run("projects", "add", str(path), "--set", "with_queries=no").stdout
+    assert "There is no field 'inhalt'" in refusal("projects", "add", str(path), "--text-field", "inhalt")

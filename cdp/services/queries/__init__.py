@@ -192,10 +192,17 @@ def import_file(
     with disk_faults_told("The import"):
         source = paths.to_read(workspace, path)
         done = query_sets.import_queries(source, workspace, manifest.id, name=checked_title(name), options=options)
-    with contextlib.suppress(CdpError):  # what cannot be measured is imported all the same, and the page says why
-        if metrics.quick_at_once(workspace, done.query_set.id) is None:
-            metrics.start_quick(workspace, done.query_set.id)
+    measure(workspace, done.query_set.id)
     return done
+
+
+@access.writes
+def measure(workspace: Workspace, query_set: str) -> None:
+    """Measure a set that was imported, a large one in the background. What cannot be measured is imported all the same,
+    and the page says why."""
+    with contextlib.suppress(CdpError):
+        if metrics.quick_at_once(workspace, query_set) is None:
+            metrics.start_quick(workspace, query_set)
 
 
 @access.writes

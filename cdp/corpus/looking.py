@@ -1,0 +1,148 @@
+"""A look at what somebody brings, before it is read in full: the columns, the first rows, what they seem to be."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import InputError
+from cdp.corpus.fields import GUESSES
+from cdp.corpus.options import ReadOptions
+from cdp.corpus.readers import BadRow, Row, container_of, row_format_of, row_suffixes
+from cdp.corpus.sources import Budget, Source, existing
+
+ROWS = 10
+"""How many rows a look shows."""
+
+LOOKED_AT = 200
+"""How many rows the columns and their gaps are taken from."""
+
+PARTS_LOOKED_AT = 1_000_000
+"""Characters of a text in which blank lines are counted."""
+
+LONGEST_CELL = 300
+"""Characters of a value that are shown."""
+
+QUERIES = (*GUESSES["queries"], "questions", "question")
+DOCUMENTS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "passage_id", "pid")
+SPLITS = ("split", "subset", "partition")
+GRADES = ("score", "grade", "relevance", "label", "judgment")
+
+
+@dataclass(frozen=True)
+class Glimpse:
+    """The first rows of a file (of the first of several): every value as text, long ones cut.
+
+    ``texts`` is a format whose files are documents themselves, with nothing to choose. ``gaps`` counts for each column
+    the rows among those ``looked_at`` in which it is empty; ``unreadable`` rows are no rows of the format.
+    """
+
+    file: str
+    n_files: int
+    texts: bool
+    columns: tuple[str, ...]
+    rows: tuple[dict[str, str], ...]
+    looked_at: int
+    gaps: dict[str, int]
+    unreadable: int
+    notes: tuple[str, ...]
+    parts: int = 0
+    """Of a text: how many parts stand between blank lines, as far as the file was looked at."""
+
+    def guess(self, names: Sequence[str]) -> str | None:
+        """The first column that is called one of ``names``, upper and lower case alike."""
+        lowered = {column.strip().lower(): column for column in reversed(self.columns)}
+        return next((lowered[name] for name in names if name in lowered), None)
+
+    @property
+    def text(self) -> str | None:
+        """The column that seems to hold the text: by its name, else the one with the longest values by far."""
+        named = self.guess(GUESSES["text"])
+        if named is not None or self.texts:
+            return named
+        others = [c for c in self.columns if c not in (self.id, self.title, self.queries)]
+        lengths = {c: sum(len(row.get(c, "")) for row in self.rows) for c in others}
+        longest = max(others, key=lambda column: lengths[column], default=None)
+        return longest if longest is not None and lengths[longest] >= 20 * len(self.rows) else None
+
+    @property
+    def id(self) -> str | None:
+        """The column with the id."""
+        return self.guess(GUESSES["id"])
+
+    @property
+    def title(self) -> str | None:
+        """The column with the title."""
+        return self.guess(GUESSES["title"])
+
+    @property
+    def queries(self) -> str | None:
+        """The column with queries."""
+        return self.guess(QUERIES)
+
+    @property
+    def of_queries(self) -> bool:
+        """Whether the rows are queries for documents that stand elsewhere."""
+        return self.guess(DOCUMENTS) is not None and self.queries is not None and self.guess(GUESSES["text"]) is None
+
+
+def look(path: Path, options: ReadOptions | None = None) -> Glimpse:
+    """The columns and first rows of a file, or of the first in a folder or a zip. InputError where there is none."""
+    options = options or ReadOptions()
+    with ExitStack() as stack:
+        sources, notes = _sources(path, options, stack)
+        reader = row_format_of(sources[0], options)
+        seen = list(itertools.islice(reader.rows(sources[0], options), LOOKED_AT))
+    rows = [row for row in seen if isinstance(row, Row)]
+    columns = tuple(dict.fromkeys(name for row in rows for name in row.values))
+    return Glimpse(
+        file=sources[0].name,
+        n_files=len(sources),
+        texts=reader.own_fields,
+        columns=columns,
+        rows=tuple({name: _cell(value) for name, value in row.values.items()} for row in rows[:ROWS]),
+        looked_at=len(seen),
+        gaps={name: sum(_cell(row.values.get(name)) == "" for row in rows) for name in columns},
+        unreadable=len(seen) - len(rows),
+        notes=tuple(notes),
+        parts=_parts(rows[0].values.get("text")) if reader.own_fields and rows else 0,
+    )
+
+
+def _parts(text: Any) -> int:
+    head = text[:PARTS_LOOKED_AT] if isinstance(text, str) else ""
+    return sum(bool(part.strip()) for part in re.split(r"\n[ \t]*\n", head))
+
+
+def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | BadRow]:
+    """Every row of a single file, with all its columns. InputError for a folder or a zip."""
+    options = options or ReadOptions()
+    if container_of(existing(path), options) is not None:
+        raise InputError("It holds several files.", hint="Name a single file.", file=path)
+    source = Source.of_file(path, path.name, Budget.of(path, options.max_uncompressed_mb * 10**6))
+    yield from row_format_of(source, options).rows(source, options)
+
+
+def _sources(path: Path, options: ReadOptions, stack: ExitStack) -> tuple[list[Source], list[str]]:
+    budget = Budget.of(existing(path), options.max_uncompressed_mb * 10**6)
+    container = container_of(path, options)
+    if container is None:
+        return [Source.of_file(path, path.name, budget)], []
+    contents = stack.enter_context(container.contents(path, options, row_suffixes(), budget))
+    if not contents.sources:
+        raise InputError("It holds no file of a known format.", hint=" ".join(contents.notes), file=path)
+    return contents.sources, contents.notes
+
+
+def _cell(value: Any) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    text = " ".join(text[: 4 * LONGEST_CELL].split())
+    return text if len(text) <= LONGEST_CELL else f"{text[: LONGEST_CELL - 1]}…"

@@ -1,0 +1,227 @@
+"""The one import: corpus, benchmark and the queries of people from what somebody brings, and nothing thinned out."""
+
+from __future__ import annotations
+
+import csv
+import json
+import random
+import shutil
+import zipfile
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cdp import query_sets
+from cdp.base.errors import CdpError, InputError
+from cdp.base.workspace import SHIPPED_DATA, Workspace
+from cdp.benchmarks import load_benchmark
+from cdp.benchmarks.manifests import read as read_manifest
+from cdp.corpus import ReadOptions
+from cdp.services import projects
+from cdp.services.projects import adding
+from cdp.services.projects.adding import Added
+from cdp.services.projects.questions import AddOptions
+from tests.strategies import ODD, SCRIPTS
+
+
+def table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> Path:
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+def text(n: int) -> str:
+    return f"The lighthouse number {n} was built in {1800 + n} and stands on the northern coast."
+
+
+def questions_of(workspace: Workspace, added: Added) -> dict[str, dict[str, list[str]]]:
+    """{split: {document: questions}} of the query sets that came."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for query_set in added.query_sets:
+        lines = query_sets.iter_lines(workspace, query_set.id)
+        found[str(query_set.parameters["splits"][0])] = {line["document_id"]: line["queries"] for line in lines}
+    return found
+
+
+def judged(workspace: Workspace, added: Added, split: str) -> dict[str, set[str]]:
+    """{document: questions} that the benchmark judges as answered by it."""
+    assert added.benchmark is not None
+    benchmark = load_benchmark(workspace.benchmark(added.benchmark.name), split)
+    texts = dict(zip(benchmark.query_ids, benchmark.queries, strict=True))
+    answers: dict[str, set[str]] = {}
+    for query, grades in benchmark.qrels.items():
+        for document, grade in grades.items():
+            if grade > 0:
+                answers.setdefault(document, set()).add(texts[query])
+    return answers
+
+
+def test_a_table_with_questions_gives_all_three(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [
+        (f"a{i}", text(i) if i != 7 else "", f"When was lighthouse {i} built?" if i != 9 else "", "x")
+        for i in range(60)
+    ]
+    path = table(tmp_path / "faq.csv", ["Number", "Content of it", "question", "Colour"], rows)
+    added = adding.add(workspace, path, options=AddOptions.from_dict({"id_field": "Number"}))
+    assert (added.project.name, added.corpus.n_documents, added.left_out) == (
+        "faq",
+        59,
+        {"rows not taken: empty text": 1},
+    )
+    assert added.project.corpora == (added.corpus.id,)
+    assert added.benchmark is not None
+    assert added.project.benchmarks == (added.benchmark.name,)
+    train = questions_of(workspace, added)["train"]
+    dev = judged(workspace, added, "dev")
+    assert (len(train), len(dev)) == (46, 12), "58 documents have a question, and a fifth of them is held out"
+    assert not set(train) & set(dev)
+    assert set(train) | set(dev) == {f"a{i}" for i in range(60) if i not in (7, 9)}
+    assert [q.kind for q in added.query_sets] == ["human"]
+    held_out = {"by": "documents", "documents": 12, "share": 0.2, "seed": 0}
+    assert added.query_sets[0].parameters["held_out"] == held_out
+    assert read_manifest(workspace.benchmark(added.benchmark.name)).source["held_out"] == held_out
+    assert any("Colour" in said for said in added.stated), "a column that became nothing is named"
+    assert any("seed 0" in said and "12 questions of 12 documents" in said for said in added.stated)
+    assert added.missing == ()
+
+
+def test_the_same_again_adds_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [(f"a{i}", text(i), f"When was lighthouse {i} built?") for i in range(20)]
+    path = table(tmp_path / "faq.csv", ["id", "text", "query"], rows)
+    first, again = (adding.add(workspace, path) for _ in range(2))
+    assert again.existed
+    assert (first.project, first.benchmark, first.query_sets) == (again.project, again.benchmark, again.query_sets)
+    assert len(projects.list_projects(workspace)) == 1
+    other = adding.add(workspace, path, options=AddOptions.from_dict({"seed": 1}))
+    assert first.benchmark is not None
+    assert other.benchmark is not None
+    assert other.benchmark.name == f"{first.benchmark.name}-2", "another draw is another benchmark"
+
+
+def test_a_question_that_the_benchmark_asks_is_not_trained_on(workspace: Workspace, tmp_path: Path) -> None:
+    rows = [(f"a{i}", text(i), "Which lighthouse is this?" if i % 2 else f"What of {i}?") for i in range(40)]
+    rows += [(f"b{i}", text(100 + i), "WHICH lighthouse is this?") for i in range(5)]
+    added = adding.add(workspace, table(tmp_path / "faq.csv", ["id", "text", "query"], rows))
+    trained = {q.casefold() for texts in questions_of(workspace, added)["train"].values() for q in texts}
+    asked = {q.casefold() for texts in judged(workspace, added, "dev").values() for q in texts}
+    assert asked
+    assert not trained & asked
+
+
+def test_a_beir_folder_gives_all_three_and_test_is_no_training_set(workspace: Workspace, tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    (folder / "qrels").mkdir(parents=True)
+    for name in ("corpus.jsonl", "queries.jsonl"):
+        shutil.copy(SHIPPED_DATA / "demo" / name, folder / name)
+    lines = (SHIPPED_DATA / "demo" / "qrels" / "test.tsv").read_text().splitlines()
+    for split, part in (("train", lines[1:80]), ("dev", lines[80:120]), ("test", lines[120:])):
+        (folder / "qrels" / f"{split}.tsv").write_text("\n".join([lines[0], *part]) + "\n")
+    packed = tmp_path / "packed.zip"
+    with zipfile.ZipFile(packed, "w") as archive:
+        for file in folder.rglob("*.*"):
+            archive.write(file, f"inside/{file.relative_to(folder)}")
+    for source in (folder, packed):
+        added = adding.add(workspace, source, name=source.stem)
+        assert added.benchmark is not None
+        assert set(added.benchmark.splits) == {"train", "dev", "test"}
+        assert set(questions_of(workspace, added)) == {"train", "dev"}
+        assert added.missing == ()
+        assert any("test is for measuring" in said for said in added.stated)
+    deeper = tmp_path / "outer"
+    shutil.copytree(folder, deeper / "mine")
+    assert adding.examine(workspace, deeper).splits == ("dev", "test", "train")
+
+
+def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace, tmp_path: Path) -> None:
+    documents = table(tmp_path / "ships.csv", ["_id", "text"], [(i, text(i)) for i in range(30)])
+    splits = ["train", "validation", "TEST"]
+    rows: list[Sequence[object]] = [(f"where did ship {i} sail?", i, splits[i % 3], 1) for i in range(30)]
+    rows += [("what is this", "nowhere", "train", 1), ("WHERE did ship 1 sail?", 1, "train", 1), ("", 3, "train", 1),
+             ("lost", 3, "train", "bad"), ("wrong", 3, "test", 0)]  # fmt: skip
+    asked = table(tmp_path / "asked.csv", ["query", "doc_id", "split", "grade"], rows)
+    added = adding.add(workspace, documents, asked, name="Ships")
+    assert set(questions_of(workspace, added)) == {"train", "dev"}
+    assert {split: len(judged(workspace, added, split)) for split in ("dev", "test")} == {"dev": 10, "test": 10}
+    assert added.left_out == {
+        "queries for a document that is not here": 1,
+        "rows without a query": 1,
+        "judgments without a whole number as their grade": 1,
+        "training queries that the benchmark asks too": 1,
+    }
+    with pytest.raises(InputError, match="No column of queries is called 'frage'"):
+        adding.add(workspace, documents, asked, options=AddOptions.from_dict({"query_field": "frage"}))
+
+
+def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
+    path = tmp_path / "topics.txt"
+    path.write_text("\n\n".join(text(i) for i in range(6)), encoding="utf-8")
+    added = adding.add(workspace, path)
+    assert (added.corpus.n_documents, added.benchmark, added.query_sets) == (1, None, ())
+    assert any("6 parts between blank lines" in said for said in added.stated)
+    assert len(added.missing) == 2
+    split = adding.add(workspace, path, name="split", reading=ReadOptions.from_dict({"split": "paragraphs"}))
+    assert split.corpus.n_documents == 6
+    joined = adding.add(workspace, table(tmp_path / "x.csv", ["id", "text"], [(1, text(1))]), project="split")
+    assert joined.project.corpora == (split.corpus.id, joined.corpus.id)
+
+
+def test_few_questions_are_not_divided(workspace: Workspace, tmp_path: Path) -> None:
+    path = table(tmp_path / "few.csv", ["id", "text", "query"], [(i, text(i), f"What of {i}?") for i in range(9)])
+    added = adding.add(workspace, path)
+    assert added.benchmark is None
+    assert added.query_sets[0].n_queries == 9
+    assert any("No questions were held out" in said for said in added.stated)
+    without = AddOptions.from_dict({"with_queries": False})
+    assert adding.add(workspace, path, name="alone", options=without).query_sets == ()
+
+
+def test_a_look_shows_ten_rows_and_stores_nothing(workspace: Workspace, tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "faq.csv", ["id", "Inhalt", "question"], [(i, text(i) if i % 2 else "", "?") for i in range(40)]
+    )
+    seen = adding.examine(workspace, path).documents
+    assert (len(seen.rows), seen.id, seen.text, seen.queries, seen.gaps["Inhalt"]) == (
+        10,
+        "id",
+        "Inhalt",
+        "question",
+        20,
+    )
+    assert not workspace.corpora.exists()
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"\0\0", b"\xff\xfe\xff", b"id,text\n", b"{", b"[" * 2000, b"PK\x03\x04 no zip"]
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet", "zip", "txt"])
+def test_what_is_no_data_is_refused_in_a_sentence(
+    workspace: Workspace, tmp_path: Path, content: bytes, ending: str
+) -> None:
+    path = tmp_path / f"broken.{ending}"
+    path.write_bytes(content)
+    for act in (adding.examine, adding.add):
+        with suppress(CdpError):
+            act(workspace, path)
+    assert len(projects.list_projects(workspace)) == len(list(workspace.corpora.glob("[!.]*")))
+
+
+def test_any_text_comes_through_whole(workspace: Workspace, tmp_path: Path) -> None:
+    """Ids, texts and questions of every script; each question is trained on, judged, or counted."""
+    dice = random.Random(16)
+    pieces = [piece for piece in (*SCRIPTS, *ODD) if piece.strip()]
+    with open(tmp_path / "odd.jsonl", "w", encoding="utf-8") as file:
+        for i in range(80):
+            row = {
+                "_id": f"{dice.choice(SCRIPTS)[:5]} {i}",
+                "text": f"{dice.choice(pieces)} {i}",
+                "query": [f"{dice.choice(pieces)[:200]} {i}", f"{i}?"],
+            }
+            file.write(json.dumps(row) + "\n")
+    added = adding.add(workspace, tmp_path / "odd.jsonl", name=SCRIPTS[2])
+    assert added.corpus.n_documents == 80
+    train = sum(map(len, questions_of(workspace, added)["train"].values()))
+    dev = sum(map(len, judged(workspace, added, "dev").values()))
+    assert train + dev == 160
+    assert (len(judged(workspace, added, "dev")), added.left_out) == (16, {})
