@@ -23,7 +23,7 @@ def usable(workspace: Workspace, a: argparse.Namespace) -> int:
     result = review.usability(workspace, query_set, review.whole_table(workspace, query_set))
     by = f"round-trip rank by {', '.join(result.by)}" if result.by else "round-trip rank not measured"
     lines = [f"{result.usable:,} of {result.n:,} queries are usable ({result.share:.1%}; {by})"]
-    lines += [f"  {n:,}: {reason}" for reason, n in result.reasons.items()]
+    lines += [f"  {reason}: {n:,}" for reason, n in result.reasons.items()]
     return say(a, {"id": query_set.id, **display.plain(result), "share": result.share}, "\n".join(lines))
 
 

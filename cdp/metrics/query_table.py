@@ -28,6 +28,7 @@ from cdp.query_sets.nonsense import REASONS, nonsense
 
 VERSION = "1"
 KIND = "queries"
+DUPLICATE = "repeats an earlier query of its document"
 
 Report = Callable[[int, int], bool]
 """Told how many documents of how many are done; its answer says whether to go on."""

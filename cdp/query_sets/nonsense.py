@@ -8,24 +8,23 @@ them), so what is flagged may be left out unseen.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
 from functools import lru_cache
 
 from cdp.corpus.function_words import FUNCTION_WORDS
 from cdp.corpus.languages import UNKNOWN, guess_language, main_script, script_letters
 
 REASONS: dict[str, str] = {
-    "empty": "is empty",
-    "no words": "holds no letter or digit",
-    "refusal": "refuses in place of a query",
-    "prompt": "repeats the prompt or speaks of the task",
-    "markup": "is a fragment of JSON or code fencing",
-    "loop": "repeats one phrase over and over",
-    "other script": "is in another script than its document",
-    "other language": "is in another language than its document",
-    "same everywhere": "is the same for many documents",
+    "empty": "empty",
+    "no words": "no letter or digit",
+    "refusal": "refusal",
+    "prompt": "repeats the prompt",
+    "markup": "fragment of JSON or code fencing",
+    "loop": "one phrase over and over",
+    "other script": "other script than its document",
+    "other language": "other language than its document",
+    "same everywhere": "same text for ten documents or more",
 }
-"""Each reason, and how it goes on after "This query …"."""
+"""Each reason, in words."""
 
 MANY_DOCUMENTS = 10
 """A query of so many documents is no query of any. Human multi-hop queries stand for up to five documents."""
@@ -118,11 +117,6 @@ def nonsense(query: str, document: str = "", *, prompt: str = "", n_documents: i
     if n_documents >= MANY_DOCUMENTS:
         reasons.append("same everywhere")
     return tuple(reasons)
-
-
-def words(reasons: Collection[str]) -> str:
-    """``refuses in place of a query; is in another language than its document``."""
-    return "; ".join(text for name, text in REASONS.items() if name in reasons)
 
 
 @lru_cache(maxsize=8)

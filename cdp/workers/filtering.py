@@ -64,11 +64,11 @@ def main(job: Job) -> None:
         "filter",
         {"query_set": made.id, "made_from": query_set.id, "filter": config.text, "n_queries": made.n_queries,
          "dropped": n, "reasons": dropped, "documents_without_queries": lost,
-         "dropped_because": "; ".join(f"{n:,} {reason}" for reason, n in dropped.items())},
+         "dropped_because": "; ".join(f"{reason}: {n:,}" for reason, n in dropped.items())},
     )  # fmt: skip
     print(f"{made.name}: {made.n_queries:,} queries, {n:,} left out", flush=True)
     for reason, dropped_n in dropped.items():
-        print(f"  {dropped_n:,}: {reason}", flush=True)
+        print(f"  {reason}: {dropped_n:,}", flush=True)
     job.progress("done", made.n_queries, made.n_queries, "queries")
 
 
@@ -90,19 +90,19 @@ def _reasons(job: Job, config: FilterConfig, query_set: QuerySet) -> NDArray[np.
     if config.usable:
         for name, words in REASONS.items():
             fails(table.flagged(name), words)
-        fails(table.duplicate, "repeats an earlier query of its document")
+        fails(table.duplicate, query_table.DUPLICATE)
     if config.round_trip_rank is not None:
         ranks = ranks_of(job, query_set, config.by, config.gpus)
         if ranks is None:
             return None
-        fails(ranks == 0, f"does not find its document within {round_trip.DEPTH} (by {config.by})"[:80])
-        fails(ranks > config.round_trip_rank, f"finds its document below rank {config.round_trip_rank}")
+        fails(ranks == 0, f"document not found within {round_trip.DEPTH}")
+        fails(ranks > config.round_trip_rank, f"document found below rank {config.round_trip_rank}")
     if config.cross_encoder and config.at_least is not None:
         scores = cross_scores(job, query_set, config.cross_encoder, config.gpus)
         if scores is None:
             return None
-        fails(np.isnan(scores), "could not be scored by the cross-encoder")
-        fails(scores < config.at_least, f"is scored below {config.at_least:g} by the cross-encoder")
+        fails(np.isnan(scores), "no score by the cross-encoder")
+        fails(scores < config.at_least, f"cross-encoder score below {config.at_least:g}")
     return reasons
 
 

@@ -6,7 +6,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import queries
-from cdp.ui.quality_diversity import measures
+from cdp.ui.quality_diversity import measures, usable
 from cdp.ui.quality_diversity import models as measure_models
 from cdp.ui.quality_diversity import pairs as measure_pairs
 from cdp.ui.quality_diversity import prompt_tuning as tuning
@@ -41,6 +41,7 @@ with frame.guarded():
             st.caption("Choose at least one query set.")
         else:
             incomplete.notes(workspace, [*chosen, human])
+            usable.show(workspace, picked)
             measured = measures.quick(workspace, picked, human)
             results = measure_models.newest(workspace, picked)
             measures.answer(workspace, picked, measured)

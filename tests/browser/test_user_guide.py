@@ -22,7 +22,7 @@ from tests.support import REPOSITORY
 IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
 MOST_BYTES = 200_000
 GUIDE = REPOSITORY / "docs" / "USER_GUIDE.md"
-TAKEN = ("overview", "corpus", "queries", "measures", "complexity", "launch", "jobs", "compare")
+TAKEN = ("overview", "corpus", "queries", "review", "measures", "complexity", "launch", "jobs", "compare")
 
 
 def picture(tab: Looker, name: str, *, height: int = 900) -> None:
@@ -57,6 +57,8 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     picture(tab, "corpus")
     tab.open("queries?document=lighthouse").see("repeat each other less")
     picture(tab, "queries")
+    tab.open(f"review?query_set={chosen.id}&document=lighthouse").see("are usable")
+    picture(tab, "review", height=900)
     tab.open("quality_diversity").see("is the most diverse")
     picture(tab, "measures")
     tab.open("complexity?target_benchmark=demo").see("Why:")

@@ -18,6 +18,7 @@ WRITING = {
     "corpus": ("corpus_add", "corpus_demo"),
     "queries": ("generate_start",),
     "quality_diversity": ("metrics_start",),
+    "review": ("round_trip_start", "filter_start"),
     "launch": ("train_start",),
     "jobs": ("delete_training-2-other",),
 }

@@ -72,7 +72,7 @@ def test_what_is_no_query_is_left_out_and_counted_by_reason(workspace: Workspace
     filtering.main(Job(folder))
     result = read_json(folder / "results" / "filter.json")
     assert result["reasons"] == {
-        "refuses in place of a query": 1,
+        "refusal": 1,
         "repeats an earlier query of its document": 1,
     }
     assert texts(workspace, result["query_set"]) == [LINES["d0"][0], *LINES["d1"], *LINES["d2"]]

@@ -36,7 +36,6 @@ class FilterConfig(Config):
         None,
         "Keep queries that find the document they were written for among the first so many of the corpus. No such test "
         "if empty.",
-        unit="documents",
         minimum=1,
         maximum=100,
     )

@@ -60,6 +60,11 @@ def round_trips(workspace: Workspace, query_set: QuerySet) -> dict[str, QuerySco
     return {name: by[name] for name in sorted(by, key=lambda name: name != BM25)}
 
 
+def made_from(workspace: Workspace, query_set: QuerySet) -> list[QuerySet]:
+    """The sets that were made from this one, the newest first."""
+    return [q for q in query_sets.list_query_sets(workspace) if q.parameters.get("made_from") == query_set.id]
+
+
 @access.runs
 def start_filter(workspace: Workspace, config: FilterConfig, *, after: Sequence[str] = ()) -> str:
     """Make a set without the queries that fail the filter's tests; the job's id.

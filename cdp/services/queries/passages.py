@@ -24,19 +24,18 @@ def passage_of(query: str, text: str, language: str = "en", recorded: str = "") 
     """The passage of ``text`` that ``query`` came from; None where nothing points to one.
 
     ``recorded`` is the passage that the generator kept. Else the query itself where the text holds it, else the
-    sentence that shares most content words with it, the shorter one among equals.
+    sentence that shares most content words with it, the first one among equals.
     """
     for known, how in ((recorded.strip(), "recorded"), (query.strip().rstrip("?.!"), "verbatim")):
         at = text.casefold().find(known.casefold()) if known else -1
         if at >= 0 and len(text.casefold()) == len(text):
             return Passage(at, at + len(known), how)
     wanted = content_words(query, language)
-    best: tuple[int, int] = (0, 0)
-    span: tuple[int, int] | None = None
+    best, span = 0, None
     for start, end in sentences(text)[:MOST_SENTENCES]:
         shared = len(wanted & content_words(text[start:end], language))
-        if shared and (shared, start - end) > best:
-            best, span = (shared, start - end), (start, end)
+        if shared > best:
+            best, span = shared, (start, end)
     return None if span is None else Passage(*span, "overlap")
 
 

@@ -16,7 +16,7 @@ from cdp.base.settings import Config, option
 from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.evaluation.round_trip import DEPTH
 from cdp.metrics import query_table
-from cdp.metrics.query_table import QueryTable
+from cdp.metrics.query_table import DUPLICATE, QueryTable
 from cdp.query_sets import QuerySet
 from cdp.query_sets import review as room
 from cdp.query_sets.formats import FORMATS
@@ -214,6 +214,24 @@ def reviewed(
         return room.reviewed(workspace, named, name=checked_title(name), only_accepted=only_accepted)[0]
 
 
+def origin(query_set: QuerySet) -> str:
+    """What a derived set was made from and why it differs, in a sentence; empty for any other set."""
+    facts = query_set.parameters
+    parent = facts.get("made_from")
+    if not parent:
+        return ""
+    without = facts.get("without")
+    without = without if isinstance(without, dict) else {}
+    if isinstance(facts.get("review"), dict) and without.get("review"):
+        made = facts["review"]
+        return (
+            f"Made from {parent} by review: {made.get('accepted', 0):,} accepted, {made.get('edited', 0):,} edited, "
+            f"{made.get('rejected', 0):,} rejected."
+        )
+    how = f"the filter {without['filter']}" if without.get("filter") else "leaving out judged queries"
+    return f"Made from {parent} by {how}: {int(without.get('queries') or 0):,} queries left out."
+
+
 USABLE_WITHIN = 10
 
 
@@ -246,9 +264,9 @@ def usability(workspace: Workspace, query_set: QuerySet, table: QueryTable) -> U
 
     for name, words in REASONS.items():
         fails(table.flagged(name), words)
-    fails(table.duplicate, "repeats an earlier query of its document")
+    fails(table.duplicate, DUPLICATE)
     ranks = filtering.round_trips(workspace, query_set)
     if ranks:
         in_reach = [(s.values > 0) & (s.values <= USABLE_WITHIN) for s in ranks.values()]
-        fails(~np.logical_or.reduce(in_reach), f"does not find its document within {USABLE_WITHIN}")
+        fails(~np.logical_or.reduce(in_reach), f"document not found within {USABLE_WITHIN}")
     return Usability(len(table), int(left.sum()), reasons, tuple(ranks))

@@ -65,7 +65,7 @@ def _actions(workspace: Workspace, view: JobView) -> None:
                     st.rerun()
         if str(view.state) in RESUMABLE:
             _resume(workspace, view)
-        _where_next(view)
+        _where_next(workspace, view)
         clone.button(workspace, view)
         if not view.active:
             _delete(workspace, view)
@@ -114,7 +114,7 @@ def _delete(workspace: Workspace, view: JobView) -> None:
             st.rerun()
 
 
-def _where_next(view: JobView) -> None:
+def _where_next(workspace: Workspace, view: JobView) -> None:
     """The button from what a job made to where it is looked at: of all that can be done with the job, the first."""
     if str(view.state) != "finished":
         return
@@ -137,6 +137,12 @@ def _where_next(view: JobView) -> None:
         frame.navigation.button(
             "quality_diversity", "See the measures", key, icon="scatter_plot", params={"sets": sets}
         )
+    elif view.kind in ("round-trip", "filter"):
+        made = str(jobs.outcome(workspace, view.id).get("query_set") or view.config.get("query_set", ""))
+        label = "Review the filtered set" if view.kind == "filter" else "See the ranks"
+        frame.navigation.button("review", label, key, icon="rate_review", params={"query_set": made})
+        if view.kind == "filter":
+            frame.navigation.link("launch", "Train on the filtered set", query_set=made)
     elif view.kind == "study":
         frame.navigation.button("study", "Read the findings", key, icon="science", params={"study": view.id})
 

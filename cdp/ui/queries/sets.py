@@ -8,7 +8,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import commands, completeness, corpora, queries
 from cdp.services.corpora import CorpusManifest
-from cdp.services.queries import ImportOptions, QuerySet
+from cdp.services.queries import ImportOptions, QuerySet, review
 from cdp.ui.queries import costs, exports, incomplete
 from cdp.ui.shell import access, command, failed, forms, frame, imports, state, tables
 from cdp.ui.shell.text import count, cut, md, moment
@@ -79,6 +79,7 @@ def browse(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet])
     query_set = next(q for q in sets if q.id == chosen)
     incomplete.notes(workspace, [query_set.id])
     with st.container(horizontal=True):
+        frame.navigation.link("review", "Review and filter", query_set=query_set.id)
         frame.navigation.link("quality_diversity", "Measure this set", sets=[query_set.id])
         frame.navigation.link("launch", "Train on this set", query_set=query_set.id)
     _origin(workspace, query_set)
@@ -101,6 +102,8 @@ def _origin(workspace: Workspace, query_set: QuerySet) -> None:
     """Who wrote the queries and under which licence; of an imported set this can be said here."""
     licence = f" Licence: {md(query_set.licence)}." if query_set.licence else ""
     st.caption(f"Written by: {md(query_set.written_by)}.{licence}")
+    if made_from := review.origin(query_set):
+        st.caption(f":material/account_tree: {md(made_from)}")
     if not query_set.imported:
         return
     with st.popover("Edit author and licence", icon=":material/person_edit:", type="tertiary"):

@@ -179,6 +179,8 @@ def _placeholder(key: str, preset: Preset | None) -> str:
         return f"{preset.value:g}" if isinstance(preset.value, float) else str(preset.value)
     if key.endswith(("_budget", "_lora_rank", "_mini_batch", "_patience")):
         return "none"
+    if key.endswith(("_round_trip_rank", "_at_least", "_rank_above", "_from", "_to")):
+        return "any"
     return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
 
 

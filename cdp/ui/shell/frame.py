@@ -98,6 +98,10 @@ DEFINITIONS = {
     "0.05 by chance alone.",
     "q_d": "Quality and diversity: how close the synthetic queries are to human ones (Len-Sim, Dist-Sim), and how much "
     "a document's queries differ from each other (Self-BLEU, paraphrase ratio).",
+    "round_trip": "Round-trip rank: at which rank a query finds the document it was written for, among all documents "
+    "of the corpus. A query that does not find it is vague, about something else, or no query.",
+    "usable": "Usable: not empty, no refusal or fragment, in the document's language, no repetition of an earlier "
+    "query of its document and, where round-trip ranks were measured, with its document among the first ten.",
     "weighting": "CW weighting: the loss weights each query by its content words, capped at κ = 100 and scaled so "
     "that the mean weight of a batch is 1 (Eq. 2).",
     "corpus": "Corpus: the documents to search. Each has an ID, a text and an optional title.",

@@ -57,6 +57,15 @@ PAGES: dict[str, PageInfo] = {
             ("corpus", "document"),
         ),
         PageInfo(
+            "review",
+            "pages/data/review.py",
+            "Review queries",
+            "rate_review",
+            "Which queries are worth training on?",
+            "Data",
+            ("query_set", "document"),
+        ),
+        PageInfo(
             "benchmarks",
             "pages/data/benchmarks.py",
             "Benchmarks",

@@ -91,7 +91,16 @@ WRITTEN = {
 """Words of settings that are written otherwise than they are spelt."""
 
 
-LABELS = {"per_doc": "Queries per document", "max_documents": "Maximum documents", "dev": "Dev benchmark"}
+LABELS = {
+    "per_doc": "Queries per document",
+    "max_documents": "Maximum documents",
+    "dev": "Dev benchmark",
+    "by": "Round-trip rank by",
+    "round_trip_rank": "Round-trip rank at most",
+    "cross_encoder": "Cross-encoder",
+    "at_least": "Cross-encoder score at least",
+    "usable": "Leave out what is no query",
+}
 """Settings whose name says too little."""
 
 

@@ -1,0 +1,1 @@
+"""The query workbench: documents beside their queries, decisions about single queries, filters before training."""
