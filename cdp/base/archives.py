@@ -37,13 +37,13 @@ BLOCK = 1 << 20
 TOP = ("corpora", "queries", "benchmarks", "projects", "jobs", "llm_cache", "embeddings")
 """The folders of a workspace that can be taken along; the rest is made anew or belongs to this machine."""
 
-SINGLE = ("prices.json",)
+SINGLE = ("prices.json", "runs.json")
 
 LAST = frozenset(("manifest.json", "spec.json"))
 """Files that make a folder count as a corpus, query set, benchmark or job: these take their places last."""
 
-KEPT = "project.json"
-"""A file that may have been changed since it was taken along: the one that is there stays, and the import says so."""
+KEPT = frozenset(("project.json", "runs.json"))
+"""Files that may have been changed since they were taken along: the one that is there stays, and the import says so."""
 
 OF_THIS_MACHINE = frozenset(("alive.lock", "worker.lock", "reserve", "stop.request"))
 
@@ -264,7 +264,7 @@ def _new(workspace: Workspace, entries: Sequence[_Entry], source: Path) -> tuple
         path = workspace.root / entry.path
         if os.path.lexists(path):
             if not _holds(path, entry):
-                if path.name == KEPT and path.is_file() and not path.is_symlink():
+                if path.name in KEPT and path.is_file() and not path.is_symlink():
                     kept.append(f"{entry.path}: the one that is here stays as it is")
                 else:
                     other.append(entry.path)

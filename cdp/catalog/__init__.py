@@ -11,19 +11,24 @@ from cdp.catalog.read import (
     QueryResult,
     evaluations,
     notes,
+    paired,
     per_query,
     query,
     query_set_metrics,
     retrievers,
     trainings,
 )
+from cdp.catalog.sources import STUDY, STUDY_START
 
 __all__ = [
+    "STUDY",
+    "STUDY_START",
     "IngestReport",
     "QueryResult",
     "evaluations",
     "ingest",
     "notes",
+    "paired",
     "per_query",
     "query",
     "query_set_metrics",

@@ -55,7 +55,24 @@ def retrievers_view(connection: Any) -> None:
     )
 
 
-MIGRATIONS: tuple[Callable[[Any], None], ...] = (first_tables, retrievers_view)
+def retrievers_without_studies(connection: Any) -> None:
+    """The trainings of studies are rows of ``evaluations`` now. Their models are not kept: they are no retrievers."""
+    connection.execute(
+        """CREATE OR REPLACE VIEW retrievers AS
+           WITH known AS (
+               SELECT id, name, 'job' AS kind, model_hash AS hash, created FROM trainings
+               UNION ALL
+               SELECT retriever_id, retriever_name, retriever_kind, retriever_hash, created FROM evaluations
+               WHERE NOT starts_with(retriever_kind, 'study'))
+           SELECT id, arg_max(name, created) AS name, arg_max(kind, created) AS kind,
+                  arg_max(hash, created) AS hash, min(created) AS first_seen,
+                  (SELECT count(*) FROM evaluations e
+                   WHERE e.retriever_id = known.id AND NOT starts_with(retriever_kind, 'study')) AS n_evaluations
+           FROM known GROUP BY id"""
+    )
+
+
+MIGRATIONS: tuple[Callable[[Any], None], ...] = (first_tables, retrievers_view, retrievers_without_studies)
 
 
 def version(connection: Any) -> int:

@@ -20,14 +20,18 @@ QUERY_TIMEOUT_S = 30.0
 QUERY_ROWS = 10_000
 
 
-def evaluations(workspace: Workspace) -> list[dict[str, Any]]:
-    """Every evaluation, the newest first.
+def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str, Any]]:
+    """Every evaluation, the newest first; with ``studies`` those of the trainings of studies as well.
 
     Keys: id, job_id, retriever_id, retriever_name, retriever_kind, retriever_hash, benchmark, folder, split,
     benchmark_hash, protocol, "ndcg@10" and ``measures`` (name to mean, in [0, 1]), n_queries, n_documents, seconds,
-    created, settings, counts, hash.
+    created, settings, counts, hash. Those of studies have ``STUDY`` or ``STUDY_START`` as their kind, and in their
+    settings the study, the condition and its training.
     """
-    rows = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM evaluations ORDER BY created DESC, id DESC"))
+    own = "TRUE" if studies else "NOT starts_with(retriever_kind, 'study')"
+    rows = with_catalog(
+        workspace, lambda c: db.rows(c, f"SELECT * FROM evaluations WHERE {own} ORDER BY created DESC, id DESC")
+    )
     for row in rows:
         row.pop("source")
         row["measures"] = dict(row["measures"] or {})
@@ -92,6 +96,34 @@ def per_query(
         if not values:
             raise InputError(f"Evaluation {evaluation_id} has no per-query scores of {measure}.")
     return scores
+
+
+def paired(
+    workspace: Workspace, pairs: Sequence[tuple[str, str]], measure: str = "ndcg@10"
+) -> dict[str, tuple[int, float, float]]:
+    """Of each pair (evaluation, the one that it is compared with): evaluation → over how many queries that both have,
+    the mean of the differences, and their standard deviation (n - 1; 0 for one query). Pairs without a common query
+    are left out."""
+    import pyarrow as pa
+
+    columns = {"id": pa.array([pair[0] for pair in pairs], pa.string()),
+               "other": pa.array([pair[1] for pair in pairs], pa.string())}  # fmt: skip
+
+    def task(connection: Any) -> list[tuple[str, int, float, float]]:
+        connection.register("pairs", pa.table(columns))
+        try:
+            rows: list[tuple[str, int, float, float]] = connection.execute(
+                "SELECT p.id, count(*), avg(s.value - r.value), coalesce(stddev_samp(s.value - r.value), 0) "
+                "FROM pairs p JOIN scores s ON s.evaluation_id = p.id AND s.measure = $1 "
+                "JOIN scores r ON r.evaluation_id = p.other AND r.measure = $1 AND r.query_id = s.query_id "
+                "GROUP BY p.id",
+                [measure],
+            ).fetchall()
+        finally:
+            connection.unregister("pairs")
+        return rows
+
+    return {row[0]: row[1:] for row in with_catalog(workspace, task)} if pairs else {}
 
 
 def notes(workspace: Workspace) -> list[tuple[str, str]]:

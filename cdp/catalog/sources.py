@@ -21,6 +21,14 @@ from cdp.base.workspace import Workspace
 Fields = dict[str, Any]
 
 
+STUDIES = "study-"
+CONDITIONS = "conditions"
+"""The jobs whose trainings stand in files of their own, and the folder of these among their results."""
+
+STUDY, STUDY_START = "study", "study-start"
+"""What an evaluation in a study is of, as ``retriever_kind``: one of its trainings, or what these started from."""
+
+
 class UnusableError(Exception):
     """A file is not what its place says it is; the message says why."""
 
@@ -70,6 +78,18 @@ def _candidates(workspace: Workspace) -> Iterator[str]:
         yield os.path.join(folder, "spec.json")
         for name in RESULTS:
             yield os.path.join(folder, "results", f"{name}.json")
+        if os.path.basename(folder).startswith(STUDIES):
+            yield from _files(os.path.join(folder, "results", CONDITIONS))
+
+
+def _files(folder: str) -> Iterator[str]:
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if not entry.name.startswith(".") and entry.name.endswith(".json"):
+                    yield entry.path
+    except OSError:
+        return
 
 
 def _folders(parent: Path) -> Iterator[str]:
@@ -115,6 +135,8 @@ def _reader(path: str) -> Callable[[Fields, Content], None]:
         return _corpus
     if parts[0] == "queries":
         return _query_set
+    if parts[-2] == CONDITIONS:
+        return _condition
     return _job if parts[-1] == "spec.json" else RESULTS[Path(path).stem]
 
 
@@ -220,6 +242,52 @@ def _evaluation(value: Fields, content: Content) -> None:
         if len(values) != len(ids):
             raise UnusableError(f"it has {len(ids)} query ids but {len(values)} values of {name!r}")
         content.scores.append((evaluation_id, str(name), ids, [float(number) for number in values]))
+
+
+def _condition(value: Fields, content: Content) -> None:
+    """The evaluations of one training of a study, or of what its trainings started from; of one that failed none."""
+    if value.get("failure"):
+        return
+    study, key, about = _job_id(content.path), _text(value["key"])[:8], value["condition"]
+    run = f"{study}.{key}"
+    rows = []
+    for place, evaluation in value["evaluations"].items():
+        judgments, split, protocol = [*_text(place).split("/", 2), "", ""][:3]
+        if not protocol:
+            raise UnusableError(f"{place!r} does not name judgments, split and protocol")
+        ids = [str(query_id) for query_id in evaluation["query_ids"]]
+        scores = [float(number) for number in evaluation["ndcg@10"]]
+        if len(scores) != len(ids):
+            raise UnusableError(f"it has {len(ids)} query ids but {len(scores)} scores")
+        evaluation_id = f"{run}.{hashlib.sha256(_text(place).encode()).hexdigest()[:6]}"
+        measures = {str(name): _real(mean) for name, mean in evaluation["measures"].items()}
+        settings = {**evaluation.get("settings", {}), "study": study, "condition": about, "key": _text(value["key"]),
+                    "training": value.get("training"), "settings": value.get("settings")}  # fmt: skip
+        row = {
+            "id": evaluation_id,
+            "job_id": study,
+            "retriever_id": run if about is not None else _text(value["retriever"]),
+            "retriever_name": _text(value["retriever"]) if about is None else f"{value['retriever']} in {study}",
+            "retriever_kind": STUDY if about is not None else STUDY_START,
+            "retriever_hash": "",
+            "benchmark": _text(evaluation["benchmark"]),
+            "folder": "",
+            "split": split,
+            "benchmark_hash": judgments,
+            "protocol": protocol,
+            "ndcg@10": measures["ndcg@10"],
+            "measures": list(measures.items()),
+            "n_queries": len(ids),
+            "n_documents": (_whole(evaluation.get("n_texts")) or len(ids)) - len(ids),
+            "seconds": _real(evaluation.get("seconds")),
+            "created": _text(value.get("created")),
+            "settings": _json(settings),
+            "counts": _json(evaluation.get("counts", {})),
+            "hash": content.hash,
+        }
+        rows.append(row)
+        content.scores.append((evaluation_id, "ndcg@10", ids, scores))
+    content.rows["evaluations"] = rows
 
 
 def _training(value: Fields, content: Content) -> None:

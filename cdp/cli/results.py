@@ -13,15 +13,6 @@ from cdp.cli import display
 from cdp.cli.answers import DONE, say, warn
 
 
-def list_(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``results list``."""
-    from cdp.services import results
-
-    rows = a.scope.keep("evaluation", results.list_results(workspace))
-    columns = ["benchmark", "split", "protocol", "retriever", "ndcg@10", "marks", "n_queries", "created", "id"]
-    return say(a, rows, display.table(rows, columns, "No result yet: evaluate RETRIEVER --benchmark NAME"))
-
-
 def compare(workspace: Workspace, a: argparse.Namespace) -> int:
     """``results compare``."""
     from cdp.services import results

@@ -9,8 +9,42 @@ EXPORT_FORMATS = ("trec-run", "trec-qrels", "mteb")
 TESTS = ("t", "randomisation")
 
 
+_RUN = option("id", "a run by its id or name (all its rows), or the id of one evaluation")
+
 COMMANDS: Commands = {
-    "results list": ("results.list_", "every evaluation, the newest first", []),
+    "results list": (
+        "runs.list_",
+        "the leaderboard: every run on every benchmark beside the retriever that it started from, the best first",
+        [
+            repeatable("--benchmark", "only this one; repeatable"),
+            repeatable("--tag", "only runs with this tag; repeatable"),
+            option("--match", "only rows in which these words stand", metavar="WORDS"),
+            option("--sort", "by this column; -COLUMN for the other direction", metavar="COLUMN"),
+            repeatable("--column", "show this column too; repeatable", metavar="COLUMN"),
+            flag("--columns", "name the columns that there are, with what they hold"),
+            flag("--archived", "archived rows too"),
+        ],
+    ),
+    "results tag": (
+        "runs.tag",
+        "tag a run, or take tags away",
+        [
+            _RUN,
+            repeatable("--add", "a tag; repeatable", metavar="TAG"),
+            repeatable("--remove", "a tag to take away; repeatable", metavar="TAG"),
+        ],
+    ),
+    "results note": ("runs.note", "write a note beside a run", [_RUN, option("text", "the note; empty for none")]),
+    "results rename": (
+        "runs.rename",
+        "give a run a name of your own",
+        [_RUN, option("name", "the name; empty for the made one")],
+    ),
+    "results archive": (
+        "runs.archive",
+        "take a run, or one evaluation of it, out of the list; nothing is deleted",
+        [_RUN, flag("--undo", "bring it back")],
+    ),
     "results compare": (
         "results.compare",
         "a table of retrievers by benchmarks, and every difference from a baseline with its tests",

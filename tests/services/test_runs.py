@@ -54,11 +54,12 @@ def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, fl
 
 def test_a_run_is_called_by_what_it_was_trained_on_not_by_its_set(workspace: Workspace, query_set: str) -> None:
     config = TrainingConfig(query_set=query_set, retriever="minilm", per_doc=1)
-    assert service.label(workspace, config) == "minilm on wiki diverse, Q/Doc 1, 4 pairs"
+    assert service.label(workspace, config) == "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki · minilm"
     whole = TrainingConfig(query_set=query_set, retriever="minilm", weighting="cw", seed=3)
-    assert service.label(workspace, whole) == "minilm on wiki diverse, Q/Doc 5, 20 pairs, cw, seed 3"
+    assert service.label(workspace, whole) == "diverse · Q/Doc 5 · 20 pairs · seed 3 · cw · wiki · minilm"
     trained(workspace, "training-1", query_set, BEFORE)  # of before names said so
-    assert results.list_evaluations(workspace)[0]["retriever_name"] == "minilm on wiki diverse, Q/Doc 1, 4 pairs"
+    (row,) = results.list_evaluations(workspace)
+    assert row["retriever_name"] == "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki · minilm"
 
 
 def test_the_best_stand_beside_the_baseline_however_old_they_are(workspace: Workspace, query_set: str) -> None:

@@ -92,6 +92,21 @@ def t_test(deltas: NDArray[np.float64]) -> float | None:
     return float(2 * stdtr(len(deltas) - 1, -abs(statistic)))
 
 
+def mean_interval(n: int, mean: float, spread: float) -> tuple[float | None, float | None, float | None]:
+    """(low, high, p) of a mean difference over ``n`` queries with this standard deviation (n - 1): the 95% interval and
+    the two-sided p of Student's t. None for a single query; where every query differs by the same, that is the
+    interval."""
+    if n < 2:
+        return None, None, None
+    if spread <= 1e-12 * abs(mean) or not spread:
+        return mean, mean, 1.0 if not mean else 0.0
+    from scipy.special import stdtr, stdtrit
+
+    error = spread / n**0.5
+    half = float(stdtrit(n - 1, 0.975)) * error
+    return mean - half, mean + half, float(2 * stdtr(n - 1, -abs(mean) / error))
+
+
 def randomisation_test(deltas: NDArray[np.float64], *, draws: int = DRAWS, seed: int = 0) -> float:
     """Two-sided p of the paired randomisation test, at least 1/(draws + 1).
 

@@ -94,8 +94,9 @@ class Index:
         return self._of_job[job.id]
 
     def of_evaluation(self, retriever: str, benchmark: str) -> frozenset[str]:
-        """The projects of a score: those of the training (by its job's id) and of the benchmark."""
-        return self.of_job_id(retriever) | self.of("benchmark", benchmark)
+        """The projects of a score: those of the training (its job's id, or ``<study>.<key>``) and of the benchmark."""
+        trained = self.of_job_id(retriever) or self.of_job_id(retriever.rpartition(".")[0])
+        return trained | self.of("benchmark", benchmark)
 
     def _of_spec(self, job: JobSpec | JobView) -> frozenset[str]:
         config, inputs = job.config, job.inputs

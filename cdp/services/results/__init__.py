@@ -142,12 +142,13 @@ class QueryDifference:
 
 
 def list_evaluations(workspace: Workspace) -> list[dict[str, Any]]:
-    """The catalogue's evaluations, the newest first: for several questions about one state of the workspace."""
-    return runs.described(workspace, catalog.evaluations(workspace))
+    """The catalogue's evaluations, the newest first, those of studies among them: for several questions about one
+    state of the workspace."""
+    return runs.described(workspace, catalog.evaluations(workspace, studies=True))
 
 
 def list_results(workspace: Workspace) -> list[dict[str, Any]]:
-    """One row per evaluation, newest first; measures in percent."""
+    """One row per evaluation that has a job of its own, newest first; measures in percent."""
     same = ("id", "retriever_id", "benchmark", "split", "protocol", "n_queries", "n_documents", "seconds", "created",
             "job_id")  # fmt: skip
     return [
@@ -158,7 +159,7 @@ def list_results(workspace: Workspace) -> list[dict[str, Any]]:
             MEASURE: 100 * row[MEASURE],
             "measures": {name: 100 * value for name, value in row["measures"].items()},
         }
-        for row in list_evaluations(workspace)
+        for row in runs.described(workspace, catalog.evaluations(workspace))
     ]
 
 
@@ -174,19 +175,26 @@ def compare(
     """Every evaluation beside the baseline's on the same benchmark, split, protocol and judgments.
 
     ``baseline`` and ``retrievers`` are retrievers' ids or names; of several evaluations of one the newest counts.
+    Trainings of studies are compared where they are named.
     ``test`` marks significance and is corrected with Holm. ``over_seeds`` averages runs whose settings differ in the
     seed alone, query by query. ``evaluations`` is what ``read`` gave, read now if left out.
     """
     if test not in TESTS:
         raise ConfigError(f"{test!r} is not a test.", hint=f"There is: {', '.join(TESTS)}.")
     evaluations = list_evaluations(workspace) if evaluations is None else evaluations
-    latest = _latest(evaluations)
-    baseline_id = _retriever_id(latest, baseline)
-    chosen = None if retrievers is None else {baseline_id, *(_retriever_id(latest, name) for name in retrievers)}
-    families = result_seeds.families(workspace, [row["retriever_id"] for row in latest])
+    newest = latest(evaluations)
+    baseline_id = _retriever_id(newest, baseline)
+    chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
+    settings = {row["retriever_id"]: _settings(workspace, row) for row in newest}
+    families = result_seeds.families(settings)
     if over_seeds and chosen is not None:
         chosen |= {member for retriever_id in chosen for member in families.get(retriever_id, ())}
-    selected = [row for row in latest if chosen is None or row["retriever_id"] in chosen]
+    selected = [
+        row
+        for row in newest
+        if (row["retriever_kind"] != catalog.STUDY if chosen is None else row["retriever_id"] in chosen)
+        or row["retriever_id"] == baseline_id
+    ]
     scores: Scores = catalog.per_query(workspace, [row["id"] for row in selected], MEASURE) if selected else {}
     of_row: Mapping[str, Sequence[str]] = {row["id"]: (row["id"],) for row in selected}
     single = scores
@@ -195,9 +203,9 @@ def compare(
         of_row = {row["id"]: row["id"].split("+") for row in selected}
         baseline_id = families.get(baseline_id, (baseline_id,))[0]
     reference = {_place(row): row for row in selected if row["retriever_id"] == baseline_id}
-    names, versions = _names(selected), _versions(selected)
-    rows = [_row(row, names, versions[_place(row)], reference.get(_place(row)), scores) for row in selected]
-    trained = {key for key in names if result_seeds.settings_of(workspace, key) is not None}
+    names, labels = _names(selected), versions(selected)
+    rows = [_row(row, names, labels[_place(row)], reference.get(_place(row)), scores) for row in selected]
+    trained = {key for key in names if settings[key] is not None}
     rows = [_with_noise(row, baseline_id, trained, of_row, single) for row in rows]
     rows = _corrected(rows, test)
     rows.sort(key=lambda r: (r.benchmark, r.split, r.protocol, r.version, r.retriever_id != baseline_id, r.retriever))
@@ -207,7 +215,7 @@ def compare(
         rows=[],
         coverage={},
         n_benchmarks=0,
-        settings=_differing(workspace, names, without={"name", "seed"} if over_seeds else {"name"}),
+        settings=_differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
         n_tests=sum(row.p_holm is not None for row in rows),
         test=test,
         families={names[key]: len(members) for key, members in families.items() if key in names},
@@ -250,25 +258,26 @@ def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
     return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
 
 
-def _versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], str]:
+def versions(rows: Sequence[dict[str, Any]]) -> dict[tuple[str, str, str, str], str]:
     """What tells the judgments of one name apart that are not the same: empty for those of the newest evaluation."""
     versions_of: dict[tuple[str, str, str], list[str]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: (row["created"], row["id"]), reverse=True):
         benchmark, split, protocol, judgments = _place(row)
-        versions = versions_of[benchmark, split, protocol]
-        if judgments not in versions:
-            versions.append(judgments)
+        known = versions_of[benchmark, split, protocol]
+        if judgments not in known:
+            known.append(judgments)
     return {
         (*benchmark_key, judgments): f"earlier version{f' {i}' if i > 1 else ''}" if i else ""
-        for benchmark_key, versions in versions_of.items()
-        for i, judgments in enumerate(versions)
+        for benchmark_key, known in versions_of.items()
+        for i, judgments in enumerate(known)
     }
 
 
-def _latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Of several evaluations of one retriever at one place the newest (``rows`` come newest first)."""
+def latest(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of several evaluations of one retriever at one place the newest (``rows`` come newest first), those that have
+    files of their own before those of a study."""
     seen: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for row in rows:
+    for row in sorted(rows, key=lambda row: row["retriever_kind"] == catalog.STUDY_START):
         seen.setdefault((row["retriever_id"], *_place(row)), row)
     return list(seen.values())
 
@@ -367,9 +376,19 @@ def _tested(deltas: bytes) -> PairedTest:
     return paired_test(np.frombuffer(deltas))
 
 
-def _differing(workspace: Workspace, names: dict[str, str], without: set[str]) -> dict[str, dict[str, Any]]:
+def _settings(workspace: Workspace, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """What a run was trained with; None if it was not trained here, or nobody can tell."""
+    if row.get("trained") is not None:
+        settings: Mapping[str, Any] = row["trained"].settings
+        return settings
+    return result_seeds.settings_of(workspace, row["retriever_id"]) if row["retriever_kind"] == "job" else None
+
+
+def _differing(
+    workspace: Workspace, names: dict[str, str], of: Mapping[str, Mapping[str, Any] | None], without: set[str]
+) -> dict[str, dict[str, Any]]:
     """The training settings in which the retrievers differ: setting → retriever → value."""
-    configs = {name: result_seeds.settings_of(workspace, retriever_id) for retriever_id, name in names.items()}
+    configs = {name: of[retriever_id] for retriever_id, name in names.items()}
     trained = {name: config for name, config in configs.items() if config is not None}
     settings: dict[str, dict[str, Any]] = {}
     for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):

@@ -38,7 +38,7 @@ def find(workspace: Workspace, name: str, evaluations: Sequence[dict[str, Any]] 
 
     ``evaluations`` are the catalogue's rows, read now if left out.
     """
-    rows = catalog.evaluations(workspace) if evaluations is None else evaluations
+    rows = catalog.evaluations(workspace, studies=True) if evaluations is None else evaluations
     matches = [row for row in rows if row["id"] == name] or [row for row in rows if name and row["id"].startswith(name)]
     if len(matches) > 1:
         raise ConfigError(f"{name!r} is the beginning of {len(matches)} evaluations.", hint="Write more of its id.")
@@ -51,6 +51,11 @@ def record(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
     """The evaluation's ``results/evaluation.json``. InputError if it has gone."""
     value = read_result(workspace.job(row["job_id"]))
     if value is None:
+        if "study" in row["settings"]:
+            raise InputError(
+                f"{row['id']} is a training of the study {row['settings']['study']}: its scores are kept, no files.",
+                hint="Train and evaluate it on its own to have them: jobs show gives its settings.",
+            )
         raise InputError(f"The result of {row['id']} is no longer there.", hint="Evaluate once more.")
     return value
 

@@ -59,7 +59,11 @@ def available(workspace: Workspace, row: dict[str, Any]) -> list[str]:
         there = True
     except CdpError:
         there = False
-    has = {"trec-run": evaluated.file_of_run(workspace, row).is_file(), "trec-qrels": there, "mteb": True}
+    has = {
+        "trec-run": evaluated.file_of_run(workspace, row).is_file(),
+        "trec-qrels": there,
+        "mteb": "study" not in row["settings"],
+    }
     return [form for form in FORMATS if has[form]]
 
 

@@ -1,31 +1,39 @@
 """What a run is called, what it started from, and what has to be known before its score is believed.
 
-A run's name says what differs between runs: the retriever, the method of its queries, Q/Doc, pairs and weighting as
-they were trained, whatever the query set is called. A name that somebody gave stays.
+A run's name says what differs between runs: the method of its queries, Q/Doc, pairs and seed as they were trained,
+whatever the query set is called; then corpus and retriever, and whatever else tells two runs apart. A name that
+somebody gave stays.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from cdp import catalog, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
+from cdp.catalog import STUDY
 from cdp.corpus import load_manifest
 from cdp.evaluation import bm25
 from cdp.retrievers import leakage
+from cdp.services.results import run_notes
+from cdp.training.plan import INCOMPLETE
+
+IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "query_set", "max_documents", "per_doc")
+"""Settings that a name has already, or that make no difference to a model."""
 
 NEAR = 6
 """How many retrievers are compared with the baseline where nobody chose."""
 
 
-def name(retriever: str, source: str, config: Mapping[str, Any], pairs: int, documents: int) -> str:
-    """``minilm on wiki diverse, Q/Doc 1, 3,141 pairs``: with the weighting, the source of q, and the seed where these
-    are not the usual ones. ``source`` says whose queries they are."""
-    per_doc = f"{pairs / max(1, documents):.1f}".removesuffix(".0")
+def name(retriever: str, source: tuple[str, str], config: Mapping[str, Any], pairs: int, documents: int) -> str:
+    """``diverse · Q/Doc 1 · 3,141 pairs · seed 0 · wiki · minilm``: what differs most often stands first. The weighting
+    and the source of q come in where these are not the usual ones; ``source`` is what ``source`` gives."""
+    what, corpus = source
     noun = "pair" if pairs == 1 else "pairs"
     usual = TrainingConfig(query_set="any")
     more = [
@@ -33,48 +41,133 @@ def name(retriever: str, source: str, config: Mapping[str, Any], pairs: int, doc
         for key in ("weighting", "query_source")
         if config.get(key) not in (None, "", getattr(usual, key))
     ]
-    seed = config.get("seed") or 0
-    more += [f"seed {seed}"] if seed != usual.seed else []
-    return ", ".join([f"{retriever} on {source}", f"Q/Doc {per_doc}", f"{pairs:,} {noun}", *more])
+    parts = [what, f"Q/Doc {per_doc(pairs, documents)}", f"{pairs:,} {noun}", f"seed {config.get('seed') or 0}", *more]
+    return " · ".join([*parts, *([corpus] if corpus else []), retriever])
 
 
-def source(workspace: Workspace, query_set: str) -> str:
-    """Whose queries a set holds: ``wiki diverse`` by corpus and method, or the set's own name where it was imported."""
+def per_doc(pairs: int, documents: int) -> str:
+    """Q/Doc as it was trained: ``5``, ``4.8`` where some documents have fewer queries."""
+    return f"{pairs / max(1, documents):.1f}".removesuffix(".0")
+
+
+def source(workspace: Workspace, query_set: str) -> tuple[str, str]:
+    """Whose queries a set holds: ``("diverse", "wiki")`` by method and corpus, or its own name if it was imported."""
     try:
         loaded_set = query_sets.load(workspace, query_set)
         if loaded_set.generator == "import" or not loaded_set.method:
-            return loaded_set.name
-        return f"{load_manifest(workspace, loaded_set.corpus_id).name} {loaded_set.method}"
+            return loaded_set.name, ""
+        return loaded_set.method, load_manifest(workspace, loaded_set.corpus_id).name
     except CdpError:
-        return query_set
+        return query_set, ""
+
+
+@dataclass(frozen=True)
+class Trained:
+    """What a run is known by of its training; ``settings`` are those that it ran with, every default filled in.
+
+    ``per_doc`` is text: 4.8 where some documents have fewer queries than others.
+    """
+
+    method: str
+    corpus: str
+    per_doc: str
+    pairs: int
+    documents: int
+    steps: int
+    settings: Mapping[str, Any]
+    study: str = ""
+    incomplete: bool = False
 
 
 def described(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The catalogue's evaluations with each run's name, ``marks`` (``leaked``, ``stopped at step 1 of 116``) and
-    ``start``, the retriever that it was trained from (empty for what was not trained here)."""
-    any_trained = any(row["retriever_kind"] == "job" for row in rows)
-    results = (
-        {training["job_id"]: training["result"] for training in catalog.trainings(workspace)} if any_trained else {}
-    )
-    sources: dict[str, str] = {}
+    """The catalogue's evaluations with each run's name, ``made_name`` (by what it was trained on), ``marks``
+    (``leaked``, ``stopped at step 1 of 116``), ``start``, the retriever that it was trained from (empty for what was
+    not trained here), ``trained`` (None for those too), and the ``annotation`` that people made."""
+    kinds = {row["retriever_kind"] for row in rows}
+    results = {t["job_id"]: t["result"] for t in catalog.trainings(workspace)} if "job" in kinds else {}
+    said = run_notes.load(workspace)
+    sources: dict[str, tuple[str, str]] = {}
     evaluations = []
     for row in rows:
         result = results.get(row["retriever_id"])
-        counts, more = dict(row["counts"]), {"start": ""}
+        counts = dict(row["counts"])
+        trained = None
+        made_name, start = row["retriever_name"], ""
         if result is not None:
-            config = result.get("settings") or {}
-            more["start"] = str(result.get("retriever") or "")
+            start = str(result.get("retriever") or "")
             if result.get("stopped") and "steps_planned" in result:
                 counts |= {"steps_taken": result["steps"], "steps_planned": result["steps_planned"]}
-            if config and not config.get("name") and {"pairs", "documents"} <= result.keys():
-                query_set = str(result["query_set"])
-                if query_set not in sources:
-                    sources[query_set] = source(workspace, query_set)
-                more["retriever_name"] = name(
-                    more["start"], sources[query_set], config, int(result["pairs"]), int(result["documents"])
-                )
-        evaluations.append({**row, **more, "marks": leakage.marks(counts)})
+            trained = _of_training(workspace, result, sources)
+        elif row["retriever_kind"] == STUDY:
+            start = str(row["settings"]["condition"]["retriever"])
+            trained = _of_condition(workspace, row["settings"], sources)
+        if trained is not None and not trained.settings.get("name"):
+            about = (trained.method, trained.corpus)
+            made_name = name(start, about, trained.settings, trained.pairs, trained.documents)
+        evaluations.append(
+            {**row, "made_name": made_name, "start": start, "trained": trained, "marks": leakage.marks(counts),
+             "counts": counts, "annotation": said.get(row["retriever_id"], run_notes.Annotation())}
+        )  # fmt: skip
+    apart = _told_apart(evaluations)
+    for row in evaluations:
+        row["made_name"] = apart.get(row["retriever_id"], row["made_name"])
+        row["retriever_name"] = row["annotation"].name or row["made_name"]
     return evaluations
+
+
+def _source(workspace: Workspace, query_set: str, sources: dict[str, tuple[str, str]]) -> tuple[str, str]:
+    if query_set not in sources:
+        sources[query_set] = source(workspace, query_set)
+    return sources[query_set]
+
+
+def _of_training(
+    workspace: Workspace, result: Mapping[str, Any], sources: dict[str, tuple[str, str]]
+) -> Trained | None:
+    """From a training's result; None for one of before results held what was trained on."""
+    settings = result.get("settings") or {}
+    if not settings or not {"pairs", "documents"} <= result.keys():
+        return None
+    method, corpus = _source(workspace, str(result["query_set"]), sources)
+    pairs, documents = int(result["pairs"]), int(result["documents"])
+    incomplete = INCOMPLETE in result.get("notes", ())
+    return Trained(
+        method, corpus, per_doc(pairs, documents), pairs, documents, int(result.get("steps") or 0), settings, "",
+        incomplete,
+    )  # fmt: skip
+
+
+def _of_condition(
+    workspace: Workspace, about: Mapping[str, Any], sources: dict[str, tuple[str, str]]
+) -> Trained | None:
+    """From what the catalogue holds of a training of a study."""
+    condition, training = about["condition"], about.get("training") or {}
+    settings = {**(about.get("settings") or {}), "seed": condition.get("seed"), "weighting": condition["weighting"]}
+    pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
+    method, corpus = _source(workspace, str(settings.get("query_set", "")), sources)
+    if not corpus:  # imported, or gone since: the study's own word for it
+        method = str(condition["source"])
+    steps = int(training.get("steps_taken") or training.get("steps") or 0)
+    asked = str(condition["per_doc"]) if not documents else per_doc(pairs, documents)
+    return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
+
+
+def _told_apart(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """{run: its name with the settings in which it differs} for runs that would have one name."""
+    by_name: dict[str, dict[str, Mapping[str, Any]]] = defaultdict(dict)
+    for row in rows:
+        if row["trained"] is not None:
+            by_name[row["made_name"]].setdefault(row["retriever_id"], row["trained"].settings)
+    named = {}
+    for made_name, runs in by_name.items():
+        if len(runs) < 2:
+            continue
+        keys = [key for settings in runs.values() for key in settings if key not in IN_NO_NAME]
+        differing = [k for k in dict.fromkeys(keys) if len({str(s.get(k)) for s in runs.values()}) > 1]
+        for run, settings in runs.items():
+            more = [f"{key.replace('_', ' ')} {settings.get(key)}" for key in differing[:3]]
+            named[run] = " · ".join([made_name, *more])
+    return named
 
 
 def is_bm25(retriever: str) -> bool:
@@ -90,7 +183,7 @@ def baseline(rows: Sequence[Mapping[str, Any]]) -> str:
     for row in rows:  # the newest first
         key = str(row["retriever_id"])
         benchmark_keys[key].add((row["benchmark"], row["split"], row["protocol"]))
-        if row["retriever_kind"] == "job":
+        if row["retriever_kind"] in ("job", STUDY):
             trained.add(key)
             starts.setdefault(key, str(row.get("start") or ""))
     counted = Counter(start for start in starts.values() if start in benchmark_keys and start not in trained)

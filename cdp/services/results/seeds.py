@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdp import jobs
@@ -17,19 +17,18 @@ NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps")
 """Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
 
 
-def families(workspace: Workspace, retrievers: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """{retriever: those it differs from in the seed alone, itself among them, by seed}, for trainings made here.
+def families(settings: Mapping[str, Mapping[str, Any] | None]) -> dict[str, tuple[str, ...]]:
+    """{retriever: those it differs from in the seed alone, itself among them, by seed}, of retrievers with what they
+    were trained with (None for what was not trained here).
 
     A training that was run twice with one seed counts once, by its newest run; one without a relative is left out.
     """
     runs_by_recipe: dict[str, dict[int, str]] = defaultdict(dict)
-    for retriever in sorted(set(retrievers)):  # ids begin with their time: the newest comes last
-        config = settings_of(workspace, retriever)
+    for retriever in sorted(settings):  # ids begin with their time: the newest comes last
+        config = settings[retriever]
         if config is not None:
-            seed = config.pop("seed", 0)
-            for name in NO_PART_OF_THE_RECIPE:
-                config.pop(name, None)
-            runs_by_recipe[repr(sorted(config.items(), key=lambda item: item[0]))][int(seed or 0)] = retriever
+            recipe = sorted((key, config[key]) for key in config if key not in ("seed", *NO_PART_OF_THE_RECIPE))
+            runs_by_recipe[repr(recipe)][int(config.get("seed") or 0)] = retriever
     related = [
         tuple(by_seed[seed] for seed in sorted(by_seed)) for by_seed in runs_by_recipe.values() if len(by_seed) > 1
     ]

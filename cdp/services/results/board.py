@@ -1,0 +1,380 @@
+"""The leaderboard: one row per evaluated run and benchmark, each beside what it started from.
+
+A row is a score with what has to be known before it is believed: the difference from the run's own start over the same
+queries, its settings, badges, and what people wrote beside it. Nothing is left out unsaid: ``Board`` counts what is
+archived or filtered away.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from cdp import catalog
+from cdp.base.errors import CdpError, ConfigError, offer
+from cdp.base.statistics.paired import mean_interval
+from cdp.base.workspace import Workspace
+from cdp.benchmarks import list_benchmarks
+from cdp.catalog import STUDY
+from cdp.retrievers import leakage
+from cdp.retrievers.encode import HALF_PRECISION
+from cdp.services import cached
+from cdp.services.projects import Members
+from cdp.services.results import MEASURE, benchmark_label, latest, list_evaluations, run_notes, runs, versions
+from cdp.services.results.runs import Trained
+
+BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
+
+
+@dataclass(frozen=True)
+class Badge:
+    """What a score has to be read with. A ``fault`` keeps it from being called the best."""
+
+    word: str
+    meaning: str
+    fault: bool = False
+
+
+@dataclass(frozen=True)
+class BoardRow:
+    """One run on one benchmark; NDCG@10 and differences in percent (points).
+
+    ``difference`` is from the run's own ``start`` over the same queries, ``low`` and ``high`` bound it (95%, Student's
+    t over the queries), ``p`` is two-sided; None where there is no start, or it has no score on these judgments.
+    """
+
+    id: str
+    run: str
+    name: str
+    made_name: str
+    kind: str
+    ndcg: float
+    benchmark: str
+    place: str
+    n_queries: int
+    start: str
+    start_ndcg: float | None
+    difference: float | None
+    low: float | None
+    high: float | None
+    p: float | None
+    badges: tuple[Badge, ...]
+    trained: Trained | None
+    tags: tuple[str, ...]
+    note: str
+    archived: bool
+    created: str
+    study: str
+    split: str
+    protocol: str
+    job: str
+    measures: Mapping[str, float]
+    n_documents: int | None
+    seconds: float | None
+
+    @property
+    def fault(self) -> bool:
+        return any(badge.fault for badge in self.badges)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the leaderboard: ``value`` of a row is text or a number, or None where there is none."""
+
+    key: str
+    title: str
+    help: str
+    value: Callable[[BoardRow], str | float | int | None]
+    shown: bool = False
+    digits: int | None = None
+
+    def text(self, row: BoardRow) -> str:
+        """The value as a table of text shows it; empty where there is none."""
+        value = self.value(row)
+        if value is None:
+            return ""
+        if self.key == "difference":
+            return f"{value:+.2f}"
+        if self.key == "learning_rate":
+            return f"{value:g}"
+        return str(value) if self.digits is None else f"{value:,.{self.digits}f}"
+
+
+def _setting(key: str) -> Callable[[BoardRow], Any]:
+    return lambda row: None if row.trained is None else row.trained.settings.get(key)
+
+
+def _trained(key: str) -> Callable[[BoardRow], Any]:
+    return lambda row: None if row.trained is None else getattr(row.trained, key)
+
+
+COLUMNS: tuple[Column, ...] = (
+    Column("ndcg", "NDCG@10", "NDCG@10 in percent; 100 is perfect.", lambda r: r.ndcg, True, 2),
+    Column("difference", "vs. start", "NDCG@10 points above the untrained retriever that this run started from.",
+           lambda r: r.difference, True, 2),
+    Column("interval", "95% interval", "Of the difference from the start, over the queries (Student's t). Training "
+           "noise is not in it: train with several seeds.", lambda r: _interval(r), True),
+    Column("name", "Run", "Method, Q/Doc, pairs and seed of its training; then what else tells it apart.",
+           lambda r: r.name, True),
+    Column("badges", "Badges", "What this score has to be read with.",
+           lambda r: ", ".join(badge.word for badge in r.badges), True),
+    Column("benchmark", "Benchmark", "What it was evaluated on.", lambda r: r.place, True),
+    Column("start", "Start", "The retriever that it was trained from.", lambda r: r.start, True),
+    Column("tags", "Tags", "Your words for it.", lambda r: ", ".join(r.tags), True),
+    Column("note", "Note", "Your note.", lambda r: r.note),
+    Column("kind", "From", "A training, a training of a study, an untrained retriever, or BM25.", lambda r: r.kind),
+    Column("method", "Method", "How its queries were written.", _trained("method")),
+    Column("per_doc", "Q/Doc", "Queries per document, as it was trained.",
+           lambda r: float(r.trained.per_doc) if r.trained else None, digits=1),
+    Column("pairs", "Pairs", "Queries that it was trained on.", _trained("pairs"), digits=0),
+    Column("seed", "Seed", "Draws documents and orders pairs.", _setting("seed"), digits=0),
+    Column("weighting", "Weighting", "How pairs count in the loss.", _setting("weighting")),
+    Column("corpus", "Corpus", "The documents that it was trained on.", _trained("corpus")),
+    Column("epochs", "Epochs", "Passes over the pairs.", _setting("epochs"), digits=0),
+    Column("batch_size", "Batch size", "Pairs in a batch.", _setting("batch_size"), digits=0),
+    Column("learning_rate", "Learning rate", "At its peak.", _setting("learning_rate"), digits=6),
+    Column("steps", "Steps", "Steps that it was trained for.", _trained("steps"), digits=0),
+    Column("p", "p", "Of the difference from the start: paired t-test over the queries, not corrected for several.",
+           lambda r: r.p, digits=4),
+    Column("n_queries", "Queries", "Judged queries that the score is a mean over.", lambda r: r.n_queries, digits=0),
+    Column("created", "Evaluated", "When (UTC).", lambda r: r.created[:16].replace("T", " ")),
+    Column("id", "ID", "Of the evaluation.", lambda r: r.id),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Board:
+    """The rows that are shown, the best first by benchmark, and how many are not: ``archived`` ones, and ``filtered``
+    ones that the filters leave out. ``every`` holds all of them."""
+
+    rows: list[BoardRow]
+    every: list[BoardRow] = field(repr=False)
+    archived: int = 0
+    filtered: int = 0
+    evaluations: Sequence[dict[str, Any]] = field(default=(), repr=False)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """{benchmark: how many rows it has that are not archived}, the one with most first."""
+        return dict(Counter(row.place for row in self.every if not row.archived).most_common())
+
+    @property
+    def tags(self) -> list[str]:
+        return sorted({tag for row in self.every for tag in row.tags})
+
+
+def board(
+    workspace: Workspace,
+    members: Members | None = None,
+    *,
+    benchmarks: Collection[str] = (),
+    text: str = "",
+    tags: Collection[str] = (),
+    archived: bool = False,
+    sort: str = "",
+    evaluations: Sequence[dict[str, Any]] | None = None,
+) -> Board:
+    """The leaderboard of a project (``members``; of the workspace if None), cut down by the filters.
+
+    ``benchmarks`` are places as rows name them; ``text`` stands in what a row shows; ``tags``: one of them;
+    ``archived`` shows those too. ``sort`` is a column's key, with ``-`` before it for the other direction.
+    """
+    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
+    if members is not None:
+        evaluations = members.keep("evaluation", evaluations)
+    every = _rows(workspace, evaluations)
+    visible = [row for row in every if archived or not row.archived]
+    words = text.casefold().split()
+    shown = [
+        row
+        for row in visible
+        if (not benchmarks or row.place in benchmarks or row.benchmark in benchmarks)
+        and (not tags or set(tags) & set(row.tags))
+        and all(word in _text(row) for word in words)
+    ]
+    return Board(
+        _sorted(shown, sort), every, sum(row.archived for row in every), len(visible) - len(shown), evaluations
+    )
+
+
+def columns(keys: Collection[str]) -> list[Column]:
+    """The columns of these keys, in the board's order; ConfigError for one that there is not."""
+    known = {column.key for column in COLUMNS}
+    for key in keys:
+        if key not in known:
+            raise ConfigError(f"There is no column {key!r}.", hint=offer(key, sorted(known)))
+    return [column for column in COLUMNS if column.key in keys]
+
+
+def left_out(board: Board) -> list[str]:
+    """What is not shown, in sentences; empty where everything is."""
+    hidden = board.archived if not any(row.archived for row in board.rows) else 0
+    sentences = []
+    if hidden:
+        sentences.append(f"{hidden:,} archived {'row is' if hidden == 1 else 'rows are'} not shown.")
+    if board.filtered:
+        sentences.append(f"{board.filtered:,} {'row does' if board.filtered == 1 else 'rows do'} not fit the filters.")
+    return sentences
+
+
+def record(row: BoardRow) -> dict[str, Any]:
+    """A row as JSON: every column by its key, and what a result was called before there were columns."""
+    values = {column.key: column.value(row) for column in COLUMNS}
+    return {
+        **values, "retriever": row.name, "retriever_id": row.run, MEASURE: row.ndcg, "low": row.low, "high": row.high,
+        "start_ndcg": row.start_ndcg, "marks": ", ".join(badge.word for badge in row.badges if badge.fault),
+        "badges": [{"word": badge.word, "meaning": badge.meaning} for badge in row.badges], "tags": list(row.tags),
+        "archived": row.archived, "study": row.study, "split": row.split, "protocol": row.protocol, "job_id": row.job,
+        "benchmark": row.benchmark, "place": row.place, "measures": dict(row.measures),
+        "n_documents": row.n_documents, "seconds": row.seconds, "created": row.created,
+    }  # fmt: skip
+
+
+def find(rows: Sequence[BoardRow], name: str) -> list[BoardRow]:
+    """The rows of a run (its id or its name) or the one row with this id; ConfigError for none or several runs."""
+    for key in ("id", "run", "name", "made_name"):
+        matching = [row for row in rows if getattr(row, key) == name]
+        if len({row.run for row in matching}) > 1:
+            raise ConfigError(
+                f"{len({row.run for row in matching})} runs are called {name!r}.", hint="Name one by its id."
+            )
+        if matching:
+            return matching
+    beginning = {row.run for row in rows if name and row.run.startswith(name)}
+    if len(beginning) == 1:
+        return [row for row in rows if row.run in beginning]
+    raise ConfigError(f"There is no run {name!r}.", hint=offer(name, sorted({row.run for row in rows})))
+
+
+def _text(row: BoardRow) -> str:
+    values = (column.value(row) for column in COLUMNS)
+    return " ".join(str(value) for value in values if value is not None).casefold()
+
+
+def _interval(row: BoardRow) -> str | None:
+    return None if row.low is None or row.high is None else f"{row.low:+.2f} to {row.high:+.2f}".replace("-", "−")
+
+
+def _sorted(rows: list[BoardRow], sort: str) -> list[BoardRow]:
+    if not sort:
+        n = Counter(row.place for row in rows)
+        return sorted(rows, key=lambda row: (-n[row.place], row.place, -row.ndcg, row.name))
+    key = sort.lstrip("-")
+    column = next((column for column in COLUMNS if column.key == key), None)
+    if column is None:
+        keys = [column.key for column in COLUMNS]
+        raise ConfigError(f"There is no column {key!r} to sort by.", hint=offer(key, keys))
+    known = [(value, row) for row in rows if (value := column.value(row)) not in (None, "")]
+    without = [row for row in rows if column.value(row) in (None, "")]
+    # Numbers from high to low, as scores are read; text from A to Z.
+    down = column.digits is not None
+    ordered = sorted(known, key=lambda pair: pair[0], reverse=down != sort.startswith("-"))
+    return [row for _, row in ordered] + without
+
+
+def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[BoardRow]:
+    newest = _without_copies(latest(evaluations))
+    labels = versions(newest)
+    at = {(row["retriever_id"], *_place(row)): row for row in newest}
+    starts = {row["id"]: at.get((row["start"], *_place(row))) if row["start"] else None for row in newest}
+    pairs = tuple((row, start["id"]) for row, start in starts.items() if start is not None and start["id"] != row)
+    differences = cached.of_file(workspace.catalog, ("paired", pairs), lambda: catalog.paired(workspace, pairs))
+    subsets = _subsets(workspace)
+    said = run_notes.load(workspace)
+    usual = _usual_budget(newest)
+    rows = []
+    for row in newest:
+        start = starts[row["id"]]
+        n, mean, spread = differences.get(row["id"], (0, 0.0, 0.0))
+        same = start is not None and n == row["n_queries"] == start["n_queries"]
+        low, high, p = mean_interval(n, 100 * mean, 100 * spread) if same else (None, None, None)
+        trained: Trained | None = row["trained"]
+        about = row["annotation"]
+        place = benchmark_label(row["benchmark"], row["split"], row["protocol"], labels[_place(row)])
+        own = said.get(row["id"])
+        rows.append(
+            BoardRow(
+                id=row["id"], run=row["retriever_id"], name=row["retriever_name"], made_name=row["made_name"],
+                kind=_kind(row), ndcg=100 * (row[MEASURE] or 0.0), benchmark=row["benchmark"], place=place,
+                n_queries=row["n_queries"] or 0, start=row["start"],
+                start_ndcg=100 * start[MEASURE] if start is not None and same else None,
+                difference=100 * mean if same else None, low=low, high=high, p=p,
+                badges=_badges(row, subsets, usual.get((row["start"], *_place(row)), 0)), trained=trained,
+                tags=about.tags, note=about.note, archived=about.archived or (own is not None and own.archived),
+                created=row["created"] or "", study=trained.study if trained else "", split=row["split"],
+                protocol=row["protocol"], job=row["job_id"], n_documents=row["n_documents"], seconds=row["seconds"],
+                measures={name: 100 * value for name, value in row["measures"].items() if value is not None},
+            )
+        )  # fmt: skip
+    return rows
+
+
+def _place(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    return row["benchmark"], row["split"], row["protocol"], row["benchmark_hash"]
+
+
+def _without_copies(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of a training that several studies took over from each other the newest; its key is of all that determines it."""
+    seen = set()
+    kept = []
+    for row in rows:
+        key = (row["settings"]["key"], *_place(row)) if row["retriever_kind"] == STUDY else None
+        if key is None or key not in seen:
+            kept.append(row)
+        seen.add(key)
+    return kept
+
+
+def _kind(row: Mapping[str, Any]) -> str:
+    if runs.is_bm25(row["retriever_id"]):
+        return BM25
+    kinds = {"job": TRAINING, STUDY: IN_STUDY, "preset": UNTRAINED, catalog.STUDY_START: UNTRAINED}
+    return kinds.get(row["retriever_kind"], OTHER)
+
+
+def _subsets(workspace: Workspace) -> dict[str, str]:
+    """{benchmark: what it was drawn from} of those that are subsets."""
+    try:
+        return {info.name: info.subset_of for info in list_benchmarks(workspace) if info.subset_of}
+    except CdpError:
+        return {}
+
+
+def _usual_budget(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], int]:
+    """{(start, place): on how many pairs most runs from there were trained}; of two as frequent the larger."""
+    counted: dict[tuple[Any, ...], Counter[int]] = defaultdict(Counter)
+    for row in rows:
+        if row["trained"] is not None and row["trained"].pairs and not row["annotation"].archived:
+            counted[row["start"], *_place(row)][row["trained"].pairs] += 1
+    return {key: max(pairs, key=lambda n: (pairs[n], n)) for key, pairs in counted.items()}
+
+
+def _badges(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> tuple[Badge, ...]:
+    badges = []
+    counts, trained = row["counts"], row["trained"]
+    judged = int(row["n_queries"] or 0)
+    remarks = leakage.remarks(counts, judged)
+    for mark in row["marks"]:
+        meaning = next((text for text in remarks if text.lower().startswith(mark[:6]) or mark[:7] in text), "")
+        badges.append(Badge(mark, meaning, fault=True))
+    if trained is not None and trained.incomplete:
+        badges.append(Badge("incomplete set", "Its query set was not whole: only what was there was trained on."))
+    if leakage.in_domain(counts):
+        badges.append(Badge("in-domain", remarks[-1]))
+    if trained is not None and usual and trained.pairs and abs(trained.pairs - usual) > 0.01 * usual:
+        badges.append(
+            Badge(
+                "unequal budget",
+                f"Trained on {trained.pairs:,} pairs; most runs from {row['start']} here were on {usual:,}. A "
+                "difference between them is one of budget too.",
+            )
+        )
+    if row["benchmark"] in subsets:
+        badges.append(
+            Badge("subset", f"A subset of {subsets[row['benchmark']]}: scores on it are higher than on the whole.")
+        )
+    if row["settings"].get("precision") == "fp16":
+        badges.append(Badge("half precision", HALF_PRECISION))
+    return tuple(badges)
