@@ -36,7 +36,7 @@ LAYERS: dict[str, set[str]] = {
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
     "evaluation": BASE | {"benchmarks", "retrievers", "complexity"},
-    "search": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
+    "searching": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
     "studies": BASE | STAGES | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"jobs", "catalog", "projects"}

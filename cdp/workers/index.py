@@ -12,7 +12,7 @@ import time
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
 from cdp.retrievers.encode import Stopped
-from cdp.search import prepare
+from cdp.searching import prepare
 
 SILENT_S = 300.0
 """Loading a model, a call of the encoder or building the index may take this long without a heartbeat."""

@@ -1,6 +1,6 @@
 """The search process: ``python -m cdp.workers.search <workspace>``. One per workspace, started by whoever asks first.
 
-It answers over a Unix socket (``cdp.search.wire``), holds models and indexes while they are asked for, and ends by
+It answers over a Unix socket (``cdp.searching.wire``), holds models and indexes while they are asked for, and ends by
 itself: when nobody has asked for a while, when the workspace is gone, or on SIGTERM. It downloads nothing, uses no GPU,
 and writes only what can be made anew (``embeddings/``). A lock keeps a second one away; killed, it leaves a socket that
 nobody listens to, which whoever looks next removes.
@@ -22,8 +22,8 @@ from typing import Any
 from cdp.base.errors import CdpError, InputError
 from cdp.base.locks import try_lock
 from cdp.base.workspace import Workspace, private_files
-from cdp.search import Engine, wire
-from cdp.search.limits import idle_seconds, memory_limit
+from cdp.searching import Engine, wire
+from cdp.searching.limits import idle_seconds, memory_limit
 
 ALREADY = 3
 """The exit code of a process that is not needed: another one answers for this workspace."""

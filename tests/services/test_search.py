@@ -9,7 +9,7 @@ import pytest
 from cdp.base.config import IndexConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.search import wire
+from cdp.searching import wire
 from cdp.services import search
 from cdp.services.sharing import modes
 from cdp.services.workspace import demo

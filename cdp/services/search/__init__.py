@@ -14,9 +14,9 @@ from cdp.base.workspace import Workspace, is_name
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.retrievers import PRESETS
-from cdp.search import Collection, Engine, NotPreparedError, list_collections, resolve_collection
-from cdp.search.engine import available
-from cdp.search.limits import memory_limit
+from cdp.searching import Collection, Engine, NotPreparedError, list_collections, resolve_collection
+from cdp.searching.engine import available
+from cdp.searching.limits import memory_limit
 from cdp.services import training
 from cdp.services.jobs import devices
 from cdp.services.search import process

@@ -18,8 +18,8 @@ from cdp.base.errors import WorkspaceError
 from cdp.base.locks import is_held, try_lock
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.search import wire
-from cdp.search.limits import idle_seconds, memory_limit
+from cdp.searching import wire
+from cdp.searching.limits import idle_seconds, memory_limit
 
 WORKER = "cdp.workers.search"
 ALREADY = 3

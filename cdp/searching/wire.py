@@ -22,7 +22,7 @@ from cdp import __version__
 from cdp.base import errors
 from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.workspace import Workspace
-from cdp.search.indexes import NotPreparedError
+from cdp.searching.indexes import NotPreparedError
 
 RUNTIME = "CDP_RUNTIME_DIR"
 

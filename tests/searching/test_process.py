@@ -16,12 +16,12 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace
-from cdp.search import limits, wire
+from cdp.searching import limits, wire
 from cdp.services import search
 from cdp.services.search import process
 from tests.faults.support import kill
 from tests.jobs.support import until
-from tests.search.conftest import AddCorpus
+from tests.searching.conftest import AddCorpus
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from cdp.base.errors import ModelError
 from cdp.base.workspace import Workspace
 from cdp.evaluation import bm25
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
-from cdp.search.collection import Collection, Documents, open_documents, resolve_collection
-from cdp.search.indexes import (
+from cdp.searching.collection import Collection, Documents, open_documents, resolve_collection
+from cdp.searching.indexes import (
     DenseIndex,
     Encoder,
     Index,
@@ -25,7 +25,7 @@ from cdp.search.indexes import (
     lexical,
     load_encoder,
 )
-from cdp.search.memory import Held
+from cdp.searching.memory import Held
 
 __all__ = ["Engine", "NotPreparedError", "prepare"]
 

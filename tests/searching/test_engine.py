@@ -10,11 +10,11 @@ import pytest
 from cdp.base.errors import InputError, ModelError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
-from cdp.search import Engine, NotPreparedError
-from cdp.search.memory import Held
+from cdp.searching import Engine, NotPreparedError
+from cdp.searching.memory import Held
 from cdp.services import corpora
 from tests.benchmarks.folders import write_benchmark
-from tests.search.conftest import AddCorpus
+from tests.searching.conftest import AddCorpus
 
 TEXTS = ["Bees find their way by the sun.", "A lighthouse guides ships.", "Sugar is made from beets.", "Bees and sugar"]
 GIB = 1 << 30

@@ -25,7 +25,7 @@ from cdp.retrievers import load, model_hash
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever
-from cdp.search.collection import Collection, Documents
+from cdp.searching.collection import Collection, Documents
 
 Progress = Callable[[str, int, int], None]
 """Called with the phase, what is done and the total, in documents; may raise to end the work."""

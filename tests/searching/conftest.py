@@ -11,7 +11,7 @@ import pytest
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.search import wire
+from cdp.searching import wire
 from cdp.services import corpora
 from cdp.services.search import process
 

@@ -6,8 +6,8 @@ The engine holds what it needs in memory and answers within milliseconds. It liv
 
 from __future__ import annotations
 
-from cdp.search.collection import Collection, Documents, list_collections, open_documents, resolve_collection
-from cdp.search.engine import Engine, NotPreparedError, prepare
+from cdp.searching.collection import Collection, Documents, list_collections, open_documents, resolve_collection
+from cdp.searching.engine import Engine, NotPreparedError, prepare
 
 __all__ = [
     "Collection",
