@@ -1,7 +1,7 @@
 """Every path on disk, atomic writes and content hashes. Files are the truth; the catalogue is made from them.
 
-The workspace is ``$CDP_WORKSPACE`` or ``data/workspace`` beside the package. Nothing here creates a folder before
-something is written into it.
+The workspace is ``$CDP_WORKSPACE``; else ``data/workspace`` of the clone, or the user's data folder for an installed
+package. Nothing here creates a folder before something is written into it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,15 @@ from typing import Any
 
 from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
 
-REPOSITORY = Path(__file__).resolve().parent.parent.parent
+CODE = Path(__file__).resolve().parent.parent.parent
+"""The folder that the package ``cdp`` lies in: a clone, or an environment's ``site-packages``."""
+
+INSTALLED = (CODE / "cdp" / "shipped").is_dir()
+"""Whether this is an installed package: only a wheel has that folder, see ``pyproject.toml``."""
+
+REPOSITORY = CODE / "cdp" / "shipped" if INSTALLED else CODE
+"""Where ``app.py``, ``pages/`` and ``data/`` lie."""
+
 SHIPPED_DATA = REPOSITORY / "data"
 
 
@@ -34,7 +42,13 @@ class Workspace:
     @classmethod
     def default(cls) -> Workspace:
         configured = os.environ.get("CDP_WORKSPACE", "").strip()
-        return cls(Path(configured).expanduser().resolve() if configured else SHIPPED_DATA / "workspace")
+        if not configured and not INSTALLED:
+            return cls(SHIPPED_DATA / "workspace")
+        try:
+            return cls(Path(configured or user_data()).expanduser().resolve())
+        except RuntimeError as error:  # no home folder is known
+            hint = "Name a folder in the environment variable CDP_WORKSPACE."
+            raise ConfigError(f"There is no folder for the workspace: {error}", hint=hint) from error
 
     @property
     def corpora(self) -> Path:
@@ -91,6 +105,15 @@ class Workspace:
 
     def project(self, project_id: str) -> Path:
         return self.projects / checked_name(project_id)
+
+
+def user_data() -> Path:
+    """Where an installed package keeps the workspace: in the user's data folder, by the XDG Base Directory
+    Specification, never among the package's own files, which an upgrade removes."""
+    configured = os.environ.get("XDG_DATA_HOME", "")
+    # The specification has relative paths ignored.
+    base = Path(configured) if configured.startswith("/") else Path("~/.local/share")
+    return base / "cdp-studio"
 
 
 _NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)

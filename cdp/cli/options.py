@@ -27,6 +27,7 @@ from cdp.cli.option import (
     repeatable,
     setting,
 )
+from cdp.services.workspace.dashboard import PORT
 from cdp.studies.trial import TrialConfig
 
 ORIGINS = ("human", "llm", "unknown")
@@ -368,6 +369,14 @@ def _commands() -> Commands:
         **workspace_options.COMMANDS,
         "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
         "catalog query": ("catalog_query", "run a read-only SQL query", [option("sql", "the query")]),
+        "app": (
+            "app.app",
+            "open the dashboard: serve it on this machine until Ctrl-C",
+            [
+                option("--port", "the port it listens on", type=int, default=PORT),
+                flag("--browser", "open it in a browser"),
+            ],
+        ),
         "demo": ("demo", "load the demo collection into the workspace", []),
         "doctor": ("doctor", "check this machine and the workspace", []),
     }

@@ -12,6 +12,7 @@ from cdp.base.errors import nearest, offer
 from cdp.cli.answers import BAD_INPUT
 from cdp.cli.options import GROUPS, commands
 from cdp.cli.project_options import KNOWING
+from cdp.services.commands import PROGRAM
 
 
 class Parser(argparse.ArgumentParser):
@@ -45,7 +46,7 @@ def run(handler: str, *arguments: Any) -> int:
 
 def build(version: str) -> Parser:
     """The whole command line. Of a parsed one ``run`` is its handler, ``action`` its last word."""
-    top = Parser(prog="python -m cdp", description="CDP Studio on the command line.")
+    top = Parser(prog=PROGRAM, description="CDP Studio on the command line.")
     top.add_argument("--version", action="version", version=f"CDP Studio {version}")
     top.set_defaults(usage=top.print_help)
     words = top.add_subparsers(metavar="COMMAND")

@@ -144,5 +144,5 @@ def _import(package: str, language: str) -> Any:
     except ImportError as error:
         raise ConfigError(
             f"{language} words cannot be counted: the package {package} is missing.",
-            hint=f"Install it with: {sys.executable} -m pip install -r requirements.txt",
+            hint=f"Run make install in a clone; else: {sys.executable} -m pip install 'cdp-studio[languages]'",
         ) from error

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+import site
 import sys
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import REPOSITORY, write_bytes
+from cdp.base.workspace import CODE, write_bytes
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec
 
@@ -86,6 +88,11 @@ def environment(spec: JobSpec, devices: tuple[str, ...], attempt: int, inherited
 
 
 def python_path(inherited: Mapping[str, str]) -> str:
-    """``PYTHONPATH`` with this repository in front, so that ``-m`` finds our modules from any folder."""
-    parts = [str(REPOSITORY), *inherited.get("PYTHONPATH", "").split(os.pathsep)]
+    """``PYTHONPATH`` with the folder of this package in front, so that ``-m`` finds our modules from any folder.
+
+    An environment's own folder of packages is not put there: it would come before the standard library.
+    """
+    environments = {Path(path).resolve() for path in (*sysconfig.get_paths().values(), site.getusersitepackages())}
+    own = [] if CODE in environments else [str(CODE)]
+    parts = [*own, *inherited.get("PYTHONPATH", "").split(os.pathsep)]
     return os.pathsep.join(dict.fromkeys(part for part in parts if part))

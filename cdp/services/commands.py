@@ -7,8 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdp.base.settings import Config
+from cdp.base.workspace import INSTALLED
 
-PROGRAM = "python -m cdp"
+PROGRAM = "cdp" if INSTALLED else "python -m cdp"
+"""What stands before the words of a command: an installed package brings the command ``cdp``."""
 
 
 def line(*words: object, **options: object) -> str:

@@ -21,7 +21,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, ModelError
 from cdp.base.failures import Failures
 from cdp.base.records import Document
-from cdp.base.workspace import REPOSITORY, Workspace
+from cdp.base.workspace import CODE, Workspace
 from cdp.corpus import get_documents
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
@@ -125,7 +125,7 @@ def previews_in_process(
             capture_output=True,
             text=True,
             timeout=LONGEST_S,
-            cwd=REPOSITORY,
+            cwd=CODE,
         )
     except subprocess.TimeoutExpired:
         raise ModelError(f"The preview took longer than {LONGEST_S:.0f} s.", hint="Use a smaller model.") from None

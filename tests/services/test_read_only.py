@@ -69,6 +69,7 @@ READING = {
         "trained_on",
     },
     "queries.tuning": {"finished", "list_tunings", "result"},
+    "workspace.dashboard": {"server"},
     "workspace.demo": {"corpus"},
     "projects": {"default", "list_projects", "members", "project_of", "projects_of", "resolve"},
 }  # fmt: skip

@@ -9,12 +9,16 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from packaging.requirements import Requirement
+
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError
-from cdp.base.workspace import REPOSITORY, Workspace, new_id
+from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
 from cdp.retrievers.embedded import minilm_folder
 
 LOW_DISK_GB = 2.0
+DISTRIBUTION = "cdp-studio"
+"""What the package is called where packages are installed from."""
 
 
 @dataclass(frozen=True)
@@ -53,19 +57,26 @@ def _python() -> tuple[bool, str]:
 
 
 def _packages() -> tuple[bool, str]:
-    wrong = []
-    for line in (REPOSITORY / "requirements.txt").read_text(encoding="utf-8").splitlines():
-        name, _, version = line.partition("#")[0].strip().partition("==")
-        if not name:
-            continue
-        try:
-            there = importlib.metadata.version(name).split("+")[0]
-        except importlib.metadata.PackageNotFoundError:
-            wrong.append(f"{name} is missing")
-            continue
-        if there != version:
-            wrong.append(f"{name} is {there}, not {version}")
-    return not wrong, "; ".join(wrong) + ": run make install" if wrong else "as pinned in requirements.txt"
+    """Whether every library is there in a version that was tested: in a clone the pinned one, else one of a range."""
+    if INSTALLED:
+        wanted = [Requirement(text) for text in importlib.metadata.requires(DISTRIBUTION) or ()]
+        wanted = [item for item in wanted if item.marker is None or item.marker.evaluate({"extra": ""})]
+        right, cure = "as the package asks for", f"run pip install --upgrade {DISTRIBUTION}"
+    else:
+        lines = (REPOSITORY / "requirements.txt").read_text(encoding="utf-8").splitlines()
+        wanted = [Requirement(text) for line in lines if (text := line.partition("#")[0].strip())]
+        right, cure = "as pinned in requirements.txt", "run make install"
+    wrong = [text for requirement in wanted if (text := _difference(requirement))]
+    return not wrong, f"{'; '.join(wrong)}: {cure}" if wrong else right
+
+
+def _difference(requirement: Requirement) -> str:
+    """What is wrong with an installed library, in words; empty where nothing is."""
+    try:
+        version = importlib.metadata.version(requirement.name).split("+")[0]
+    except importlib.metadata.PackageNotFoundError:
+        return f"{requirement.name} is missing"
+    return "" if version in requirement.specifier else f"{requirement.name} is {version}, not {requirement.specifier}"
 
 
 def _workspace(workspace: Workspace) -> tuple[bool, str]:

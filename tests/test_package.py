@@ -1,0 +1,150 @@
+"""The package that others install: what is in it, and that it works from any folder with nothing of a clone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+import urllib.request
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from packaging.requirements import Requirement
+
+import cdp
+from cdp.base.workspace import Workspace
+from tests.support import REPOSITORY
+
+PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def requirements(texts: list[str]) -> dict[str, Requirement]:
+    """Requirements by their name, as package indexes compare names."""
+    parsed = [Requirement(text) for line in texts if (text := line.partition("#")[0].strip()) and text[0] != "-"]
+    return {requirement.name.lower().replace("_", "-"): requirement for requirement in parsed}
+
+
+def test_what_is_pinned_is_what_the_package_asks_for() -> None:
+    extras = PROJECT["optional-dependencies"]
+    for file, wanted in {
+        "requirements.txt": [*PROJECT["dependencies"], *extras["app"], *extras["languages"]],
+        "requirements-dev.txt": [text for text in extras["dev"] if not text.startswith("cdp-studio[")],
+    }.items():
+        pinned = requirements((REPOSITORY / file).read_text(encoding="utf-8").splitlines())
+        asked = requirements(wanted)
+        assert set(pinned) == set(asked), file
+        for name, pin in pinned.items():
+            (version,) = pin.specifier
+            assert version.version in asked[name].specifier, f"{file}: {name} {version.version}"
+
+
+def test_the_citation_is_of_this_version() -> None:
+    lines = (REPOSITORY / "CITATION.cff").read_text(encoding="utf-8").splitlines()
+    assert f"version: {cdp.__version__}" in lines
+
+
+def test_an_installed_package_keeps_its_workspace_in_the_users_data_folder(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("CDP_WORKSPACE", raising=False)
+    monkeypatch.setattr("cdp.base.workspace.INSTALLED", True)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for configured in ("", "relative"):
+        monkeypatch.setenv("XDG_DATA_HOME", configured)
+        assert Workspace.default().root == tmp_path / ".local" / "share" / "cdp-studio"
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    assert Workspace.default().root == tmp_path / "data" / "cdp-studio"
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the sdist, and the wheel that is built from it."""
+    folder = tmp_path_factory.mktemp("dist")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(REPOSITORY)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The environment of someone who installed the wheel and nothing else of ours, with a home of their own."""
+    target, home = tmp_path_factory.mktemp("target"), tmp_path_factory.mktemp("home")
+    (wheel,) = built.glob("*.whl")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet"]
+    subprocess.run([*command, "--target", str(target), str(wheel)], check=True, capture_output=True, timeout=300)
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CDP_", "XDG_"))}
+    return {**kept, "HOME": str(home), "PYTHONPATH": str(target)}
+
+
+def command_of(environment: dict[str, str], *words: str) -> list[str]:
+    return [f"{environment['PYTHONPATH']}/bin/cdp", *words]
+
+
+def run(environment: dict[str, str], *words: str) -> str:
+    done = subprocess.run(
+        command_of(environment, *words), capture_output=True, text=True, cwd=environment["HOME"], env=environment,
+        timeout=300,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+def test_wheel_and_sdist_hold_all_that_is_needed_at_run_time(built: Path) -> None:
+    checked = [sys.executable, "-m", "twine", "check", "--strict", *map(str, sorted(built.iterdir()))]
+    done = subprocess.run(checked, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = built.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    folders = [REPOSITORY / "pages", *(path for path in (REPOSITORY / "data").iterdir() if path.name != "workspace")]
+    shipped = [path for folder in folders for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    shipped += [REPOSITORY / "app.py", REPOSITORY / ".streamlit" / "config.toml"]
+    assert {f"cdp/shipped/{path.relative_to(REPOSITORY)}" for path in shipped} <= names
+    code = {str(path.relative_to(REPOSITORY)) for path in (REPOSITORY / "cdp").rglob("*.py")}
+    assert code | {"cdp/py.typed", "cdp/ui/shell/assets/style.css"} <= names
+    assert not [name for name in names if name.startswith(("tests/", "perf/", "cdp/shipped/data/workspace"))]
+
+
+@pytest.mark.slow
+def test_an_installed_package_works_from_any_folder(installed: dict[str, str]) -> None:
+    target = Path(installed["PYTHONPATH"])
+    before = sorted(target.rglob("*"))
+    assert run(installed, "--help").startswith("usage: cdp ")
+    assert "loaded corpus demo-" in run(installed, "demo")
+    assert "demo-" in run(installed, "corpus", "list")
+    assert (Path(installed["HOME"]) / ".local" / "share" / "cdp-studio" / "corpora").is_dir()
+    after = [path for path in sorted(target.rglob("*")) if "__pycache__" not in path.parts]
+    assert after == before, "something was written among the package's own files"
+
+
+@pytest.mark.slow
+def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str, str]) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    process = subprocess.Popen(
+        command_of(installed, "app", "--port", str(port)), cwd=installed["HOME"], env=installed,
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    try:
+        deadline = time.monotonic() + 120
+        while True:
+            try:
+                with urllib.request.urlopen(f"http://127.0.0.1:{port}/compare", timeout=10) as answer:
+                    assert answer.status == 200
+                break
+            except OSError:
+                assert process.poll() is None, process.communicate()[0]
+                assert time.monotonic() < deadline
+                time.sleep(0.2)
+    finally:
+        process.send_signal(signal.SIGINT)
+        told, _ = process.communicate(timeout=60)
+    assert f"http://127.0.0.1:{port}" in told, "the settings beside app.py, which name the loopback, were not read"
