@@ -79,6 +79,13 @@ class StudyConfig(Config):
     max_documents: int | None = option(
         None, "Only so many documents, drawn at random by seed.", unit="documents", minimum=1
     )
+    filters: str = option(
+        "",
+        "Filters of the queries to compare: none for all of them, bm25@10 or RETRIEVER@10 by round-trip rank, "
+        "MODEL>=0.5 by a cross-encoder, usable; several joined by &. Each query set or method is trained on once for "
+        "each. Empty: no filter.",
+        advanced=True,
+    )
     weightings: str = option(
         "none",
         "Weightings of the loss to compare: none, cw; ri and ri-cw where 'reasoning' names reasoned queries.",
@@ -209,6 +216,7 @@ class StudyConfig(Config):
         trainings = len(self.numbers("per_doc", minimum=1)) * len(self.numbers("seeds", minimum=0))
         trainings *= len(self.items("retrievers")) * len(self.items("weightings"))
         trainings *= len(self.items("query_sets")) + len(self.items("methods"))
+        trainings *= max(1, len(self.items("filters")))
         trainings *= 2 if self.design == BOTH else 1
         if trainings > MOST_TRAININGS:
             raise ConfigError(

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from cdp.base.numbers import counted, signed
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.estimate import CONFOUNDS
-from cdp.studies.gains import TITLES, TRAINING, Gain
+from cdp.studies.gains import FILTER, TITLES, TRAINING, Gain
 from cdp.studies.plan import UNTRAINED
 from cdp.studies.report import StudyReport, StudyRow
 from cdp.studies.verdict import power_text, sentence
@@ -20,7 +20,7 @@ FEW_DATASETS = 6
 def findings(report: StudyReport) -> list[str]:
     """The answer, most important first. Nothing is said that a comparison of the study does not show."""
     sentences = [*_best(report)]
-    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
+    for comparison in (SCALING, PARAPHRASE, WEIGHTING, FILTER):
         by_condition: dict[tuple[str, str, str, str], list[Gain]] = defaultdict(list)
         for gain in report.of(comparison):
             by_condition[gain.retriever, gain.source, gain.weighting, gain.held].append(gain)

@@ -13,6 +13,12 @@ from cdp.training.weightings import WEIGHTINGS
 
 UNTRAINED = "untrained"
 
+FILTERED_BY = " filtered by "
+"""In the label of a source that a filter makes, between that of its source and the filter."""
+
+FILTERED = "filtered"
+"""The kind of such a source: what is said of methods is said of whole sets."""
+
 EQUAL_PAIRS = "equal pairs"
 """What is held equal in the conditions that ``BOTH`` adds to those of equal documents."""
 
@@ -38,6 +44,9 @@ class StudySource:
     counts: tuple[int, ...] = ()
     reasoning: str = ""
     """The query set with the reasoned forms of its queries, where RI needs them."""
+    filter: str = ""
+    """The filter that makes its set of ``made_from``, as ``FilterConfig.text``; both empty where none does."""
+    made_from: str = ""
 
     def n_with(self, per_doc: int) -> int:
         """How many documents have at least so many queries."""

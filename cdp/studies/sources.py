@@ -19,7 +19,12 @@ from cdp.training.settings import order_of
 
 def written(workspace: Workspace, source: StudySource) -> StudySource:
     """A source whose query set is there, found by the job that wrote it if need be, with the counts of its queries."""
-    if not source.query_set:
+    if source.filter and not source.query_set:
+        made = query_sets.find_filtered(workspace, query_sets.load(workspace, source.made_from), source.filter)
+        if made is None:
+            raise ConfigError(f"{source.label} was not made.", hint=f"See the job that makes it: {source.job_id}.")
+        source = replace(source, query_set=made.id)
+    elif not source.query_set:
         listed = query_sets.list_query_sets(workspace)
         # A copy with fewer queries names the job too: it is not what the job wrote.
         sets = [q for q in listed if q.job_id == source.job_id and not q.parameters.get("made_from")]

@@ -78,6 +78,21 @@ def start_filter(workspace: Workspace, config: FilterConfig, *, after: Sequence[
         if not lacking.complete:
             raise ConfigError(f"{lacking.sentence} A filter takes whole sets.", hint=lacking.next_step)
         config, name = config.replace(query_set=named.id), named.name
+    config = checked(workspace, config)
+    return jobs.submit(
+        workspace,
+        kind=FILTER_KIND,
+        name=f"Filter {name}: {config.text}",
+        module=FILTER_WORKER,
+        config=config.to_dict(),
+        inputs={"query_set": config.query_set},
+        device=_device("" if config.cross_encoder else config.by, config.gpus),
+        after=after,
+    )
+
+
+def checked(workspace: Workspace, config: FilterConfig) -> FilterConfig:
+    """The filter, whose models are there and may be used. NotFoundError or ConfigError where they are not."""
     config = access.checked(workspace, config)
     if config.round_trip_rank is not None:
         _check_model(workspace, config.by)
@@ -89,16 +104,7 @@ def start_filter(workspace: Workspace, config: FilterConfig, *, after: Sequence[
                 f"{config.cross_encoder} embeds single texts; the filter needs a model that scores pairs.",
                 hint="Name a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
             )
-    return jobs.submit(
-        workspace,
-        kind=FILTER_KIND,
-        name=f"Filter {name}: {config.text}",
-        module=FILTER_WORKER,
-        config=config.to_dict(),
-        inputs={"query_set": config.query_set},
-        device=_device("" if config.cross_encoder else config.by, config.gpus),
-        after=after,
-    )
+    return config
 
 
 def _check_model(workspace: Workspace, by: str) -> None:

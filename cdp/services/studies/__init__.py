@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import catalog, jobs, query_sets
-from cdp.base.config import SynthesisConfig, TrainingConfig
+from cdp.base.config import FilterConfig, SynthesisConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
@@ -19,15 +19,16 @@ from cdp.query_sets import QuerySet
 from cdp.retrievers import resolve
 from cdp.services import completeness, queries
 from cdp.services.jobs import devices
-from cdp.services.queries import synthesis
+from cdp.services.jobs import in_use as jobs_in_use
+from cdp.services.queries import filtering, synthesis
 from cdp.services.sharing import access
-from cdp.services.studies import study_reuse
+from cdp.services.studies import filtered, study_reuse
 from cdp.services.training import leakage
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
 from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
-from cdp.studies.plan import benchmark_names, dev_name, needs_reasoning, problems_of_budget
+from cdp.studies.plan import FILTERED_BY, benchmark_names, dev_name, needs_reasoning, problems_of_budget
 from cdp.studies.sources import counted
 from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
 from cdp.synthesis.generators import GENERATORS
@@ -147,17 +148,27 @@ def run(
     plan(workspace, config)
     completeness.require(workspace, config.items("query_sets"), allow_incomplete)
     sources, _ = _sources(workspace, config)
-    leaks = leaks_of(workspace, config, [source.query_set for source in sources])
+    leaks = leaks_of(workspace, config, [source.query_set or source.made_from for source in sources])
     leakage.require(leaks, allow_leakage)
     generations = []
+    written: dict[str, str] = {}
     ready = []
     for source in sources:
         if source.query_set:
             ready.append(source)
             continue
-        job_id = queries.generate(workspace, _synthesis(config, source.kind), api_key=api_key)
+        method, _, _ = source.label.partition(FILTERED_BY)
+        if not source.made_from and method not in written:
+            written[method] = queries.generate(workspace, _synthesis(config, method), api_key=api_key)
+            generations.append(written[method])
+        if not source.filter:
+            ready.append(dataclasses.replace(source, job_id=written[method]))
+            continue
+        made_from = source.made_from or jobs_in_use.set_of(workspace, written[method])
+        after = [] if source.made_from else [written[method]]
+        job_id = filtering.start_filter(workspace, FilterConfig.from_text(made_from, source.filter), after=after)
         generations.append(job_id)
-        ready.append(dataclasses.replace(source, job_id=job_id))
+        ready.append(dataclasses.replace(source, job_id=job_id, made_from=made_from))
     job_id = jobs.submit(
         workspace,
         kind="study",
@@ -174,7 +185,9 @@ def run(
 @access.reads
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
     """The judged queries among those that a study trains on: of ``sets``, or of all that there is to train on now."""
-    names = [source.query_set for source in _sources(workspace, config)[0]] if sets is None else sets
+    if sets is None:
+        sets = [source.query_set or source.made_from for source in _sources(workspace, config)[0]]
+    names = [name for name in sets if name]
     benchmark_splits = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
     return leakage.find_leaks(workspace, names, benchmark_splits)
 
@@ -213,6 +226,17 @@ def to_yaml(config: StudyConfig) -> str:
 
 def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
     """What is trained on, and what has to be written for it first."""
+    whole, missing = _whole_sources(workspace, config)
+    filters = config.items("filters")
+    if not filters:
+        return whole, missing
+    if filters != [filtered.NONE] and any(map(needs_reasoning, config.items("weightings"))):
+        raise ConfigError("RI compares whole sets with their reasoned forms.", hint="Leave out filters, or RI.")
+    return [filtered.source_of(workspace, source, text) for source in whole for text in filters], missing
+
+
+def _whole_sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
+    """The query sets and methods of the plan, before any filter."""
     sources: list[StudySource] = []
     for name in config.items("query_sets"):
         query_set = query_sets.resolve_query_set(workspace, name)
@@ -297,7 +321,8 @@ def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: Stu
         )
         limit = query_set.parameters.get("limit")
         enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))
-        if same and enough and query_set.complete:
+        # A copy without some of its queries says the same of method and Q/Doc: it is not what the method wrote.
+        if same and enough and query_set.complete and not query_set.parameters.get("made_from"):
             return query_set
     return None
 
