@@ -21,16 +21,16 @@ from cdp.searching.indexes import (
     LexicalIndex,
     NotPreparedError,
     Progress,
+    Speeds,
     embeddings,
     lexical,
     load_encoder,
 )
+from cdp.searching.limits import patience_seconds
+from cdp.searching.matches import matching_words
 from cdp.searching.memory import Held
 
 __all__ = ["Engine", "NotPreparedError", "prepare"]
-
-PATIENCE_S = 15.0
-"""An index that takes longer to make is made by a job: nobody should watch a page for longer without a figure."""
 
 SHOWN_CHARACTERS = 20_000
 """Of a document's text in an answer; the whole is on the Corpus page."""
@@ -42,20 +42,22 @@ MODEL_OVERHEAD = 64 << 20
 class Engine:
     """The (retriever, collection) pairs in use. May be asked by several threads at once.
 
-    ``limit`` bounds what is held, in bytes; ``patience_s`` is how long an index may take to make, None for however
-    long.
+    ``limit`` bounds what is held, in bytes; ``patience_s`` is how long an index may take to make, by default
+    ``$CDP_SEARCH_INDEX_SECONDS`` or 15.
     """
 
-    def __init__(self, workspace: Workspace, limit: int, patience_s: float | None = PATIENCE_S) -> None:
+    def __init__(self, workspace: Workspace, limit: int, patience_s: float | None = None) -> None:
         self.workspace = workspace
         self.held = Held(limit)
-        self.patience_s = patience_s
+        self.patience_s = patience_seconds() if patience_s is None else patience_s
+        self.speeds: Speeds = {}
 
     def search(
         self, retriever: str, collection: str, query: str, k: int, progress: Progress | None = None
     ) -> dict[str, Any]:
-        """The ``k`` best documents: ``hits`` (id, title, text, score), ``title`` of the retriever, and ``seconds``
-        of getting ready and of searching. CdpError where there is no such retriever or collection, or none to use."""
+        """The ``k`` best documents: ``hits`` (id, title, text, score, words that match), ``title`` of the retriever,
+        and ``seconds`` of getting ready and of searching. CdpError where there is no such retriever or collection, or
+        none to use."""
         began = time.perf_counter()
         searched = self._collection(collection)
         documents = self._documents(searched)
@@ -63,7 +65,12 @@ class Engine:
         ready = time.perf_counter()
         scores, numbers = index.rank(query, k)
         hits = [
-            {**asdict(document), "text": document.text[:SHOWN_CHARACTERS], "score": score}
+            {
+                **asdict(document),
+                "text": document.text[:SHOWN_CHARACTERS],
+                "score": score,
+                "words": matching_words(query, document.content, searched.language),
+            }
             for document, score in zip(documents.take(numbers), scores, strict=True)
         ]
         seconds = {"ready": ready - began, "search": time.perf_counter() - ready}
@@ -100,7 +107,15 @@ class Engine:
                 ("index", retriever, collection.id),
                 documents.hash,
                 lambda: _warmed(
-                    lexical(self.workspace, documents, collection, words, patience_s=self.patience_s, progress=progress)
+                    lexical(
+                        self.workspace,
+                        documents,
+                        collection,
+                        words,
+                        patience_s=self.patience_s,
+                        progress=progress,
+                        speeds=self.speeds,
+                    )
                 ),
                 lambda index: index.nbytes,
             )
@@ -123,6 +138,7 @@ class Engine:
                 name=resolved.title,
                 patience_s=self.patience_s,
                 progress=progress,
+                speeds=self.speeds,
             )
             in_memory = sum(part.size for part in parts) * 4
             return _warmed(DenseIndex(encoder, parts, held=in_memory <= self.held.limit // 2))

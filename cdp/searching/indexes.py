@@ -30,6 +30,9 @@ from cdp.searching.collection import Collection, Documents
 Progress = Callable[[str, int, int], None]
 """Called with the phase, what is done and the total, in documents; may raise to end the work."""
 
+Speeds = dict[tuple[str, str], float]
+"""Seconds per document, measured once: by the retriever's identity or BM25's language, and the documents' hash."""
+
 SAMPLE = 16
 """Documents that are encoded to learn how long all would take; so few are encoded without asking."""
 
@@ -130,6 +133,7 @@ def embeddings(
     patience_s: float | None,
     batch_size: int = 64,
     progress: Progress | None = None,
+    speeds: Speeds | None = None,
 ) -> list[np.ndarray]:
     """The embeddings of all documents: those that are kept, in whatever precision, else encoded and kept.
 
@@ -143,8 +147,10 @@ def embeddings(
     texts: list[str] = []
     if 0 not in missing:
         with encoder.lock:
-            asked = patience_s is not None and missing[0] > SAMPLE
-            seconds = missing[0] * _seconds_each(encoder, documents, encoding) if asked else 0.0
+            seconds = 0.0
+            if patience_s is not None and missing[0] > SAMPLE:
+                key = (encoder.identity, documents.hash)
+                seconds = missing[0] * _once(speeds, key, lambda: _seconds_each(encoder, documents, encoding))
         if patience_s is not None and seconds > patience_s:
             raise _not_prepared(name, collection, missing[0], seconds)
         texts = list(documents.contents())
@@ -164,6 +170,14 @@ def embeddings(
             return [encode(encoder.model, texts, encoding, batch_size=batch_size, progress=report)]
 
 
+def _once(speeds: Speeds | None, key: tuple[str, str], measure: Callable[[], float]) -> float:
+    """What was measured before, if anything was."""
+    speeds = {} if speeds is None else speeds
+    if key not in speeds:
+        speeds[key] = measure()
+    return speeds[key]
+
+
 def _seconds_each(encoder: Encoder, documents: Documents, encoding: Encoding) -> float:
     """Measured, not guessed: the seconds that one document takes here and now."""
     sample = documents.sample(SAMPLE)
@@ -181,6 +195,7 @@ def lexical(
     *,
     patience_s: float | None,
     progress: Progress | None = None,
+    speeds: Speeds | None = None,
 ) -> LexicalIndex:
     """BM25's index: the one that is kept, else made and kept. NotPreparedError as ``embeddings`` raises it."""
     folder = workspace.embeddings / bm25.index_key(documents.hash, language)
@@ -188,13 +203,20 @@ def lexical(
     if index is not None:
         return LexicalIndex(index, language)
     if patience_s is not None and len(documents) > TERMS_SAMPLE:
-        began = time.perf_counter()
-        for _ in bm25.terms_of(documents.sample(TERMS_SAMPLE), language):
-            pass
-        seconds = 2 * (time.perf_counter() - began) * len(documents) / TERMS_SAMPLE
+        key = (language, documents.hash)
+        seconds = len(documents) * _once(speeds, key, lambda: _seconds_each_terms(documents, language))
         if seconds > patience_s:
             raise _not_prepared(bm25.TITLE, collection, len(documents), seconds)
     index = bm25.index(list(documents.contents()), language, watch=progress)
     with suppress(WorkspaceError):  # a disk that takes nothing: it is held in memory alone
         bm25.save_index(index, folder)
     return LexicalIndex(index, language)
+
+
+def _seconds_each_terms(documents: Documents, language: str) -> float:
+    """Splitting a document into terms, and as long again for the index."""
+    sample = documents.sample(TERMS_SAMPLE)
+    began = time.perf_counter()
+    for _ in bm25.terms_of(sample, language):
+        pass
+    return 2 * (time.perf_counter() - began) / len(sample)

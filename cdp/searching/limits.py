@@ -1,4 +1,4 @@
-"""How much memory the search process may hold, and how long it waits for the next query."""
+"""How much memory the search process may hold, how long it waits for the next query, and how long an index may take."""
 
 from __future__ import annotations
 
@@ -8,9 +8,13 @@ from cdp.base.errors import ConfigError
 
 MEMORY = "CDP_SEARCH_MEMORY_GB"
 IDLE = "CDP_SEARCH_IDLE_MINUTES"
+PATIENCE = "CDP_SEARCH_INDEX_SECONDS"
 
 IDLE_MINUTES = 10.0
 """Long enough to read a document and come back, short enough that the memory is free over lunch."""
+
+PATIENCE_S = 15.0
+"""An index that takes longer to make is made by a job: nobody should watch a page for longer without a figure."""
 
 SHARE, AT_MOST_GB = 0.25, 8.0
 """A quarter of the machine's memory, for a training may run beside it, and never more than this."""
@@ -28,6 +32,11 @@ def memory_limit() -> int:
 def idle_seconds() -> float:
     """Seconds. ConfigError where the setting is no number above 0."""
     return 60 * _number(IDLE, IDLE_MINUTES)
+
+
+def patience_seconds() -> float:
+    """Seconds that an index may take to make while somebody waits. ConfigError where the setting is no number."""
+    return _number(PATIENCE, PATIENCE_S)
 
 
 def _number(variable: str, default: float) -> float:

@@ -25,6 +25,7 @@ with frame.guarded():
         with st.expander("Add another corpus", icon=":material/add:", key="add_corpus"):
             imports.add_corpus(workspace)
         manifest = next(m for m in manifests if m.id == corpus)
+        documents.linked(workspace, manifest)
         documents.facts(manifest)
         documents.lengths(manifest)
         documents.browse(workspace, manifest)

@@ -15,14 +15,14 @@ import pytest
 
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries, training
+from cdp.services import jobs, queries, search, training
 from tests.browser.conftest import Looker, Server
 from tests.support import REPOSITORY
 
 IMAGES = Path(os.environ.get("CDP_IMAGES") or REPOSITORY / "docs" / "images")
 MOST_BYTES = 200_000
 GUIDE = REPOSITORY / "docs" / "USER_GUIDE.md"
-TAKEN = ("overview", "corpus", "queries", "review", "measures", "complexity", "launch", "jobs", "compare")
+TAKEN = ("overview", "corpus", "queries", "review", "measures", "complexity", "launch", "jobs", "compare", "search")
 
 
 def picture(tab: Looker, name: str, *, height: int = 900) -> None:
@@ -71,6 +71,9 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     picture(tab, "jobs", height=900)
     tab.open("compare?baseline=static-minilm").see("points on demo")
     picture(tab, "compare", height=1180)
+    tab.open(f"search?q=lighthouse+lenses&search_with=bm25&search_with=static-minilm&search_with={job.id}").see(" ms")
+    picture(tab, "search")
+    search.stop(server.workspace)
     assert "Traceback" not in server.console()
 
 

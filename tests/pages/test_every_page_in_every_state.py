@@ -26,6 +26,7 @@ EMPTY = {
     "launch": "No query sets yet",
     "jobs": "Nothing has run yet",
     "compare": "No results yet",
+    "search": "No documents yet",
     "evidence": "crosses zero at CW 7.91",
     "study": "No study yet",
 }
@@ -41,6 +42,7 @@ FULL = {
     "launch": "What will happen",
     "jobs": "tuned otherwise on demo",
     "compare": "tuned on diverse** gains",
+    "search": "Type a query and press Enter",
     "evidence": "crosses zero at CW 7.91",
     "study": "No study yet",
 }

@@ -16,6 +16,8 @@ from cdp.services import corpora
 from tests.benchmarks.folders import write_benchmark
 from tests.searching.conftest import AddCorpus
 
+pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
+
 TEXTS = ["Bees find their way by the sun.", "A lighthouse guides ships.", "Sugar is made from beets.", "Bees and sugar"]
 GIB = 1 << 30
 
@@ -102,7 +104,6 @@ def test_an_unknown_retriever_and_an_empty_name(workspace: Workspace, add_corpus
         Engine(workspace, GIB).search("somebody/no-such-model", corpus, "bees", 3)
 
 
-@pytest.mark.slow
 def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(workspace: Workspace, tmp_path: Path) -> None:
     from cdp.evaluation.evaluate import evaluate_model
     from cdp.retrievers import load, model_hash, resolve
@@ -126,7 +127,6 @@ def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(workspace: W
         engine.search(name, "benchmark:bench", "bees", 3)
 
 
-@pytest.mark.slow
 def test_prepared_documents_are_searched_as_they_were() -> None:
     from cdp.retrievers.exact_search import Prepared, search
 

@@ -15,6 +15,8 @@ from cdp.services.sharing import modes
 from cdp.services.workspace import demo
 from tests.pages.support import ended_job
 
+pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
+
 
 @pytest.fixture
 def corpus(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:

@@ -39,13 +39,14 @@ DEFAULT_K, MOST_K = 10, 100
 @dataclass(frozen=True)
 class Hit:
     """One retrieved document. ``rank`` counts from 1. ``before`` is its rank with the first retriever, None where that
-    one does not retrieve it among its best."""
+    one does not retrieve it among its best. ``words`` are those of the document that match one of the query's."""
 
     rank: int
     id: str
     title: str
     text: str
     score: float
+    words: tuple[str, ...] = ()
     before: int | None = None
 
 
@@ -150,7 +151,7 @@ def _answer(
         seconds = problem.seconds if isinstance(problem, NotPreparedError) else None
         return Answer(retriever, _title(workspace, name), problem=problem, index_s=seconds)
     hits = [
-        Hit(rank, str(h["id"]), str(h["title"]), str(h["text"]), float(h["score"]))
+        Hit(rank, str(h["id"]), str(h["title"]), str(h["text"]), float(h["score"]), tuple(h["words"]))
         for rank, h in enumerate(value["hits"], 1)
     ]
     seconds = value["seconds"]

@@ -19,7 +19,7 @@ from cdp.base.locks import is_held, try_lock
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.searching import wire
-from cdp.searching.limits import idle_seconds, memory_limit
+from cdp.searching.limits import idle_seconds, memory_limit, patience_seconds
 
 WORKER = "cdp.workers.search"
 ALREADY = 3
@@ -93,7 +93,11 @@ def _connected(workspace: Workspace) -> socket.socket:
         return connection
     if not workspace.root.is_dir():
         raise WorkspaceError("There is nothing to search yet.", hint="Add a corpus first.")
-    memory_limit(), idle_seconds()  # a wrong setting is said here, not in a process that nobody sees
+    (
+        memory_limit(),
+        idle_seconds(),
+        patience_seconds(),
+    )  # a wrong setting is said here, not in a process that nobody sees
     with tempfile.TemporaryFile() as log:  # its last words, without a file to clear away
         process = _start(workspace, address, log)
         deadline = time.monotonic() + START_WITHIN_S

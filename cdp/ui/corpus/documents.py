@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import streamlit as st
 
+from cdp.base.errors import NotFoundError
+from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.charts.distributions import length_histogram
 from cdp.services import corpora
@@ -107,7 +109,23 @@ def browse(workspace: Workspace, manifest: CorpusManifest) -> None:
     if row is None:
         st.caption("Choose a row to read the whole document.")
         return
-    document = documents[row]
+    _whole(manifest, documents[row])
+
+
+def linked(workspace: Workspace, manifest: CorpusManifest) -> None:
+    """The document that a link names, for as long as its corpus is shown."""
+    wanted = st.query_params.get("document")
+    if not wanted:
+        return
+    try:
+        document = corpora.document(workspace, manifest.id, wanted)
+    except NotFoundError:
+        st.warning(f"The link names the document {md(wanted, 80)}, which is not in {md(manifest.name, 80)}.")
+        return
+    _whole(manifest, document)
+
+
+def _whole(manifest: CorpusManifest, document: Document) -> None:
     with st.container(border=True):
         st.markdown(f"**{md(document.title or document.id)}**")
         st.text(document.text)

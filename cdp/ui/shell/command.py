@@ -6,8 +6,8 @@ import streamlit as st
 
 from cdp.services.commands import PROGRAM
 
-ALONE = ("train", "evaluate", "metrics")
-"""Commands whose second word is an id."""
+ALONE = ("train", "evaluate", "metrics", "search")
+"""Commands whose second word is an id or a text."""
 
 
 def show(*lines: str) -> None:

@@ -113,6 +113,15 @@ PAGES: dict[str, PageInfo] = {
             ("baseline", "retrievers", "benchmark", "focus"),
         ),
         PageInfo(
+            "search",
+            "pages/results/search.py",
+            "Try a query",
+            "search",
+            "What does each retriever retrieve for a query of yours?",
+            "Results",
+            ("collection", "search_with", "q"),
+        ),
+        PageInfo(
             "evidence",
             "pages/results/evidence.py",
             "Evidence",

@@ -90,7 +90,7 @@ def choose(
         help=help,
         label_visibility=label_visibility,
     )
-    _settle(param, current)
+    settle(param, current)
     return current
 
 
@@ -110,7 +110,7 @@ def choose_button(label: str, items: Mapping[str, str], param: str, *, label_vis
         label_visibility=label_visibility,
         wrap=True,
     )
-    _settle(param, current)
+    settle(param, current)
     return current
 
 
@@ -157,7 +157,7 @@ def choose_many(
         help=help,
         max_selections=most,
     )
-    _settle(param, current)
+    settle(param, current)
     return current
 
 
@@ -218,7 +218,7 @@ def _remember(param: str, names: Mapping[str, str]) -> None:
     ids.update({label: key for key, label in names.items() if label not in names})
 
 
-def _settle(param: str, current: str | list[str] | None) -> None:
+def settle(param: str, current: str | list[str] | None) -> None:
     keep(param, current)
     st.session_state.setdefault(_DRAWN, {})[param] = current
     if param not in st.query_params or not current:

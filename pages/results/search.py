@@ -1,0 +1,34 @@
+"""One query, and what up to three retrievers retrieve for it, side by side."""
+
+from __future__ import annotations
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import search
+from cdp.ui.search import choices, results
+from cdp.ui.shell import frame, project
+
+workspace = Workspace.default()
+frame.head("search")
+
+with frame.guarded():
+    members = project.scope(workspace)
+    collections = choices.of_project(members, search.list_collections(workspace))
+    if not collections:
+        frame.empty("No documents yet", "There is nothing to search. Add a corpus first.")
+        frame.navigation.button("corpus", "Add a corpus", "to_corpus")
+    else:
+        query = choices.query()
+        left, right = st.columns([2, 3], gap="medium")
+        with left:
+            collection = choices.collection(collections)
+        with right:
+            retrievers = choices.retrievers(workspace, members)
+        choices.from_benchmark(workspace, collection, members)
+        if query and retrievers:
+            results.show(workspace, members, collection, retrievers, query)
+        elif retrievers:
+            st.caption("Type a query and press Enter.")
+        else:
+            st.caption("Choose up to three retrievers.")

@@ -1,0 +1,65 @@
+"""``search``: an answer in the command's own process, none left behind; or by the search process where one is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.searching import limits, wire
+from cdp.services.search import process
+from cdp.services.workspace import demo
+from tests.cli.support import run
+
+pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
+
+
+@pytest.fixture(autouse=True)
+def loaded(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(wire.RUNTIME, str(tmp_path / "run"))
+    demo.load(workspace)
+    yield
+    with suppress(CdpError):
+        process.stop(workspace)
+
+
+def test_one_off_leaves_no_process(workspace: Workspace) -> None:
+    done = run(
+        "search", "how do honeybees find flowers", "--retriever", "bm25", "--corpus", "demo", "-k", "3", "--json"
+    )
+    value = json.loads(done.stdout)
+    assert [hit["rank"] for hit in value["answers"][0]["hits"]] == [1, 2, 3]
+    assert value["answers"][0]["problem"] is None
+    assert not process.is_running(workspace)
+
+
+def test_what_cannot_be_searched_is_said(workspace: Workspace) -> None:
+    done = run("search", " ", "--retriever", "bm25", "--corpus", "demo", code=2)
+    assert done.stderr == "cdp: The query is empty. Type a few words or a question.\n"
+    assert "no-such" in run("search", "x", "--retriever", "bm25", "--corpus", "no-such", code=2).stderr
+    done = run("search", "bees", "--retriever", "bm25", "--retriever", "no-such!", "--corpus", "demo", code=1)
+    assert "BM25 (" in done.stdout
+    assert "No preset" in done.stdout
+
+
+def test_a_kept_process_answers_and_a_job_indexes(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = ("search", "honeybees", "--retriever", "bm25", "--corpus", "benchmark:demo")
+    run(*words, "--keep-warm")
+    assert process.is_running(workspace)
+    held = process.ask(workspace, {"op": "status"})["held"]
+    assert held
+    run(*words)
+    assert process.ask(workspace, {"op": "status"})["held"] == held
+    process.stop(workspace)
+    monkeypatch.setenv(limits.PATIENCE, "0.000001")
+    monkeypatch.setattr("cdp.searching.indexes.TERMS_SAMPLE", 10)
+    for path in workspace.embeddings.glob("bm25-*"):
+        path.rename(path.with_name(f"gone-{path.name}"))
+    assert "add --index" in run(*words, code=1).stdout
+    assert "Honeybee" in run(*words, "--index").stdout
+    assert list(workspace.embeddings.glob("bm25-*"))

@@ -1,0 +1,108 @@
+"""Trying a query: columns side by side, what is judged relevant, where a result leads, and documents that stay text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace
+from cdp.searching import limits, wire
+from cdp.services import corpora, search
+from cdp.services.search import judged, process
+from tests.benchmarks.folders import write_benchmark
+from tests.jobs.support import until_state
+from tests.pages.conftest import Open
+from tests.pages.test_every_page_in_every_state import words
+
+
+@pytest.fixture(autouse=True)
+def ended(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(wire.RUNTIME, str(tmp_path / "run"))
+    yield
+    with suppress(CdpError):
+        process.stop(workspace)
+
+
+def html(at: AppTest) -> str:
+    return "\n".join(str(block.proto.body) for block in at.get("html"))
+
+
+def links(at: AppTest) -> list[str]:
+    return [f"{link.proto.page}?{link.proto.query_string}" for link in at.get("page_link")]
+
+
+def test_a_judged_query_with_two_retrievers(open_page: Open, filled: Workspace) -> None:
+    collection = search.list_collections(filled)[0]
+    assert judged.list_benchmarks(filled, collection) == ["demo"], "found by its documents, whatever it is called"
+    query = judged.list_queries(filled, "demo")[0]
+    relevant = judged.judgments(filled, collection, query)[0].relevant
+    at = open_page("search", q=query, search_with=["bm25", "bm25"])
+    assert at.text_input(key="query_text").value == query
+    assert "A query of demo with" in words(at)
+    assert "relevant]" in words(at)
+    assert "<mark>" in html(at)
+    shown = links(at)
+    assert any("document=" in link and "corpus" in link for link in shown)
+    assert any("queries" in link and "document=" in link for link in shown)
+    assert relevant
+    at.text_input(key="query_text").set_value("a query of nobody's about a furnace").run()
+    assert at.query_params["q"] == "a query of nobody's about a furnace"
+    assert at.query_params["search_with"]
+    assert "A query of demo" not in words(at)
+    assert not at.error
+    at.text_input(key="query_text").set_value("").run()
+    assert "q" not in at.query_params
+    assert "Type a query and press Enter" in words(at)
+
+
+def test_documents_are_text_and_a_retriever_that_fails_leaves_the_others(
+    open_page: Open, workspace: Workspace, tmp_path: Path
+) -> None:
+    text = "<img src=x onerror=alert(1)> **bold** $x$ :smile: [link](http://example.org) sugar & spice"
+    file = tmp_path / "odd.jsonl"
+    file.write_text(json.dumps({"_id": "<i>1", "title": "# <b>Title</b> :fire:", "text": text}) + "\n")
+    corpus = corpora.add(workspace, file).corpus.id
+    write_benchmark(workspace.benchmarks / "other")  # about other documents: it judges nothing here
+    at = open_page("search", q="sugar <script>", search_with=["bm25"], collection=corpus)
+    assert "&lt;img src=x onerror=alert(1)&gt;" in html(at)
+    assert "<img" not in html(at)
+    assert "<mark>sugar</mark> &amp; spice" in html(at)
+    assert not [m for m in at.markdown if "<b>" in str(m.value)]
+    assert "Use a judged query" not in str(at.main)
+    assert "A query of" not in words(at)
+    at = open_page("search", q="x" * 20_000, search_with=["bm25"], collection=corpus)
+    assert "20,000 characters" in at.error[0].proto.title
+
+
+def test_an_index_that_takes_long_is_a_job_that_is_offered(
+    open_page: Open, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Read in the process's environment, so that it has none of its own before the page starts it."""
+    monkeypatch.setenv(limits.PATIENCE, "0.000001")
+    file = tmp_path / "many.jsonl"
+    file.write_text("".join(json.dumps({"_id": f"d{i}", "text": f"document number {i}"}) + "\n" for i in range(500)))
+    corpus = corpora.add(workspace, file).corpus.id
+    at = open_page("search", q="number 7", search_with=["bm25"], collection=corpus)
+    assert "has not indexed 500 documents" in at.info[0].proto.title
+    at.button(key="index_bm25").click().run()
+    job = search.indexing(workspace, "bm25", corpus)
+    assert job is not None
+    until_state(workspace, job.id, "finished")
+    at = open_page("search", q="number 7", search_with=["bm25"], collection=corpus)
+    assert not at.info
+    assert "<mark>7</mark>" in html(at) or "<mark>number</mark>" in html(at)
+
+
+def test_a_link_to_a_document_opens_it_and_says_where_it_is_not(open_page: Open, filled: Workspace) -> None:
+    corpus = search.list_collections(filled)[0].id
+    document = corpora.page(filled, corpus)[3]
+    at = open_page("corpus", corpus=corpus, document=document.id)
+    assert document.text in [text.value for text in at.text]
+    at = open_page("corpus", corpus=corpus, document="no <b>such")
+    assert "is not in demo" in at.warning[0].value
