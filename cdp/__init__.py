@@ -4,6 +4,58 @@
 Dense Retrieval*, https://arxiv.org/abs/2602.09448. Its tables, equations and sections are cited by the labels of its
 LaTeX source (``tab:cw_threshold``, ``eq:ri``, ``sec:appendix_qd``), which stay the same where printed numbers change.
 ``docs/METHODS.md`` lists every formula with its source, our reading, and where it is computed.
+
+The ten names below are the library: ``docs/LIBRARY.md`` shows each at work. A name is imported when it is first asked
+for, so ``import cdp`` loads nothing.
 """
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cdp.complexity import content_words, cw_weights
+    from cdp.evaluation import ndcg, search
+    from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
+    from cdp.principle import recommend
+    from cdp.synthesis.texts import generate
+    from cdp.training.loss import WeightedInfoNCELoss
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "WeightedInfoNCELoss",
+    "content_words",
+    "cw_weights",
+    "dist_sim",
+    "generate",
+    "ndcg",
+    "paraphrase_ratio",
+    "recommend",
+    "search",
+    "self_bleu",
+]
+
+_ROOMS = {
+    "WeightedInfoNCELoss": "cdp.training.loss",
+    "content_words": "cdp.complexity",
+    "cw_weights": "cdp.complexity",
+    "dist_sim": "cdp.metrics",
+    "generate": "cdp.synthesis.texts",
+    "ndcg": "cdp.evaluation",
+    "paraphrase_ratio": "cdp.metrics",
+    "recommend": "cdp.principle",
+    "search": "cdp.evaluation",
+    "self_bleu": "cdp.metrics",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _ROOMS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(importlib.import_module(_ROOMS[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -216,7 +216,7 @@ def test_no_page_lies_directly_in_pages() -> None:
     assert [p.name for p in (REPOSITORY / "pages").glob("*.py")] == []
 
 
-@pytest.mark.parametrize("module", ["app", "cdp.services", "cdp.cli"])
+@pytest.mark.parametrize("module", ["cdp", "app", "cdp.services", "cdp.cli"])
 def test_importing_the_app_loads_no_model_library(module: str) -> None:
     code = f"import sys, {module}; print(sorted(set(sys.modules) & {HEAVY!r}))"
     done = subprocess.run(

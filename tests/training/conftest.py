@@ -53,7 +53,8 @@ def write_queries(workspace: Workspace, query_set_id: str, corpus_id: str, queri
     query_sets.create(workspace, QuerySet(query_set_id, query_set_id, corpus_id, "", complete=True))
     path = query_sets.files(workspace, query_set_id).queries
     path.touch()
-    append_jsonl(path, [{"document_id": d, "queries": q} for d, q in queries.items()])
+    lines = enumerate(queries.items())
+    append_jsonl(path, [{"document_id": d, "position": i, "queries": q} for i, (d, q) in lines])
     query_sets.update(workspace, query_set_id, content_hash=query_sets.count(path).content_hash)
 
 
