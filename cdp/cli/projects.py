@@ -86,7 +86,7 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
         judged = ", ".join(f"{split} {n:,}" for split, n in done.benchmark.judged.items())
         lines.append(f"benchmark {done.benchmark.name}: queries by split: {judged}")
     lines += [f"query set {q.id}: {display.many(q.n_queries, 'query', 'queries')}" for q in done.query_sets]
-    lines += [f"left out: {n:,} {reason}" for reason, n in done.left_out.items()]
+    lines += [f"left out: {reason}: {n:,}" for reason, n in done.left_out.items()]
     lines += done.stated
     lines += [f"missing: {text}" for text in done.missing]
     return say(a, {**display.plain(done), "id": done.project.id}, "\n".join(lines))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora
-from cdp.ui.corpus import documents
+from cdp.ui.corpus import adding, documents
 from cdp.ui.shell import frame, imports, project, state
 
 workspace = Workspace.default()
@@ -17,13 +17,13 @@ with frame.guarded():
     manifests = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
     if not manifests:
         frame.empty("No documents yet", "Add some below: a file from your computer, or a path on this server.")
-        imports.add_corpus(workspace)
+        adding.form(workspace)
     else:
         corpus = state.choose(
             "Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus", help=frame.definition("corpus")
         )
-        with st.expander("Add another corpus", icon=":material/add:", key="add_corpus"):
-            imports.add_corpus(workspace)
+        with st.expander("Add another corpus", icon=":material/add:", key=f"add_corpus{adding.turn()}"):
+            adding.form(workspace)
         manifest = next(m for m in manifests if m.id == corpus)
         documents.linked(workspace, manifest)
         documents.facts(manifest)

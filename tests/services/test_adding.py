@@ -25,6 +25,8 @@ from cdp.services.projects.adding import Added
 from cdp.services.projects.questions import AddOptions
 from tests.strategies import ODD, SCRIPTS
 
+pytestmark = pytest.mark.slow
+
 
 def table(path: Path, header: Sequence[str], rows: Iterable[Sequence[object]]) -> Path:
     with open(path, "w", newline="", encoding="utf-8") as file:
@@ -68,7 +70,7 @@ def test_a_table_with_questions_gives_all_three(workspace: Workspace, tmp_path: 
     assert (added.project.name, added.corpus.n_documents, added.left_out) == (
         "faq",
         59,
-        {"rows not taken: empty text": 1},
+        {"rows not taken (empty text)": 1},
     )
     assert added.project.corpora == (added.corpus.id,)
     assert added.benchmark is not None

@@ -13,6 +13,8 @@ from cdp.services.workspace import backup, demo
 from tests.pages.support import evaluated, trained
 from tests.services.support import evaluation
 
+pytestmark = pytest.mark.slow
+
 
 def corpus(workspace: Workspace, folder: Path, name: str) -> str:
     path = folder / f"{name}.jsonl"

@@ -12,15 +12,17 @@ Nothing is thinned out in silence: what was not taken is counted by its reason.
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cdp import projects, query_sets
-from cdp.base.errors import InputError
+from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.names import checked_title
+from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
@@ -84,6 +86,55 @@ def examine(
 
 
 @access.writes
+@contextlib.contextmanager
+def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> Iterator[tuple[Path, Path | None]]:
+    """Uploaded files (name and content) on disk for as long as they are read: (the documents, a file of queries).
+
+    One file is itself; the files of a BEIR layout are put together again; of several others, one whose rows are
+    queries for documents that stand elsewhere is the file of queries.
+    """
+    with staging(workspace.uploads) as folder:
+        names = [Path(name.replace("\\", "/")) for name, _ in uploads]
+        plain = {name.name for name in names}
+        beir = {"corpus", "queries"} <= {name.removesuffix(".gz").removesuffix(".jsonl") for name in plain}
+        documents = folder / "documents"
+        for name, (_, data) in zip(names, uploads, strict=True):
+            inside = documents / "qrels" if beir and name.suffix == ".tsv" else documents
+            inside.mkdir(parents=True, exist_ok=True)
+            _keep(inside, name.name or "upload", data)
+        if beir:
+            yield documents, None
+            return
+        files = sorted(documents.iterdir())
+        asked = [file for file in files if len(files) > 1 and _of_queries(file)]
+        if len(asked) == 1:
+            files.remove(asked[0])
+            asked = [asked[0].rename(folder / asked[0].name)]
+        yield (files[0] if len(files) == 1 else documents), (asked[0] if len(asked) == 1 else None)
+
+
+def _keep(folder: Path, name: str, data: BinaryIO) -> None:
+    """Write an upload; of two files of one name the second gets a number."""
+    target, number = folder / name, 2
+    while target.exists():
+        target, number = folder / f"{number}-{name}", number + 1
+    try:
+        with open(target, "wb") as file:
+            shutil.copyfileobj(data, file, 1 << 20)
+    except OSError as error:
+        raise WorkspaceError(
+            f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
+        ) from error
+
+
+def _of_queries(path: Path) -> bool:
+    try:
+        return look(path).of_queries
+    except InputError:
+        return False
+
+
+@access.writes
 def add(
     workspace: Workspace,
     path: str | Path,
@@ -110,7 +161,7 @@ def add(
         options = _completed(options, reading, source, asked, outcome)
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
     with corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, beside):
-        outcome.left_out.update({f"rows not taken: {kind}": n for kind, n in corpus.rejected_counts.items()})
+        outcome.left_out.update({f"rows not taken ({kind})": n for kind, n in corpus.rejected_counts.items()})
         if splits:
             _beir(workspace, source, corpus, splits, options, outcome)
         else:

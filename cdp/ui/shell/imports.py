@@ -11,11 +11,10 @@ from streamlit.typing import UploadedFile
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.services import commands, corpora
-from cdp.services.corpora import ReadOptions
+from cdp.services import corpora
 from cdp.services.workspace import demo
-from cdp.ui.shell import access, command, forms, frame, project, state
-from cdp.ui.shell.text import count, md
+from cdp.ui.shell import forms, project
+from cdp.ui.shell.text import md
 
 MAX_UPLOAD_MB = 500
 
@@ -66,42 +65,3 @@ def load_demo(workspace: Workspace) -> None:
     """Load the demo collection, and turn to its project."""
     remember("The demo collection is loaded.", demo.load(workspace))
     project.show(workspace, "corpus", demo.corpus(workspace))
-
-
-def add_corpus(workspace: Workspace) -> None:
-    """The form that adds a corpus."""
-    uploaded, path = source("Documents", "corpus", corpora.file_types())
-    name = st.text_input("Name", key="corpus_name", placeholder="taken from the file name", max_chars=80)
-    with st.expander("File format options", icon=":material/tune:"):
-        options = forms.fields(ReadOptions, key="read")
-    with st.container(horizontal=True):
-        pressed = access.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
-        if access.button(
-            "Load the demo collection",
-            icon=":material/science:",
-            key="corpus_demo",
-            help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
-        ):
-            with frame.guarded(), st.spinner("Loading the demo collection"):
-                load_demo(workspace)
-                st.rerun()
-    shown = path or getattr(uploaded, "name", "") or "PATH"
-    command.show(commands.line("corpus", "add", shown, *commands.given(options), name=name))
-    if pressed:
-        with frame.guarded():
-            with st.spinner("Reading and checking the documents"), opened(workspace, uploaded, path) as file:
-                added = corpora.add(workspace, file, name=name, options=ReadOptions.from_dict(options))
-            project.join(workspace, corpora=[added.corpus.id])
-            done = "was already in the workspace" if added.existed else "was added"
-            notes = list(added.notes)
-            if added.corpus.n_rejected:
-                kinds = ", ".join(f"{n:,} {kind}" for kind, n in added.corpus.rejected_counts.items())
-                where = kinds if added.existed else "see the list below"
-                notes.append(f"{count(added.corpus.n_rejected, 'row')} could not be imported: {where}.")
-            if added.query_set:
-                notes.append("The queries in the same file were saved as a query set.")
-                state.keep("query_set", added.query_set)
-            remember(f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}.", notes)
-            state.keep("corpus", added.corpus.id)
-            st.query_params["corpus"] = added.corpus.id
-            st.rerun()

@@ -1,0 +1,259 @@
+"""The one import on the screen: files or a folder, a look at ten rows, which column is what, and a project of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+from streamlit.typing import UploadedFile
+
+from cdp.base.errors import InputError
+from cdp.base.workspace import Workspace
+from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
+from cdp.services import commands, corpora
+from cdp.services.corpora import ReadOptions
+from cdp.services.projects import adding
+from cdp.services.projects.adding import Added, Look
+from cdp.services.projects.questions import AddOptions
+from cdp.ui.shell import access, command, forms, frame, imports, project, state, tables
+from cdp.ui.shell.text import count, md
+
+COLUMNS = ("id_field", "title_field", "text_field", "query_field")
+OF_QUERIES = ("query_field", "document_field", "split_field", "grade_field")
+TITLES = {
+    "id_field": "ID", "title_field": "Title", "text_field": "Text", "query_field": "Questions",
+    "document_field": "Document ID", "split_field": "Split", "grade_field": "Grade",
+}  # fmt: skip
+
+NEW, NONE = "new", "none"
+_TURN = "corpus_imports"
+"""Where the session counts its imports."""
+
+_SEEN = "corpus_seen"
+"""Where the session holds the last look, with what was looked at: an upload is written to disk for each."""
+
+
+def form(workspace: Workspace) -> None:
+    """The whole form. What came of it is shown on the next drawing of the page."""
+    uploads, path, queries_path = _source()
+    with st.expander("File format options", icon=":material/tune:"):
+        how = forms.fields(ReadOptions, key="read", leave_out=(*COLUMNS, "split"))
+    seen: Look | None = None
+    named: dict[str, Any] = {}
+    if uploads or path:
+        with frame.guarded():
+            if str(st.session_state.get("read_split", "file")) != "file":
+                how["split"] = st.session_state["read_split"]
+            seen = _look(workspace, uploads, path, queries_path, how)
+            named = _mapping(seen, how)
+    name, joined = _name_and_project(workspace)
+    with st.container(horizontal=True):
+        pressed = access.button("Import documents", type="primary", icon=":material/upload_file:", key="corpus_add")
+        if access.button(
+            "Load the demo collection",
+            icon=":material/science:",
+            key="corpus_demo",
+            help="96 short documents, diverse and paraphrase queries written by an LLM, and a benchmark.",
+        ):
+            with frame.guarded(), st.spinner("Loading the demo collection"):
+                imports.load_demo(workspace)
+                st.rerun()
+    shown = path or (uploads[0].name if uploads else "PATH")
+    words = ("projects", "add", shown, *commands.given({**how, **named}))
+    command.show(commands.line(*words, queries=queries_path, name=name, project=joined))
+    looked = seen is not None or not (uploads or path)  # what cannot be looked at has been said already
+    if pressed and looked:
+        with frame.guarded():
+            with (
+                st.spinner("Reading and checking the documents"),
+                _opened(workspace, uploads, path, queries_path) as (file, asked),
+            ):
+                added = adding.add(
+                    workspace,
+                    file,
+                    asked or "",
+                    name=name,
+                    project=joined,
+                    options=AddOptions.from_dict(named),
+                    reading=ReadOptions.from_dict(how),
+                )
+            _remember(added)
+            st.rerun()
+
+
+def turn() -> str:
+    """What ends the keys of the form: it is another form after each import, empty and folded away."""
+    return f"_{n}" if (n := st.session_state.get(_TURN, 0)) else ""
+
+
+def _source() -> tuple[list[UploadedFile], str, str]:
+    """What is chosen: uploads, or a path on the server with, maybe, that of a file of questions."""
+    way = forms.segments(
+        "File location", ["Upload", "Path on this server"], key="corpus_way", hidden=True, persistent=False
+    )
+    if way == "Upload":
+        uploads = st.file_uploader(
+            "Documents, and where you have them questions and judgments",
+            type=[*corpora.file_types(), "tab"],
+            accept_multiple_files=True,
+            max_upload_size=imports.MAX_UPLOAD_MB,
+            key=f"corpus_file{turn()}",
+            help="One file or several: a table, JSONL, texts, or a zip. A folder in BEIR layout, as a zip or as its "
+            "files, brings its benchmark along.",
+        )
+        return list(uploads or ()), "", ""
+    path = st.text_input(
+        "File or folder on this server",
+        key="corpus_path",
+        placeholder="data/demo",
+        help="For large collections: the server reads the file directly; nothing is sent through the browser.",
+    )
+    asked = st.text_input(
+        "File of questions (optional)",
+        key="corpus_queries_path",
+        help="A question and a document's id in each row, maybe a split and a grade.",
+    )
+    return [], path.strip(), asked.strip()
+
+
+@contextmanager
+def _opened(
+    workspace: Workspace, uploads: Sequence[UploadedFile], path: str, queries_path: str
+) -> Iterator[tuple[Path, Path | None]]:
+    """The documents and the file of questions as paths. InputError if nothing was chosen."""
+    if uploads:
+        for upload in uploads:
+            upload.seek(0)
+        with adding.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
+            yield files
+    elif path:
+        yield Path(path), Path(queries_path) if queries_path else None
+    else:
+        raise InputError("No file is selected.", hint="Choose a file to upload, or enter a path on this server.")
+
+
+def _look(
+    workspace: Workspace, uploads: Sequence[UploadedFile], path: str, queries_path: str, how: Mapping[str, Any]
+) -> Look:
+    """What was chosen holds; looked at once, for it is drawn at every click."""
+    what = (tuple(upload.file_id for upload in uploads), path, queries_path, repr(how))
+    kept = st.session_state.get(_SEEN)
+    if isinstance(kept, tuple) and kept[0] == what:
+        return kept[1]
+    with _opened(workspace, uploads, path, queries_path) as (file, asked):
+        seen = adding.examine(workspace, file, asked or "", reading=ReadOptions.from_dict(how))
+    st.session_state[_SEEN] = (what, seen)
+    return seen
+
+
+def _mapping(seen: Look, how: dict[str, Any]) -> dict[str, Any]:
+    """Show what was seen and ask which column is what; the options that are not what would be taken anyway."""
+    documents, queries = seen.documents, seen.queries
+    named: dict[str, Any] = {}
+    if seen.splits:
+        st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and questions.")
+        _rows(documents)
+        return named
+    _rows(documents)
+    if documents.texts:
+        if documents.n_files > 1 or documents.parts > 1:
+            forms.widget(ReadOptions, "split", key="read", label="Documents")
+            parts = f"{documents.parts:,} parts between blank lines. " if documents.parts > 1 else ""
+            st.caption(f"{md(documents.file)}: {parts}A document can be a file, a paragraph, or a section.")
+    else:
+        guessed = {
+            "id_field": documents.id,
+            "title_field": documents.title,
+            "text_field": documents.text,
+            "query_field": None if queries else documents.queries,
+        }
+        named |= _dropdowns(documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus")
+    if queries is not None:
+        st.markdown(f"**Questions** in {md(queries.file)}")
+        _rows(queries)
+        guessed = {
+            "query_field": queries.queries or queries.guess(("text",)),
+            "document_field": queries.guess((*DOCUMENTS, "_id", "id")),
+            "split_field": queries.guess(SPLITS),
+            "grade_field": queries.guess(GRADES),
+        }
+        named |= _dropdowns(queries, OF_QUERIES, guessed, "asked")
+    if named.get("query_field") or (queries or documents).queries:
+        with st.expander("Questions held out for measuring", icon=":material/tune:"):
+            named |= forms.fields(AddOptions, key="corpus_adding", leave_out=(*COLUMNS, *OF_QUERIES, "with_queries"))
+    return named
+
+
+def _rows(glimpse: Glimpse) -> None:
+    """The first ten rows, and what is missing in them."""
+    more = f" and {count(glimpse.n_files - 1, 'more file')}" if glimpse.n_files > 1 else ""
+    st.caption(f"The first {count(len(glimpse.rows), 'row')} of {md(glimpse.file)}{more}")
+    tables.show(
+        {column: [row.get(column, "") for row in glimpse.rows] for column in glimpse.columns},
+        alt=f"The first rows of {glimpse.file}",
+    )
+    gaps = [f"{column} in {n:,}" for column, n in glimpse.gaps.items() if n]
+    if gaps:
+        frame.remarks([f"Empty among the first {glimpse.looked_at:,} rows: {', '.join(gaps)}."])
+    if glimpse.unreadable:
+        frame.remarks([f"{count(glimpse.unreadable, 'row')} of them cannot be read."], "warning")
+
+
+def _dropdowns(glimpse: Glimpse, fields: Sequence[str], guessed: Mapping[str, str | None], key: str) -> dict[str, Any]:
+    """A select box for each role; what was chosen, without what would be found by its name anyway."""
+    chosen: dict[str, Any] = {}
+    with st.grid(len(fields), min_column_width=150):
+        for field in fields:
+            first = guessed[field]
+            options = [*([] if field == "text_field" and first else [NONE]), *glimpse.columns]
+            picked = st.selectbox(
+                TITLES[field],
+                options,
+                index=options.index(first) if first in options else 0,
+                key=f"{key}_{field}_{abs(hash((glimpse.file, glimpse.columns))):x}",
+                help=AddOptions.settings()[field].help,
+            )
+            if picked != NONE and (picked != first or field in ("text_field", "query_field")):
+                chosen[field] = picked
+            elif picked == NONE and field == "query_field" and key == "corpus" and first:
+                chosen["with_queries"] = False
+    return chosen
+
+
+def _name_and_project(workspace: Workspace) -> tuple[str, str]:
+    """The name, and the project that is joined; empty for a new one of that name."""
+    current = project.current_project(workspace)
+    name = st.text_input("Name", key="corpus_name", placeholder="taken from the file name", max_chars=80)
+    if current is None:
+        return name, ""
+    where = forms.segments(
+        "Project",
+        {NEW: "A new project", current.id: f"Add to {md(current.name, 40)}"},
+        key="corpus_project",
+        persistent=False,
+        help="A project holds the documents, benchmarks and queries of one task.",
+    )
+    return name, "" if where == NEW else str(where)
+
+
+def _remember(added: Added) -> None:
+    """Turn to what was added, and say what came of it on the next drawing."""
+    done = "was already in the workspace" if added.existed else "was added"
+    notes = []
+    if added.benchmark is not None:
+        judged = ", ".join(f"{split} {n:,}" for split, n in added.benchmark.judged.items())
+        notes.append(f"Benchmark {added.benchmark.name}: questions by split: {judged}.")
+    notes += [f"Query set {q.name}: {count(q.n_queries, 'query', 'queries')}." for q in added.query_sets]
+    if added.left_out:
+        left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
+        notes.append(f"Left out: {left_out}.")
+    notes += [*added.stated, *(f"Missing: {text}" for text in added.missing)]
+    imports.remember(f"{added.corpus.name} {done}: {count(added.corpus.n_documents, 'document')}.", notes)
+    st.session_state[_TURN] = st.session_state.get(_TURN, 0) + 1
+    state.only(project.PARAM, added.project.id)
+    if added.query_sets:
+        state.keep("query_set", added.query_sets[0].id)
+    state.write("corpus", added.corpus.id)

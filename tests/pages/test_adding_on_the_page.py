@@ -1,0 +1,96 @@
+"""The one import on the Corpus page: a look at ten rows, columns from dropdowns, and a project of it all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cdp.base.workspace import Workspace
+from cdp.services import projects, queries
+from cdp.ui.shell.navigation import PAGES
+from tests.pages.conftest import Open
+
+ROWS = [f"{i},Lighthouse {i} was built in {1800 + i} on the coast.,When was {i} built?,x" for i in range(30)]
+
+
+def faq(folder: Path) -> bytes:
+    path = folder / "faq.csv"
+    path.write_text("\n".join(["number,what it says,question,colour", *ROWS]) + "\n", encoding="utf-8")
+    return path.read_bytes()
+
+
+def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+    at = open_page("corpus")
+    at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
+    assert not at.error
+    boxes = {box.label: box for box in at.selectbox}
+    assert [boxes[name].value for name in ("ID", "Title", "Text", "Questions")] == [
+        "none", "none", "what it says", "question",
+    ]  # fmt: skip
+    assert len(at.dataframe[0].value) == 10
+    boxes["ID"].set_value("number").run()
+    at.text_input(key="corpus_name").set_value("Lights").run()
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    assert not at.exception
+    [project] = projects.list_projects(workspace)
+    assert (project.name, len(project.corpora), len(project.benchmarks)) == ("Lights", 1, 1)
+    assert at.query_params["project"] == project.id
+    assert at.query_params["corpus"] == project.corpora[0]
+    assert at.main.caption[0].value.endswith("**Lights**")
+    assert at.success[0].proto.title.startswith("Lights was added")
+    said = at.success[0].value
+    assert "dev 6" in said
+    assert "seed 0" in said
+    assert "colour" in said
+    [own] = queries.list_query_sets(workspace)
+    assert (own.n_queries, own.kind) == (24, "human")
+    assert not at.dataframe or "what it says" not in at.dataframe[0].value.columns, "the form is empty again"
+
+
+def test_no_questions_where_none_are_wanted(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+    at = open_page("corpus")
+    at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
+    next(box for box in at.selectbox if box.label == "Questions").set_value("none").run()
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    assert queries.list_query_sets(workspace) == []
+    assert "A benchmark" in at.success[0].value
+
+
+def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
+    rows = "\n".join(["_id,text", *(f"d{i},Lighthouse {i} on the coast." for i in range(12))])
+    questions = [f"where is {i}?,d{i},{'train' if i % 2 else 'test'}" for i in range(12)]
+    asked = "\n".join(["query,doc_id,split", *questions])
+    at = open_page("corpus")
+    uploader = at.file_uploader(key="corpus_file")
+    uploader.upload("docs.csv", rows.encode(), "text/csv").upload("asked.csv", asked.encode(), "text/csv").run()
+    assert not at.error
+    boxes = {box.label: box.value for box in at.selectbox}
+    assert [boxes[name] for name in ("Questions", "Document ID", "Split", "Grade")] == [
+        "query", "doc_id", "split", "none",
+    ]  # fmt: skip
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    [project] = projects.list_projects(workspace)
+    assert len(project.benchmarks) == 1
+    [own] = queries.list_query_sets(workspace)
+    assert own.n_queries == 6
+
+
+def test_a_second_import_is_a_project_of_its_own_or_joins(filled: Workspace, tmp_path: Path, open_page: Open) -> None:
+    for where, n in (("new", 2), ("demo", 2)):
+        at = open_page("corpus", project="demo")
+        at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
+        next(group for group in at.button_group if group.key == "corpus_project").set_value(where).run()
+        at.button(key="corpus_add").click().run()
+        assert not at.error
+        assert len(projects.list_projects(filled)) == n
+    assert len(projects.resolve(filled, "demo").corpora) == 2
+
+
+def test_a_file_that_is_none_is_one_calm_box(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("corpus")
+    at.file_uploader(key="corpus_file").upload("broken.parquet", b"PAR1 no", "application/octet-stream").run()
+    assert not at.exception
+    assert len(at.error) == 1
+    assert PAGES["corpus"].title == at.title[0].value
