@@ -1,4 +1,4 @@
-"""Retrievers against a baseline: NDCG@10, differences with their intervals, and the queries behind them."""
+"""All runs on a leaderboard; below, those that are chosen against a baseline, and the queries behind differences."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from cdp.base.workspace import Workspace
 from cdp.services import results
 from cdp.services.results import means as result_means
 from cdp.ui.compare import comparison as compare
-from cdp.ui.compare import focus
+from cdp.ui.compare import focus, leaderboard
 from cdp.ui.compare import queries as compare_queries
 from cdp.ui.compare import scores as compare_scores
-from cdp.ui.shell import frame
+from cdp.ui.shell import frame, project
 
 workspace = Workspace.default()
 frame.head("compare")
 
 with frame.guarded():
-    rows = results.list_evaluations(workspace)
+    everything = results.list_evaluations(workspace)
+    rows = leaderboard.show(workspace, project.scope(workspace), everything)
     if not rows:
+        if everything:
+            st.caption(f"{len(everything):,} results are archived, or belong to other projects.")
         frame.empty(
             "No results yet",
             "Train a retriever with an evaluation before and after to compare both here.",
@@ -26,6 +29,7 @@ with frame.guarded():
         frame.navigation.button("launch", "Set up a training", "to_launch")
         frame.navigation.link("launch", "Or evaluate an existing retriever", start="evaluation")
     else:
+        st.subheader("Compare runs with a baseline", anchor=False)
         baseline, others = compare.choose(rows)
         if baseline and others:
             wanted = compare.filter_benchmarks(rows, [baseline, *others])

@@ -54,7 +54,9 @@ def faded(tab: Looker, opacities: list[float]) -> None:
 
 def test_the_table_drives_the_charts_and_back(compared: Server, look: Callable[..., Looker]) -> None:
     tab = look(compared).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
-    box = tab.page.get_by_test_id("stDataFrame").first.bounding_box()
+    table = tab.page.get_by_test_id("stDataFrame").nth(1)  # the first is the leaderboard
+    table.scroll_into_view_if_needed()
+    box = table.bounding_box()
     assert box is not None
     tab.page.mouse.click(box["x"] + 18, box["y"] + 36 * 2.5)
     tab.page.wait_for_url("**focus=training-1-diverse**")

@@ -100,7 +100,7 @@ PLAIN_FIELDS = {
     "Code": {"code_text"},
     "Text": {"body"},
     "TextArea": {"default", "value"},
-    "TextInput": {"default", "value"},
+    "TextInput": {"default", "value", "placeholder"},
 }
 """Fields that Streamlit shows as they are; whatever else it is given may be read as Markdown."""
 

@@ -25,6 +25,10 @@ from cdp.services.projects import Members
 from cdp.services.results import MEASURE, benchmark_label, latest, list_evaluations, run_notes, runs, versions
 from cdp.services.results.runs import Trained
 
+SEPARATOR = " · "
+ALWAYS_NAMED = 4
+"""Parts of a made name: method, Q/Doc, pairs, seed."""
+
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
 
 
@@ -114,10 +118,10 @@ COLUMNS: tuple[Column, ...] = (
     Column("ndcg", "NDCG@10", "NDCG@10 in percent; 100 is perfect.", lambda r: r.ndcg, True, 2),
     Column("difference", "vs. start", "NDCG@10 points above the untrained retriever that this run started from.",
            lambda r: r.difference, True, 2),
-    Column("interval", "95% interval", "Of the difference from the start, over the queries (Student's t). Training "
-           "noise is not in it: train with several seeds.", lambda r: _interval(r), True),
     Column("name", "Run", "Method, Q/Doc, pairs and seed of its training; then what else tells it apart.",
            lambda r: r.name, True),
+    Column("interval", "95% interval", "Of the difference from the start, over the queries (Student's t). Training "
+           "noise is not in it: train with several seeds.", lambda r: _interval(r), True),
     Column("badges", "Badges", "What this score has to be read with.",
            lambda r: ", ".join(badge.word for badge in r.badges), True),
     Column("benchmark", "Benchmark", "What it was evaluated on.", lambda r: r.place, True),
@@ -146,8 +150,8 @@ COLUMNS: tuple[Column, ...] = (
 
 @dataclass(frozen=True)
 class Board:
-    """The rows that are shown, the best first by benchmark, and how many are not: ``archived`` ones, and ``filtered``
-    ones that the filters leave out. ``every`` holds all of them."""
+    """The rows that are shown, by benchmark the best first and those with a fault last, and how many are not:
+    ``archived`` ones, and ``filtered`` ones that the filters leave out. ``every`` holds all of them."""
 
     rows: list[BoardRow]
     every: list[BoardRow] = field(repr=False)
@@ -219,6 +223,23 @@ def left_out(board: Board) -> list[str]:
     return sentences
 
 
+def short_names(rows: Sequence[BoardRow]) -> tuple[dict[str, str], str]:
+    """({run: its name without what the names of all trained runs have in common}, what that is).
+
+    Method, Q/Doc, pairs and seed stay, also where they are the same; so do names that somebody gave.
+    """
+    made = {row.run: row.name.split(SEPARATOR) for row in rows if row.trained is not None and row.name == row.made_name}
+    if len(made) < 2:
+        return {row.run: row.name for row in rows}, ""
+    tails = [parts[ALWAYS_NAMED:] for parts in made.values()]
+    common = [part for part in tails[0] if all(part in tail for tail in tails)]
+    short = {
+        run: SEPARATOR.join([*parts[:ALWAYS_NAMED], *(part for part in parts[ALWAYS_NAMED:] if part not in common)])
+        for run, parts in made.items()
+    }
+    return {row.run: short.get(row.run, row.name) for row in rows}, SEPARATOR.join(common)
+
+
 def record(row: BoardRow) -> dict[str, Any]:
     """A row as JSON: every column by its key, and what a result was called before there were columns."""
     values = {column.key: column.value(row) for column in COLUMNS}
@@ -260,7 +281,7 @@ def _interval(row: BoardRow) -> str | None:
 def _sorted(rows: list[BoardRow], sort: str) -> list[BoardRow]:
     if not sort:
         n = Counter(row.place for row in rows)
-        return sorted(rows, key=lambda row: (-n[row.place], row.place, -row.ndcg, row.name))
+        return sorted(rows, key=lambda row: (-n[row.place], row.place, row.fault, -row.ndcg, row.name))
     key = sort.lstrip("-")
     column = next((column for column in COLUMNS if column.key == key), None)
     if column is None:

@@ -108,9 +108,9 @@ PAGES: dict[str, PageInfo] = {
             "pages/results/compare.py",
             "Compare",
             "leaderboard",
-            "Which retriever is better, and is the difference more than chance?",
+            "Which run is best, and is the difference more than chance?",
             "Results",
-            ("baseline", "retrievers", "benchmark", "focus"),
+            ("baseline", "retrievers", "benchmark", "focus", "board", "columns"),
         ),
         PageInfo(
             "search",

@@ -184,6 +184,14 @@ def only(param: str, value: str) -> None:
     st.query_params.from_dict({param: value})
 
 
+def forget(param: str) -> None:
+    """Nothing is chosen for ``param`` any more: the page goes back to what it shows by itself."""
+    st.session_state.pop(f"kept_{param}", None)
+    st.session_state.get(_DRAWN, {}).pop(param, None)
+    if param in st.query_params:
+        del st.query_params[param]
+
+
 def write(param: str, value: str | list[str] | None) -> None:
     """A person chose: the address follows, with everything else that the page shows, as one step back."""
     keep(param, value)
