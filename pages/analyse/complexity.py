@@ -1,9 +1,13 @@
-"""The CW distribution of the target queries, and the recommendation that follows from it."""
+"""Decide: which queries and how many, from what is known best; then the content words and the rule behind the prior."""
 
 from __future__ import annotations
 
+import streamlit as st
+
 from cdp.base.workspace import Workspace
+from cdp.services.advice import decide
 from cdp.ui.complexity import advice as complexity
+from cdp.ui.complexity import decision, trial
 from cdp.ui.complexity import distribution as cw_distribution
 from cdp.ui.complexity import evidence as complexity_evidence
 from cdp.ui.shell import frame
@@ -12,19 +16,25 @@ workspace = Workspace.default()
 frame.head("complexity")
 
 with frame.guarded():
-    request = complexity.choose_source(workspace)
-    if request is not None:
-        target = request.target
-        answer = target.recommend(
-            domain=request.domain, task=request.task, budget=request.budget, n_documents=request.n_documents
-        )
-        complexity.answer(workspace, answer, request)
-        complexity_evidence.similar(answer)
+    corpus, source, name = complexity.choose_task(workspace)
+    first = st.container()  # the sentence stands above the questions that the published rule asks
+    st.subheader("Content words and the published rule", anchor=False, help=frame.definition("cw"))
+    request = complexity.choose_rest(workspace, corpus, source, name)
+    target, prior = request.target, request.recommend()
+    known = decide.decide(workspace, corpus=corpus, target=target, prior=prior)
+    with first:
+        decision.answer(workspace, known, request)
+        trial.panel(workspace, corpus, name if source == complexity.BENCHMARK else "")
+        decision.options(known)
+        decision.cli(request, target.benchmark if target is not None else "")
+    if target is not None and prior is not None:
+        complexity.rule(workspace, prior, request, target, known.standing == decide.MEASURED)
+        complexity_evidence.similar(prior)
         cw_distribution.heading()
         others = cw_distribution.compared(workspace, target)
         cw_distribution.distribution(target, others)
         cw_distribution.by_language(target, others)
         complexity.extremes(target)
-        complexity_evidence.expected(answer)
-        complexity_evidence.splits(answer)
-        complexity.what_next(workspace, answer, request)
+        complexity_evidence.expected(prior)
+        complexity_evidence.splits(prior)
+        complexity.what_next(workspace, prior, request)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import results
+from cdp.services import corpora, results
 from cdp.services.workspace import overview
+from cdp.ui.complexity import decision
 from cdp.ui.home import backup, guide
 from cdp.ui.jobs import live as jobs
 from cdp.ui.shell import addresses, frame, imports, navigation, project, tables
@@ -20,6 +21,9 @@ with frame.guarded():
     imports.flash()
     summary = overview.summary(workspace, scope=project.scope(workspace))
     guide.next_step(summary.next_step)
+    mine = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
+    if mine:
+        decision.line(workspace, mine[0].id)
     if summary.n_corpora or summary.n_results:
         with st.grid(4, min_column_width=150):
             st.metric("Corpora", number(summary.n_corpora), border=True, help=frame.definition("corpus"))

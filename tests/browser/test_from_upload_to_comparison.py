@@ -46,7 +46,7 @@ def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]
     tab.menu("Quality and diversity").see("Content words per query")
     tab.shot("5-quality-and-diversity")
 
-    tab.menu("Complexity")
+    tab.menu("Decide")
     lines = (DEMO / "queries.jsonl").read_text(encoding="utf-8").splitlines()[:60]
     tab.type("One query per line", "\n".join(line.split('"text": "')[1].rstrip('"}') for line in lines))
     tab.see("Why:").see("Limits of this answer")

@@ -47,7 +47,7 @@ def test_one_press_leaves_a_page_that_was_visited_first(demo_server: Server, loo
 def test_selections_survive_a_change_of_page_and_a_reload(demo_server: Server, look: Look) -> None:
     corpus = corpora.list_corpora(demo_server.workspace)[0]
     tab = look(demo_server).open(f"queries?corpus={corpus.id}&document=tides").see("repeat each other less")
-    tab.menu("Complexity").see("Why:")
+    tab.menu("Decide").see("Why:")
     tab.menu("Queries").see("repeat each other less")
     assert "document=tides" in tab.page.url
     tab.page.reload()

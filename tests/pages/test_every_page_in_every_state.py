@@ -38,7 +38,7 @@ FULL = {
     "review": "queries are usable",
     "benchmarks": "Your benchmarks and subsets",
     "quality_diversity": "is the most diverse",
-    "complexity": "Test both kinds of queries",
+    "complexity": "Published rule: test both kinds of queries",
     "launch": "What will happen",
     "jobs": "tuned otherwise on demo",
     "compare": "tuned on diverse** gains",

@@ -83,9 +83,9 @@ def test_no_set_is_called_the_most_diverse_where_the_documents_do_not_tell_them_
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        (LONG, "No published evidence for this type of task"),
+        (LONG, "no evidence for this type of task"),
         ("ما سبب المد والجزر في البحار؟\nلماذا يرتفع مستوى البحر كل يوم؟", "Arabic"),
-        ("rust\nrust\nrust", "No published evidence for this type of task"),
+        ("rust\nrust\nrust", "no evidence for this type of task"),
         ("什么是潮汐\n为什么海水会上升\n长城是什么时候建造的", "Effect of question words"),
     ],
 )

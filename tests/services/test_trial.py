@@ -122,11 +122,11 @@ def test_of_a_large_benchmark_a_sample_decides(workspace: Workspace, tmp_path: P
     (folder / "qrels" / "test.tsv").write_text("query-id\tcorpus-id\tscore\n" + lines)
     benchmarks.add_benchmark(folder, workspace, "large")
     planned = trial.plan(workspace, TrialConfig(corpus=manifest.id, benchmark="large"))
-    assert (planned.judged.n_queries, planned.judged.n_documents) == (300, 5000)
+    assert (planned.judged.n_queries, planned.judged.n_documents) == (300, judged.MOST_DOCUMENTS)
     assert any("Only the test split" in note for note in planned.judged.notes)
     assert any("A sample of large decides" in note for note in planned.judged.notes)
     made = load_benchmark(resolve_benchmark(judged.make(workspace, manifest, planned.judged), workspace), "test")
-    assert (made.n_queries, made.n_documents) == (300, 5000)
+    assert (made.n_queries, made.n_documents) == (300, judged.MOST_DOCUMENTS)
 
 
 @pytest.mark.slow

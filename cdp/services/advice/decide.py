@@ -95,6 +95,7 @@ def decide(
     corpus: str = "",
     target: Profiled | None = None,
     prior: Recommendation | None = None,
+    with_options: bool = True,
 ) -> Answered:
     """What is best known for a corpus and the queries of a task.
 
@@ -104,7 +105,7 @@ def decide(
     benchmark, _, split = target.benchmark.rpartition(":") if target is not None else ("", "", "")
     candidates = measuring.list_measured(workspace, corpus=corpus, benchmark=benchmark, split=split)
     best = candidates[0] if candidates else None
-    options = list_options(workspace, corpus, best)
+    options = list_options(workspace, corpus, best) if with_options else ()
     band = _band(prior)
     if best is None:
         standing, sentence, remarks = _without_measurement(target, prior)

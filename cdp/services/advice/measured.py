@@ -209,7 +209,7 @@ def answer_of(report: StudyReport, benchmark: str, retriever: str, *, judged_by:
     caution = _caution(report, benchmark, judged_by)
     if not caution:
         return answer
-    return dataclasses.replace(answer, sentence=f"{caution}: {answer.sentence[0].lower()}{answer.sentence[1:]}")
+    return dataclasses.replace(answer, sentence=f"{caution}, {answer.sentence[0].lower()}{answer.sentence[1:]}")
 
 
 def _caution(report: StudyReport, benchmark: str, judged_by: str) -> str:
@@ -218,7 +218,7 @@ def _caution(report: StudyReport, benchmark: str, judged_by: str) -> str:
     if judged_by == "template":
         return "For template queries only"
     if facts.n_queries < FEW_JUDGED:
-        return f"As far as {facts.n_queries} judged queries can tell"
+        return "As far as so few judged queries can tell"
     return "As far as one seed can tell" if len(report.config.numbers("seeds", minimum=0)) < 2 else ""
 
 

@@ -41,7 +41,7 @@ from cdp.synthesis.methods import METHODS
 
 BENCHMARK, HUMAN, TEMPLATE = "benchmark", "human", "template"
 
-MOST_QUERIES, MOST_DOCUMENTS = 300, 5_000
+MOST_QUERIES, MOST_DOCUMENTS = 300, 2_000
 """Of larger benchmarks a sample judges: every training of a test encodes all of its texts."""
 
 HELD_OUT = 0.25

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any
 
 from cdp import jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.corpus import CorpusManifest, resolve_corpus
+from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
 from cdp.jobs import JobView
 from cdp.retrievers import resolve
 from cdp.services import commands, queries, studies
@@ -24,6 +25,13 @@ from cdp.training.settings import complete
 
 SLOW = Speed(60.0, 60.0, measured=False)
 """A small transformer on two cores, for retrievers that have not run here: said to be a guess."""
+
+
+TYPICAL_CHARACTERS = 600
+"""Of a document for which the default speeds hold."""
+
+SAMPLE = 200
+"""Documents whose length is looked at."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +90,9 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         raise ConfigError(f"{manifest.name} has {manifest.n_documents:,} documents, too few for a test.")
     there = GENERATORS[config.generator].endpoint or config.generator == "recorded"
     texts = judged.n_queries + judged.n_documents
+    if not measured:  # the default speeds are those of a paragraph
+        length = max(1.0, _characters(workspace, manifest) / TYPICAL_CHARACTERS)
+        speed = Speed(speed.pairs_per_second / length, speed.texts_per_second / length, measured=False)
     size = sized(config, documents=documents, texts=texts, speed=speed, epochs=epochs, there=there)
     known = judging.facts(workspace, manifest, judged, "published")
     study = _study(config, manifest, judged, size)
@@ -117,6 +128,12 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         notes=(*notes, *(note for note in study_plan.notes if note.startswith("Queries that are missing"))),
         documents_there=documents,
     )
+
+
+def _characters(workspace: Workspace, manifest: CorpusManifest) -> float:
+    """The mean length of the corpus's first documents."""
+    lengths = [len(d.content) for d in islice(iter_documents(workspace, manifest.id), SAMPLE)]
+    return sum(lengths) / max(1, len(lengths))
 
 
 def _study(
@@ -155,6 +172,12 @@ def start(
 def running(workspace: Workspace, corpus: str) -> JobView | None:
     """The study of a corpus that is at work or waits, the newest; None without one."""
     return next((v for v in studies.list_studies(workspace) if v.active and v.config.get("corpus") == corpus), None)
+
+
+def at_work(workspace: Workspace, study: JobView) -> JobView:
+    """The job of a test that is at work: one that writes its queries, or the study itself."""
+    before = jobs.load_spec(workspace, study.id).after
+    return next((view for view in jobs.list_jobs(workspace, ["synthesis"]) if view.active and view.id in before), study)
 
 
 def command(config: TrialConfig) -> str:

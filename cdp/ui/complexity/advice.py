@@ -15,7 +15,7 @@ from cdp.services.advice import decisions, pasted
 from cdp.services.advice.complexity import Profiled, Recommendation
 from cdp.services.sharing.access import read_only
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import command, forms, frame, navigation, state, tables
+from cdp.ui.shell import command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import count, md, number
 
 OWN = "own"
@@ -27,49 +27,70 @@ STOPWORDS = {
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
-OUTSIDE = ("No published evidence for this type of task", "help", "orange")
+OUTSIDE = ("no evidence for this type of task", "help", "orange")
 
 LEVELS = {
-    "avoid": ("Avoid diversity", "do_not_disturb_on", "orange"),
-    "test": ("Test both kinds of queries", "balance", "blue"),
-    "recommend": ("Use diverse queries", "check_circle", "green"),
+    "avoid": ("avoid diverse queries", "do_not_disturb_on", "orange"),
+    "test": ("test both kinds of queries", "balance", "blue"),
+    "recommend": ("use diverse queries", "check_circle", "green"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceRequest:
-    """The target queries, what they are to the training queries, the kind of task (empty: not said), for which corpus
-    and how many queries may be written for how many documents."""
+    """The target queries (None while there are none), what they are to the training queries, the kind of task (empty:
+    not said), for which corpus and how many queries may be written for how many documents."""
 
-    target: Profiled
+    target: Profiled | None
     domain: str
     task: str
     corpus: str
     budget: int | None
     n_documents: int | None
 
+    def recommend(self) -> Recommendation | None:
+        """What the published evidence says; None without target queries."""
+        if self.target is None:
+            return None
+        return self.target.recommend(
+            domain=self.domain, task=self.task, budget=self.budget, n_documents=self.n_documents
+        )
 
-def choose_source(workspace: Workspace) -> AdviceRequest | None:
-    """Ask for the target queries, their language, their relation to the training queries, and the budget."""
-    stored = {b.name: b.name for b in benchmarks.list_benchmarks(workspace)}
-    sets = incomplete.names(workspace, (q for q in queries.list_query_sets(workspace) if q.n_queries))
-    options = [PASTE, *([BENCHMARK] if stored else []), *([QUERY_SET] if sets else [])]
-    source = forms.segments(
-        "Target queries",
-        options,
-        default=BENCHMARK if stored and "pasted" not in st.query_params else PASTE,
-        key="target_source",
-        help="Queries of the task the retriever is meant for. Real ones work best: those of a benchmark, or a "
-        "sample of your search log.",
+
+def choose_task(workspace: Workspace) -> tuple[str, str, str]:
+    """(corpus, where the target queries are from, their name): what the answer is about."""
+    corpora_there = {c.id: c.name for c in project.keep(workspace, "corpus", corpora.list_corpora(workspace))}
+    stored = project.keep(workspace, "benchmark", benchmarks.list_benchmarks(workspace))
+    stored_names = {b.name: b.name for b in stored}
+    sets = incomplete.names(
+        workspace, project.keep(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries])
     )
+    options = [PASTE, *([BENCHMARK] if stored_names else []), *([QUERY_SET] if sets else [])]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = ""
+        corpus = name = ""
+        if corpora_there:
+            with st.container(width=260):
+                corpus = state.choose("Corpus", corpora_there, "corpus", what="corpus") or ""
+        source = forms.segments(
+            "Target queries",
+            options,
+            default=BENCHMARK if stored_names and "pasted" not in st.query_params else PASTE,
+            key="target_source",
+            help="Queries of the task the retriever is meant for. Real ones work best: those of a benchmark, or a "
+            "sample of your search log.",
+        )
         if source == BENCHMARK:
-            with st.container(width=300):
-                name = state.choose("Benchmark", stored, "target_benchmark", what="benchmark") or ""
+            with st.container(width=260):
+                name = state.choose("Benchmark", stored_names, "target_benchmark", what="benchmark") or ""
         elif source == QUERY_SET:
-            with st.container(width=300):
+            with st.container(width=260):
                 name = state.choose("Query set", sets, "target_set", what="query set") or ""
+    return corpus, source, name
+
+
+def choose_rest(workspace: Workspace, corpus: str, source: str, name: str) -> AdviceRequest:
+    """What else the published rule asks: the relation to the training queries, the task, counting and budget."""
+    with st.container(horizontal=True, vertical_alignment="bottom"):
         domain = forms.segments(
             "These queries are",
             DOMAINS,
@@ -79,11 +100,9 @@ def choose_source(workspace: Workspace) -> AdviceRequest | None:
         )
         task = _task()
         language, words = _counting()
-        corpus, budget, n_documents = _budget(workspace)
+        budget, n_documents = _budget()
     target = _profiled(workspace, source, name, language, words)
-    if target is None:
-        return None
-    if target.doubt:
+    if target is not None and target.doubt:
         st.warning(md(target.doubt), icon=":material/translate:")
     return AdviceRequest(target, domain, task, corpus, budget, n_documents)
 
@@ -125,23 +144,12 @@ def _counting() -> tuple[str, str | list[str]]:
         return language, words.splitlines()
 
 
-def _budget(workspace: Workspace) -> tuple[str, int | None, int | None]:
-    """The corpus, how many queries may be written in all, and how many documents there are; empty or None where that is
-    not said."""
-    names = {c.id: c.name for c in corpora.list_corpora(workspace)}
+def _budget() -> tuple[int | None, int | None]:
+    """How many queries may be written in all, and how many documents there are; None where that is not said."""
     queries_in_all = st.session_state.get("target_budget")
     label = f"Budget: {count(queries_in_all, 'query', 'queries')}" if queries_in_all else "Budget"
     with st.popover(label, icon=":material/savings:", type="tertiary", help="Limit the number of queries to write."):
         return (
-            st.selectbox(
-                "Corpus",
-                ["", *names],
-                format_func=lambda c: names.get(c, "Not specified"),
-                key="target_corpus",
-                persist_state="session",
-                help="The documents to write queries for. Used for the price and to fill in the study plan.",
-            )
-            or "",
             st.number_input(
                 "Maximum number of queries", min_value=1, value=None, step=1000, key="target_budget",
                 persist_state="session", placeholder="no limit",
@@ -198,16 +206,14 @@ def _profiled(
     text = st.text_area(
         "One query per line",
         key="target_text",
-        height=160,
+        height=110,
         persist_state="session",
         on_change=_keep_pasted,
         args=(workspace,),
         placeholder="which treaty ended the war that began the year the bridge opened\nhow do tides work",
     )
     if not text.strip():
-        frame.empty(
-            "No target queries yet", "Paste queries above, one per line. Use fifty or more for a reliable answer."
-        )
+        st.caption("No target queries yet: paste some, one per line. Use fifty or more for a reliable answer.")
         return None
     return service.profile_texts(text.splitlines(), language=language, stopwords=stopwords)
 
@@ -221,16 +227,21 @@ def _keep_pasted(workspace: Workspace) -> None:
         state.write("pasted", pasted.save(workspace, text) if text.strip() else None)
 
 
-def answer(workspace: Workspace, recommendation: Recommendation, request: AdviceRequest) -> None:
-    """The recommendation in words, with the figures it rests on, why, and its limits."""
+def rule(
+    workspace: Workspace, recommendation: Recommendation, request: AdviceRequest, target: Profiled, measured: bool
+) -> None:
+    """The published recommendation in words, with the figures it rests on, why, and its limits. It stands below what
+    was ``measured``."""
     outside = bool(recommendation.scope.outside) and recommendation.headline != recommendation.advice
     title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
     low, high = recommendation.interval
-    decision = decisions.decide(workspace, request.target, recommendation, corpus=request.corpus)
+    decision = decisions.decide(workspace, target, recommendation, corpus=request.corpus)
     with st.container(border=True):
-        st.markdown(f"### :{colour}[:material/{icon}:] {title}")
+        st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
+        if measured:
+            st.caption("Your own measurement above goes before it.")
         st.markdown(md(recommendation.headline))
-        st.markdown(f"**Do this:** {md(decision.sentence)}")
+        st.markdown(f"{'**Without a measurement:**' if measured else '**Do this:**'} {md(decision.sentence)}")
         probability = recommendation.suggestion.probability
         tables.figures(
             ("Mean CW", f"{recommendation.mean_cw:.2f}", frame.definition("cw")),
@@ -253,11 +264,10 @@ def answer(workspace: Workspace, recommendation: Recommendation, request: Advice
         navigation.link("study", "Plan the study that would answer this", icon=":material/science:", **params)
         if decision.missing:
             st.caption(md(decision.missing))
-    command.show(_command(request), decision.command)
+    command.show(_command(request, target), decision.command)
 
 
-def _command(request: AdviceRequest) -> str:
-    target = request.target
+def _command(request: AdviceRequest, target: Profiled) -> str:
     own = target.stopwords not in STOPWORDS
     benchmark, _, split = target.benchmark.partition(":")
     return commands.line(
@@ -330,7 +340,7 @@ def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, di
     """(page, label, selections) of the next step: a query set of the corpus that was named, the named benchmark."""
     params: dict[str, str | list[str]] = {}
     corpus = request.corpus
-    if not corpus and request.target.query_set:
+    if not corpus and request.target is not None and request.target.query_set:
         corpus = queries.show(workspace, request.target.query_set).corpus_id
     if corpus:
         params["corpus"] = corpus
@@ -338,7 +348,7 @@ def leads_to(workspace: Workspace, request: AdviceRequest) -> tuple[str, str, di
         if not sets:
             return "queries", "Write queries", params
         params["query_set"] = training.in_order(sets, corpus)[0].id
-    name, _, split = request.target.benchmark.partition(":")
+    name, _, split = request.target.benchmark.partition(":") if request.target is not None else ("", "", "")
     if name and split:
         params["benchmarks"] = [f"{name}/{split}"]
     return "launch", "Set up a training", params

@@ -86,11 +86,11 @@ PAGES: dict[str, PageInfo] = {
         PageInfo(
             "complexity",
             "pages/analyse/complexity.py",
-            "Complexity",
-            "bar_chart",
-            "Will diverse training queries help on your task?",
+            "Decide",
+            "balance",
+            "One query, paraphrases or different queries, how many, and does it help on your data?",
             "Analyse",
-            ("source", "pasted"),
+            ("corpus", "target_benchmark", "pasted"),
         ),
         PageInfo(
             "launch",
