@@ -6,6 +6,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora
+from cdp.ui.complexity import trial
 from cdp.ui.corpus import adding, documents
 from cdp.ui.shell import frame, imports, project, state
 
@@ -26,6 +27,7 @@ with frame.guarded():
             adding.form(workspace)
         manifest = next(m for m in manifests if m.id == corpus)
         documents.linked(workspace, manifest)
+        trial.summary(workspace, manifest.id)
         documents.facts(manifest)
         documents.lengths(manifest)
         documents.browse(workspace, manifest)

@@ -6,6 +6,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, queries
+from cdp.ui.complexity import trial
 from cdp.ui.jobs import clone
 from cdp.ui.queries import preview
 from cdp.ui.queries import sets as query_sets
@@ -24,6 +25,7 @@ with frame.guarded():
     else:
         corpus = state.choose("Corpus", {m.id: m.name for m in manifests}, "corpus", what="corpus")
         manifest = next(m for m in manifests if m.id == corpus)
+        trial.summary(workspace, manifest.id)
         sets = queries.list_query_sets(workspace, corpus=manifest.id)
         cloned = clone.asked()
         one_document, whole, listed = st.tabs(

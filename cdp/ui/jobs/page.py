@@ -143,6 +143,13 @@ def _where_next(workspace: Workspace, view: JobView) -> None:
         frame.navigation.button("review", label, key, icon="rate_review", params={"query_set": made})
         if view.kind == "filter":
             frame.navigation.link("launch", "Train on the filtered set", query_set=made)
+    elif view.kind == "study" and view.config.get("corpus"):
+        about = {
+            "corpus": str(view.config["corpus"]),
+            "target_benchmark": str(view.config["benchmarks"]).partition(",")[0].partition(":")[0],
+        }
+        frame.navigation.button("complexity", "See what it decides", key, icon="balance", params=about)
+        frame.navigation.link("study", "Read the findings", study=view.id)
     elif view.kind == "study":
         frame.navigation.button("study", "Read the findings", key, icon="science", params={"study": view.id})
 

@@ -1,0 +1,77 @@
+"""The Decide page: what was measured stands first and large, the test is one click away, and the rule stands below."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cdp.base.workspace import Workspace
+from cdp.services import jobs
+from tests.pages.conftest import Open
+from tests.pages.test_every_page_in_every_state import words
+from tests.services.test_decide import diverse_helps, run_study, sets_of, task
+
+__all__ = ["task"]
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_measurement_stands_above_the_rule_that_it_contradicts(
+    workspace: Workspace, task: dict[str, str], open_page: Open
+) -> None:
+    before = words(open_page("complexity", corpus=task["corpus"], target_benchmark="tales"))
+    assert "## No evidence for such a task: run the three-minute test" in before.replace("\\", "")
+    run_study(workspace, sets_of(task), diverse_helps)
+    at = open_page("complexity", corpus=task["corpus"], target_benchmark="tales")
+    assert not at.exception
+    assert not at.error
+    said = words(at).replace("\\", "")
+    assert "## Write 5 different queries per document: on tales dev" in said
+    assert said.index("Write 5 different queries") < said.index("Published rule: no evidence for this type of task")
+    assert "Your own measurement above goes before it" in said
+    (contradiction,) = [w.value for w in at.warning]
+    assert "shows the opposite" in contradiction
+    (table,) = [d.value for d in at.dataframe if "To untrained" in d.value.columns]
+    assert list(table["Option"])[:3] == ["Untrained", "BM25", "One query"]
+    home = words(open_page("overview")).replace("\\", "")
+    assert "Write 5 different queries per document" in home
+
+
+def test_the_test_shows_its_price_and_starts_nothing_by_itself(
+    workspace: Workspace, task: dict[str, str], open_page: Open
+) -> None:
+    at = open_page("complexity", corpus=task["corpus"], target_benchmark="tales")
+    at.button(key="decide_test").click().run(timeout=60)
+    assert not at.exception
+    assert "1" in at.query_params["test"]
+    shown = {m.label: m.value for m in at.metric}
+    assert shown["Price"] == "free"
+    assert shown["Judged by"].startswith("tales")
+    assert at.button(key="trial_start")
+    assert jobs.list_jobs(workspace) == []
+    at.button(key="trial_close").click().run(timeout=60)
+    assert "test" not in at.query_params
+
+
+def test_the_way_to_the_test_is_on_every_page_of_data(task: dict[str, str], open_page: Open) -> None:
+    for page in ("overview", "corpus", "queries"):
+        at = open_page(page, corpus=task["corpus"])
+        assert not at.exception
+        assert any(link.label == "Test it on my data" for link in at.get("page_link")), page
+
+
+def test_the_jobs_page_leads_to_the_decision(workspace: Workspace, task: dict[str, str], open_page: Open) -> None:
+    job = run_study(workspace, sets_of(task), diverse_helps, corpus=task["corpus"], methods="diverse")
+    at = open_page("jobs", job=job)
+    at.button(key=f"next_{job}").click().run(timeout=60)
+    assert not at.exception
+    assert "Write 5 different queries per document" in words(at)
+
+
+def test_two_pasted_queries_get_no_firm_verdict(workspace: Workspace, open_page: Open, tmp_path: Path) -> None:
+    at = open_page("complexity")
+    at.text_area(key="target_text").set_value("who built it\nwhen did it end").run(timeout=60)
+    said = words(at).replace("\\", "")
+    assert "## 2 queries are too few to tell" in said
+    assert "## Avoid" not in said
