@@ -107,17 +107,7 @@ def test_it_ends_with_its_workspace(searched: Workspace) -> None:
     until(lambda: nothing_left(searched), "the process to end with its workspace")
 
 
-def test_a_second_process_is_not_needed(searched: Workspace) -> None:
-    first = begin(searched)
-    address = wire.address_of(searched)
-    with open(os.devnull, "r+b") as log:
-        second = process._start(searched, address, log)
-        assert second.wait(timeout=30) == process.ALREADY
-    assert is_held(address.lock)
-    assert pid_of(searched) == first
-
-
-def test_a_request_that_is_none_harms_nobody(searched: Workspace) -> None:
+def test_requests_that_are_none_and_a_second_process_harm_nobody(searched: Workspace) -> None:
     first = begin(searched)
     for sent in (b"\n", b"[]\n", b'{"op": "search"}\n', b"\xff\xfe\n", b"x" * (wire.MOST_BYTES + 10), b""):
         connection = process._connect(wire.address_of(searched))
@@ -132,6 +122,11 @@ def test_a_request_that_is_none_harms_nobody(searched: Workspace) -> None:
                 continue  # it hung up in the middle, as it may
     with pytest.raises(InputError, match="not complete"):
         process.ask(searched, {"op": "search", "k": 3})
+    address = wire.address_of(searched)
+    with open(os.devnull, "r+b") as log:
+        second = process._start(searched, address, log)
+        assert second.wait(timeout=30) == process.ALREADY
+    assert is_held(address.lock)
     assert pid_of(searched) == first
 
 

@@ -59,7 +59,7 @@ READING = {
     "results": {"compare", "list_evaluations", "list_results", "per_query"},
     "metrics.self_bleu_spread": {"spread"},
     "search": {"indexing", "list_retrievers", "status"},
-    "search.judged": {"judgments", "list_benchmarks", "list_queries"},
+    "search.judged": {"candidates", "judgments", "list_benchmarks", "list_queries"},
     "search.process": {"ask", "is_running", "stop"},
     "studies": {"list_studies", "report", "to_yaml"},
     "studies.study_reuse": {"reused"},

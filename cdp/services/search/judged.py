@@ -36,11 +36,15 @@ class Judgment:
         return frozenset(document for document, grade in self.grades.items() if grade >= self.relevant_from)
 
 
+def candidates(workspace: Workspace, collection: Collection, wanted: Wanted = lambda name: True) -> list[str]:
+    """The benchmarks that may judge these documents, by their names alone; ``list_benchmarks`` looks into them."""
+    return [collection.benchmark] if collection.benchmark else list(filter(wanted, library.list_names(workspace)))
+
+
 def list_benchmarks(workspace: Workspace, collection: Collection, wanted: Wanted = lambda name: True) -> list[str]:
     """The benchmarks whose judgments are about these documents, among those that ``wanted`` says yes to."""
-    if collection.benchmark:
-        return [collection.benchmark]
-    return [name for name in library.list_names(workspace) if wanted(name) and _shares(workspace, name, collection.id)]
+    names = candidates(workspace, collection, wanted)
+    return [name for name in names if collection.benchmark or _shares(workspace, name, collection.id)]
 
 
 def list_queries(workspace: Workspace, benchmark: str) -> list[str]:

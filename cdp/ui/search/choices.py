@@ -79,10 +79,22 @@ def retrievers(workspace: Workspace, members: Members) -> list[str]:
 
 def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -> None:
     """A query that a benchmark judges: its relevant documents are then marked."""
-    benchmarks = judged.list_benchmarks(workspace, picked, lambda name: members.has("benchmark", name))
-    if not benchmarks:
+
+    def wanted(name: str) -> bool:
+        return members.has("benchmark", name)
+
+    if not judged.candidates(workspace, picked, wanted):
         return
-    with st.popover("Use a judged query", icon=":material/fact_check:", type="tertiary"):
+    popover = st.popover(
+        "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
+    )
+    if not popover.open:  # looking into benchmarks takes a moment where they are large
+        return
+    with popover:
+        benchmarks = judged.list_benchmarks(workspace, picked, wanted)
+        if not benchmarks:
+            st.caption("No benchmark of this project judges these documents.")
+            return
         name = benchmarks[0]
         if len(benchmarks) > 1:
             name = st.selectbox("Benchmark", benchmarks, key="judged_benchmark")
