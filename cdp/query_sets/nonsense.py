@@ -151,9 +151,11 @@ def _foreign(text: str, document: str) -> list[str]:
         return [] if few or quoted else ["other script"]
     if language != UNKNOWN and (spoken := guess_language(text)) not in (UNKNOWN, language):
         listed = FUNCTION_WORDS.get(script, {})
-        used, theirs = set(_WORD.findall(text.casefold())), listed.get(language, frozenset())
-        spoken_only = used & (listed.get(spoken, frozenset()) - theirs)
-        theirs_only = used & (theirs - listed.get(spoken, frozenset()))
-        if len(spoken_only) >= max(MIN_FUNCTION_WORDS, LEAD * len(theirs_only)):
+        theirs, others = listed.get(language, frozenset()), listed.get(spoken, frozenset())
+        of_query, of_document = (set(_WORD.findall(part.casefold())) for part in (text, document))
+        clear = len(of_query & (others - theirs)) >= max(MIN_FUNCTION_WORDS, LEAD * len(of_query & (theirs - others)))
+        # Where the document has as many words of the other language, its own was guessed wrong: by names, say.
+        misread = len(of_document & (others - theirs)) >= len(of_document & (theirs - others))
+        if clear and not misread:
             return ["other language"]
     return []

@@ -11,7 +11,7 @@ from cdp.base import worker
 from cdp.base.errors import CdpError
 from cdp.base.failures import concerns_run, describe
 from cdp.base.worker import Job
-from cdp.metrics import quick
+from cdp.metrics import query_table, quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
 from cdp.workers.measures import reporting
@@ -29,12 +29,15 @@ def main(job: Job) -> None:
 
 
 def measure(job: Job, result: dict[str, Any]) -> None:
-    """Self-BLEU and content words of a set that was just written, so that no page has to wait for them."""
+    """Self-BLEU and content words of a set that was just written, and the table of its single queries, so that no page
+    has to wait for them."""
     if not result["complete"] or not result["n_queries"]:
         return
     try:
         plan = quick.plan(job.workspace, result["query_set"])
         quick.measure(plan, reporting(job), job.failures("measuring"))
+        if not job.stop_requested():
+            query_table.make(job.workspace, plan.query_set, reporting(job))
     except Exception as error:  # the set is there all the same
         if concerns_run(error) and not isinstance(error, CdpError):
             raise

@@ -9,10 +9,11 @@ import pytest
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.workspace import Workspace
+from cdp.metrics import query_table
 from cdp.services import corpora, jobs, metrics, queries
 from cdp.services.corpora import ReadOptions
 from cdp.services.metrics import AT_ONCE
-from cdp.services.queries import QuerySet
+from cdp.services.queries import QuerySet, review
 from tests.pages.conftest import Open
 
 pytestmark = pytest.mark.slow
@@ -53,6 +54,15 @@ def ended(workspace: Workspace) -> None:
 
 def shown(at: object) -> str:
     return " ".join(str(element.value) for element in (*at.markdown, *at.caption, *at.subheader))  # type: ignore[attr-defined]
+
+
+def test_the_single_queries_are_read_by_the_same_job(workspace: Workspace, large: QuerySet, open_page: Open) -> None:
+    table = review.table(workspace, large)
+    assert table is not None
+    assert len(table) == large.n_queries
+    query_table.file_of(workspace, large).unlink()
+    assert review.table(workspace, large) is None, "not while a page is drawn"
+    assert "are not read yet" in shown(open_page("quality_diversity", sets=[large.id]))
 
 
 def test_the_import_measures_what_it_brought_in(workspace: Workspace, large: QuerySet, open_page: Open) -> None:

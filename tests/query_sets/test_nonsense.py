@@ -83,6 +83,14 @@ def test_the_names_of_a_document_may_be_asked_for_in_their_own_script() -> None:
     assert nonsense("Bayern München Champions League", "拜仁慕尼黑(Bayern München)赢得了 Champions League 冠军。") == ()
 
 
+def test_a_document_full_of_names_is_not_taken_for_another_language() -> None:
+    """Its language is guessed to be Spanish, by Los Angeles; the query's is not."""
+    document = (
+        "Los Angeles Lakers, Los Angeles Clippers, Los Angeles Dodgers, Los Angeles Angels of Anaheim: from the NBA."
+    )
+    assert nonsense("Professional teams in Southern California include teams from the NFL", document) == ()
+
+
 def test_the_same_answer_for_many_documents_is_flagged() -> None:
     assert nonsense("what is this about", DOCUMENT, n_documents=MANY_DOCUMENTS) == ("same everywhere",)
     assert nonsense("what is this about", DOCUMENT, n_documents=5) == ()

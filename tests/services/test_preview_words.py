@@ -54,3 +54,8 @@ def test_prompts_are_not_compared_where_none_is_read(methods: str) -> None:
     config = PromptTuningConfig.from_dict({"corpus": "c", "methods": methods, "generator": "template"})
     with pytest.raises(ConfigError, match="writes the same queries"):
         candidates_of(config, {})
+
+
+def test_a_query_that_is_none_is_named_with_its_reason() -> None:
+    queries = ["who built the tower", "As an AI language model, I cannot help with that."]
+    assert preview_words.flagged(queries, "The tower was built by the sea.", "") == ["query 2 is no query (refusal)"]

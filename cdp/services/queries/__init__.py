@@ -111,6 +111,9 @@ def preview(
             problem_notes = preview_words.problems(
                 answer.problems, queries=len(answer.queries), template=template, document=document
             )
+            method = METHODS.get(name)
+            prompt = method.template if method is not None else config.prompt
+            problem_notes += preview_words.flagged(answer.queries, document.content, prompt)
             described[name] = _described(name, answer, language, price, problem_notes)
         if attempt.failed:
             n = len(answer.queries)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from cdp.base.records import Document
+from cdp.query_sets.nonsense import REASONS, nonsense
 from cdp.synthesis.templates.phrases import is_english
 
 _WORDS = {
@@ -48,3 +49,13 @@ def problems(counted: Mapping[str, int], *, queries: int, template: str, documen
         return sentences
     limits = [IGNORES_PROMPT] if template not in TEMPLATE_KINDS else []
     return [*sentences, *limits, *([] if is_english(document.content) else [NOT_ENGLISH])]
+
+
+def flagged(queries: Sequence[str], document: str, prompt: str) -> list[str]:
+    """A sentence for each query that is none: ``query 2 is no query (refusal)``."""
+    reasons = [nonsense(query, document, prompt=prompt) for query in queries]
+    return [
+        f"query {at} is no query ({', '.join(REASONS[name] for name in names)})"
+        for at, names in enumerate(reasons, 1)
+        if names
+    ]
