@@ -62,8 +62,8 @@ def test_the_address_names_set_and_document_so_that_a_reload_shows_the_same(open
     parent = of(filled, "diverse")
     at = open_page("review", query_set=parent.id)
     assert "Document 1 of 96" in words(at)
-    pressed(at, "review_next")
-    pressed(at, "review_next")
+    pressed(at, "go_next")
+    pressed(at, "go_next")
     assert "Document 3 of 96" in words(at)
     params = {name: value[0] if isinstance(value, list) else value for name, value in at.query_params.items()}
     again = open_page("review", **params)

@@ -91,7 +91,7 @@ def _keys(ids: list[str], selected: str) -> None:
     """The keys that move between queries; one line that names all keys."""
     at = ids.index(selected) if selected in ids else 0
     with st.container(horizontal=True, vertical_alignment="center"):
-        for label, key, shortcut, to in (("Up", "review_up", "K", at - 1), ("Down", "review_down", "J", at + 1)):
+        for label, key, shortcut, to in (("Up", "go_up", "K", at - 1), ("Down", "go_down", "J", at + 1)):
             inside = 0 <= to < len(ids)
             st.button(
                 label, key=key, shortcut=shortcut, type="tertiary", disabled=not inside, on_click=_select,
@@ -118,9 +118,9 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
             return
         with st.container(horizontal=True):
             for verdict, label, icon, key, _, _ in VERDICTS:
-                st.button(
+                access.button(
                     label, icon=icon, key=f"{verdict}_{query.id}", shortcut=key if selected else None,
-                    type="primary" if query.decision == verdict else "secondary", disabled=access.locked(),
+                    type="primary" if query.decision == verdict else "secondary",
                     on_click=_press, args=(workspace, query_set, query, verdict),
                 )  # fmt: skip
             if not selected:

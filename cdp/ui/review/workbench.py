@@ -116,8 +116,8 @@ def _document(query_set: QuerySet, table: QueryTable, documents: list[int]) -> i
     state.keep(DOCUMENT, str(names[current]))
     with st.container(horizontal=True, vertical_alignment="center"):
         for label, icon, key, shortcut, to in (
-            ("Previous", ":material/chevron_left:", "review_previous", "P", at - 1),
-            ("Next", ":material/chevron_right:", "review_next", "N", at + 1),
+            ("Previous", ":material/chevron_left:", "go_previous", "P", at - 1),
+            ("Next", ":material/chevron_right:", "go_next", "N", at + 1),
         ):
             inside = 0 <= to < len(documents)
             st.button(

@@ -101,11 +101,6 @@ def who() -> None:
             st.button("Sign out", icon=":material/logout:", type="tertiary", key="sign_out", on_click=st.logout)
 
 
-def locked() -> bool:
-    """Whether nothing can be changed here: what changes the workspace is then disabled."""
-    return access.read_only()
-
-
 def button(label: str, *, disabled: bool = False, help: str | None = None, **options: Any) -> bool:
     """``st.button`` for what changes the workspace: disabled, with the reason, on a read-only dashboard."""
     locked = access.read_only()
