@@ -42,7 +42,7 @@ def test_everything_can_be_looked_at(frozen: Workspace, capsys: pytest.CaptureFi
         ("results", "list"), ("results", "compare", "--baseline", "a"), ("metrics", query_set, "--quick"),
         ("jobs", "list"), ("corpus", "list"), ("queries", "list"), ("queries", "show", query_set),
         ("cw", "profile", query_set), ("catalog", "query", "SELECT count(*) AS n FROM evaluations"),
-        ("benchmarks", "list"),
+        ("benchmarks", "list"), ("search", "bees", "--retriever", "bm25", "--corpus", "demo"),
     ):  # fmt: skip
         code = main([*command, "--json"])
         shown = capsys.readouterr()

@@ -48,7 +48,7 @@ def test_a_judged_query_with_two_retrievers(open_page: Open, filled: Workspace) 
     assert "<mark>" in html(at)
     shown = links(at)
     assert any("document=" in link and "corpus" in link for link in shown)
-    assert any("queries" in link and "document=" in link for link in shown)
+    assert any("review" in link and "query_set=" in link and "document=" in link for link in shown)
     assert relevant
     at.text_input(key="query_text").set_value("a query of nobody's about a furnace").run()
     assert at.query_params["q"] == "a query of nobody's about a furnace"

@@ -10,13 +10,13 @@ import streamlit as st
 
 from cdp.base.config import IndexConfig
 from cdp.base.workspace import Workspace
-from cdp.services import queries, search
+from cdp.services import jobs, queries, search
 from cdp.services.projects import Members
 from cdp.services.search import Answer, Collection, Hit, judged, snippets
 from cdp.services.search.judged import Judgment
 from cdp.ui.jobs import live
 from cdp.ui.search import choices
-from cdp.ui.shell import access, navigation
+from cdp.ui.shell import access, navigation, state
 from cdp.ui.shell.text import count, cut, duration, md
 
 
@@ -31,13 +31,22 @@ def show(workspace: Workspace, members: Members, collection: Collection, retriev
         relevant = count(len(judgment.relevant), "relevant document")
         st.caption(f":material/fact_check: A query of {md(judgment.benchmark)} with {relevant}, marked below.")
     corpus = "" if collection.benchmark else collection.id
-    sets = bool(corpus) and bool(queries.list_query_sets(workspace, corpus=corpus))
+    sets = [q.id for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries] if corpus else []
     first = next((answer.title for answer in searched.answers if answer.hits), "")
     with st.grid(len(searched.answers), min_column_width=280):
         for number, answer in enumerate(searched.answers):
             with st.container(key=f"answer_{number}"):
-                _answer(workspace, searched.collection, answer, judgments, corpus, sets, first)
+                trained = _training_set(workspace, answer.retriever, sets)
+                _answer(workspace, searched.collection, answer, judgments, corpus, trained, first)
     choices.command_of(collection, retrievers, searched.query)
+
+
+def _training_set(workspace: Workspace, retriever: str, sets: Sequence[str]) -> str:
+    """The query set of this corpus whose queries a result leads to: the one that the retriever was trained on, else
+    the one that was looked at last, else the newest."""
+    job = next((job for job in jobs.list_jobs(workspace, ["training"]) if job.id == retriever), None)
+    wanted = (str(job.config.get("query_set", "")) if job else "", state.kept("query_set") or "", *sets)
+    return next((name for name in wanted if name in sets), "")
 
 
 def _answer(
@@ -46,7 +55,7 @@ def _answer(
     answer: Answer,
     judgments: Sequence[Judgment],
     corpus: str,
-    sets: bool,
+    query_set: str,
     first: str,
 ) -> None:
     st.subheader(md(answer.title, 60), anchor=False)
@@ -59,10 +68,10 @@ def _answer(
         st.markdown("No document shares a word with the query.")
     for hit in answer.hits:
         with st.container(border=True, gap="small"):
-            _hit(hit, judgments, corpus, sets, moved=bool(compared))
+            _hit(hit, judgments, corpus, query_set, moved=bool(compared))
 
 
-def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, sets: bool, *, moved: bool) -> None:
+def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *, moved: bool) -> None:
     title = cut(" ".join((hit.title or hit.id).split()), 100) or "Untitled"
     facts = [f"**{hit.rank}**", *([_move(hit)] if moved else []), *_badge(hit.id, judgments)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -73,8 +82,10 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, sets: bool, *, mo
             st.markdown(f"**{md(title)}**", width="content")
     st.html(f"<p class='snippet'>{marked(snippets.snippet(hit.text, hit.words))}</p>")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        if corpus and sets:
-            navigation.link("queries", "Training queries", icon=":material/edit_note:", corpus=corpus, document=hit.id)
+        if query_set:
+            navigation.link(
+                "review", "Training queries", icon=":material/edit_note:", query_set=query_set, document=hit.id
+            )
         if not corpus:
             with st.popover("Whole document", type="tertiary"):
                 st.text(hit.text)
