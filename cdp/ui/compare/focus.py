@@ -12,6 +12,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.ui.shell import state
+from cdp.ui.shell.tables import MISSING
 
 PARAM = "focus"
 TABLE = "focus_table"
@@ -44,6 +45,7 @@ def table(columns: Mapping[str, Sequence[Any]], ids: Sequence[str], *, alt: str,
     st.dataframe(
         dict(columns),
         hide_index=True,
+        placeholder=MISSING,
         column_config=dict(config),
         key=TABLE,
         alt=alt,

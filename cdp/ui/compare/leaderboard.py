@@ -16,6 +16,7 @@ from cdp.services.results import run_notes
 from cdp.services.results.board import Board, BoardRow
 from cdp.ui.compare.comparison import MOST
 from cdp.ui.shell import access, command, frame, state
+from cdp.ui.shell.tables import MISSING
 from cdp.ui.shell.text import count, md
 
 TABLE = "board_table"
@@ -105,13 +106,13 @@ def _table(shown: Board) -> None:
     st.dataframe(
         cells,
         hide_index=True,
+        placeholder=MISSING,
         column_config={column.title: _format(column) for column in columns},
         key=TABLE,
         alt="Runs with NDCG@10 in percent, the difference from what each started from, and their settings",
         on_select=pick,
         selection_mode="multi-row",
         height="auto",
-        placeholder="–",
     )
     if common:
         st.caption(f"All trained runs shown: {md(common)}.")

@@ -10,6 +10,9 @@ import streamlit as st
 
 from cdp.ui.shell.text import count
 
+MISSING = "–"
+"""What a cell without a value shows."""
+
 
 def show(
     columns: Mapping[str, Sequence[Any]],
@@ -23,6 +26,7 @@ def show(
     st.dataframe(
         dict(columns),
         hide_index=True,
+        placeholder=MISSING,
         column_config=dict(config or {}),
         key=key,
         alt=alt,
@@ -42,6 +46,7 @@ def pick_row(
     event = st.dataframe(
         dict(columns),
         hide_index=True,
+        placeholder=MISSING,
         column_config=dict(config or {}),
         key=key,
         alt=alt,
