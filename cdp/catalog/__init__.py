@@ -16,6 +16,7 @@ from cdp.catalog.read import (
     query,
     query_set_metrics,
     retrievers,
+    runs,
     trainings,
 )
 from cdp.catalog.sources import STUDY, STUDY_START
@@ -34,5 +35,6 @@ __all__ = [
     "query_set_metrics",
     "rebuild",
     "retrievers",
+    "runs",
     "trainings",
 ]

@@ -28,10 +28,17 @@ def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str
     created, settings, counts, hash. Those of studies have ``STUDY`` or ``STUDY_START`` as their kind, and in their
     settings the study, the condition and its training.
     """
+    return with_catalog(workspace, lambda c: _evaluations(c, studies))
+
+
+def runs(workspace: Workspace) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """``evaluations`` with those of studies, and ``trainings``, from one look at the files."""
+    return with_catalog(workspace, lambda c: (_evaluations(c, True), _trainings(c)))
+
+
+def _evaluations(connection: Any, studies: bool) -> list[dict[str, Any]]:
     own = "TRUE" if studies else "NOT starts_with(retriever_kind, 'study')"
-    rows = with_catalog(
-        workspace, lambda c: db.rows(c, f"SELECT * FROM evaluations WHERE {own} ORDER BY created DESC, id DESC")
-    )
+    rows = db.rows(connection, f"SELECT * FROM evaluations WHERE {own} ORDER BY created DESC, id DESC")
     for row in rows:
         row.pop("source")
         row["measures"] = dict(row["measures"] or {})
@@ -41,7 +48,11 @@ def evaluations(workspace: Workspace, *, studies: bool = False) -> list[dict[str
 
 def trainings(workspace: Workspace) -> list[dict[str, Any]]:
     """Every finished training, the newest first: id, job_id, name, retriever, query_set, weighting, pairs, … result."""
-    rows = with_catalog(workspace, lambda c: db.rows(c, "SELECT * FROM trainings ORDER BY created DESC, id DESC"))
+    return with_catalog(workspace, _trainings)
+
+
+def _trainings(connection: Any) -> list[dict[str, Any]]:
+    rows = db.rows(connection, "SELECT * FROM trainings ORDER BY created DESC, id DESC")
     for row in rows:
         row.pop("source")
         row["result"] = json.loads(row["result"])

@@ -20,9 +20,8 @@ def list_(workspace: Workspace, a: argparse.Namespace) -> int:
     if a.columns:
         rows = [{"column": column.key, "holds": column.help} for column in boards.COLUMNS]
         return say(a, rows, display.table(rows, ["column", "holds"], ""))
-    board = boards.board(
-        workspace,
-        a.scope,
+    board = boards.filtered(
+        boards.board(workspace, a.scope),
         benchmarks=a.benchmark,
         text=a.match or "",
         tags=a.tag,

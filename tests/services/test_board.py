@@ -126,15 +126,18 @@ def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
     board = boards.board(runs_here)
     assert (len(board.rows), len(board.every), board.archived, board.filtered) == (4, 5, 1, 0)
     assert boards.left_out(board) == ["1 archived row is not shown."]
-    assert len(boards.board(runs_here, archived=True).rows) == 5
-    board = boards.board(runs_here, text="Q/Doc 5 diverse")
+    assert len(boards.filtered(boards.board(runs_here), archived=True).rows) == 5
+    board = boards.filtered(boards.board(runs_here), text="Q/Doc 5 diverse")
     assert (len(board.rows), board.filtered) == (1, 3)
     assert boards.left_out(board) == ["1 archived row is not shown.", "3 rows do not fit the filters."]
-    assert names(boards.board(runs_here, tags=["lexical"])) == ["bm25"]
-    assert names(boards.board(runs_here, sort="-ndcg"))[0] == "minilm"
-    assert names(boards.board(runs_here, sort="pairs"))[-1] in ("bm25", "minilm")  # without pairs come last
+    assert names(boards.filtered(boards.board(runs_here), tags=["lexical"])) == ["bm25"]
+    assert names(boards.filtered(boards.board(runs_here), sort="-ndcg"))[0] == "minilm"
+    assert names(boards.filtered(boards.board(runs_here), sort="pairs"))[-1] in (
+        "bm25",
+        "minilm",
+    )  # without pairs come last
     with pytest.raises(ConfigError, match="no column 'ndgc'"):
-        boards.board(runs_here, sort="ndgc")
+        boards.filtered(boards.board(runs_here), sort="ndgc")
 
 
 def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Workspace, tmp_path: Path) -> None:

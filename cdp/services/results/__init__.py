@@ -144,7 +144,7 @@ class QueryDifference:
 def list_evaluations(workspace: Workspace) -> list[dict[str, Any]]:
     """The catalogue's evaluations, the newest first, those of studies among them: for several questions about one
     state of the workspace."""
-    return runs.described(workspace, catalog.evaluations(workspace, studies=True))
+    return runs.described(workspace, *catalog.runs(workspace))
 
 
 def list_results(workspace: Workspace) -> list[dict[str, Any]]:
@@ -159,7 +159,8 @@ def list_results(workspace: Workspace) -> list[dict[str, Any]]:
             MEASURE: 100 * row[MEASURE],
             "measures": {name: 100 * value for name, value in row["measures"].items()},
         }
-        for row in runs.described(workspace, catalog.evaluations(workspace))
+        for row in list_evaluations(workspace)
+        if not row["retriever_kind"].startswith(catalog.STUDY)
     ]
 
 

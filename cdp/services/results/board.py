@@ -173,34 +173,40 @@ def board(
     workspace: Workspace,
     members: Members | None = None,
     *,
+    evaluations: Sequence[dict[str, Any]] | None = None,
+) -> Board:
+    """The leaderboard of a project (``members``; of the workspace if None), without what is archived."""
+    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
+    if members is not None:
+        evaluations = members.keep("evaluation", evaluations)
+    return filtered(Board([], _rows(workspace, evaluations), evaluations=evaluations))
+
+
+def filtered(
+    whole: Board,
+    *,
     benchmarks: Collection[str] = (),
     text: str = "",
     tags: Collection[str] = (),
     archived: bool = False,
     sort: str = "",
-    evaluations: Sequence[dict[str, Any]] | None = None,
 ) -> Board:
-    """The leaderboard of a project (``members``; of the workspace if None), cut down by the filters.
+    """The leaderboard cut down.
 
     ``benchmarks`` are places as rows name them; ``text`` stands in what a row shows; ``tags``: one of them;
     ``archived`` shows those too. ``sort`` is a column's key, with ``-`` before it for the other direction.
     """
-    evaluations = list_evaluations(workspace) if evaluations is None else evaluations
-    if members is not None:
-        evaluations = members.keep("evaluation", evaluations)
-    every = _rows(workspace, evaluations)
-    visible = [row for row in every if archived or not row.archived]
+    visible = [row for row in whole.every if archived or not row.archived]
     words = text.casefold().split()
     shown = [
         row
         for row in visible
         if (not benchmarks or row.place in benchmarks or row.benchmark in benchmarks)
         and (not tags or set(tags) & set(row.tags))
-        and all(word in _text(row) for word in words)
+        and (not words or all(word in _text(row) for word in words))
     ]
-    return Board(
-        _sorted(shown, sort), every, sum(row.archived for row in every), len(visible) - len(shown), evaluations
-    )
+    n_archived = sum(row.archived for row in whole.every)
+    return Board(_sorted(shown, sort), whole.every, n_archived, len(visible) - len(shown), whole.evaluations)
 
 
 def columns(keys: Collection[str]) -> list[Column]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from cdp import catalog, query_sets
+from cdp import query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
@@ -79,12 +79,14 @@ class Trained:
     incomplete: bool = False
 
 
-def described(workspace: Workspace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def described(
+    workspace: Workspace, rows: Sequence[dict[str, Any]], trainings: Sequence[dict[str, Any]]
+) -> list[dict[str, Any]]:
     """The catalogue's evaluations with each run's name, ``made_name`` (by what it was trained on), ``marks``
     (``leaked``, ``stopped at step 1 of 116``), ``start``, the retriever that it was trained from (empty for what was
-    not trained here), ``trained`` (None for those too), and the ``annotation`` that people made."""
-    kinds = {row["retriever_kind"] for row in rows}
-    results = {t["job_id"]: t["result"] for t in catalog.trainings(workspace)} if "job" in kinds else {}
+    not trained here), ``trained`` (None for those too), and the ``annotation`` that people made.
+    ``trainings`` are the catalogue's too."""
+    results = {training["job_id"]: training["result"] for training in trainings}
     said = run_notes.load(workspace)
     sources: dict[str, tuple[str, str]] = {}
     evaluations = []

@@ -32,7 +32,7 @@ def show(workspace: Workspace, members: Members, evaluations: Sequence[dict[str,
     whole = boards.board(workspace, members, evaluations=evaluations)
     if not whole.every:
         return []
-    shown = _filtered(workspace, whole)
+    shown = _filtered(whole)
     if shown.rows:
         _table(shown)
     else:
@@ -50,7 +50,7 @@ def _with_archived() -> bool:
     return bool(st.session_state.get("board_archived"))
 
 
-def _filtered(workspace: Workspace, whole: Board) -> Board:
+def _filtered(whole: Board) -> Board:
     """The board as the filters leave it. Scores of several benchmarks do not compare: the first is that with most."""
     places = {**{place: f"{place} ({n})" for place, n in whole.places.items()}, EVERY: "All benchmarks"}
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -70,14 +70,12 @@ def _filtered(workspace: Workspace, whole: Board) -> Board:
             )
         if whole.archived:
             st.toggle(f"Archived ({whole.archived})", key="board_archived", persist_state="session")
-    return boards.board(
-        workspace,
-        None,
+    return boards.filtered(
+        whole,
         benchmarks=[] if place == EVERY else [place],
         text=text or "",
         tags=tags,
         archived=_with_archived(),
-        evaluations=whole.evaluations,
     )
 
 
