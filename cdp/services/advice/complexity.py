@@ -19,6 +19,7 @@ from cdp.principle import Recommendation, tables
 from cdp.services import cached, corpora
 from cdp.services.advice import published
 from cdp.services.sharing import access
+from cdp.studies.trial import judging_split
 
 TRAINING_CAVEAT = (
     "These are synthetic training queries. The rule is about the queries of your task: give some of those for an "
@@ -182,8 +183,14 @@ def profile_benchmark(
     language: str = "",
     stopwords: str | Collection[str] = STANDARD,
 ) -> Profiled:
-    """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named."""
+    """Profile the queries of one split of a benchmark, in the benchmark's own language if none is named.
+
+    Without a ``split`` it is test, or the only one; of several others that which would decide a test.
+    """
     folder = benchmarks.resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    if not split:
+        splits = benchmarks.describe(folder, workspace).splits
+        split = "" if len(splits) < 2 or "test" in splits else judging_split(splits)[0]
     question = ("profile", split, language, stopwords if isinstance(stopwords, str) else tuple(sorted(stopwords)))
 
     def measure() -> Profiled:
