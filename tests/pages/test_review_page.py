@@ -133,3 +133,6 @@ def test_a_passage_is_marked_and_every_character_of_the_document_shows() -> None
     assert passage_of("second [ONE] costs", text).how == "verbatim"  # type: ignore[union-attr]
     assert passage_of("any", text, recorded="Third.").how == "recorded"  # type: ignore[union-attr]
     assert passage_of("zzz", text) is None
+    near = passage_of("why were lighthouses built", "The sea is wide. A lighthouse stands there.")
+    assert near is not None
+    assert near.start == len("The sea is wide. "), "a word in another form counts too"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from cdp.complexity import content_words
 
 _SENTENCE = re.compile(r"[^.!?。！？\n]*(?:[.!?]+(?=\s|$)|[。！？]+|[.!?]|\n+|$)")
 MOST_SENTENCES = 2000
+LETTERS = 5
 
 
 @dataclass(frozen=True)
@@ -33,10 +35,16 @@ def passage_of(query: str, text: str, language: str = "en", recorded: str = "") 
     wanted = content_words(query, language)
     best, span = 0, None
     for start, end in sentences(text)[:MOST_SENTENCES]:
-        shared = len(wanted & content_words(text[start:end], language))
-        if shared > best:
-            best, span = shared, (start, end)
+        words = content_words(text[start:end], language)
+        score = 2 * len(wanted & words) + len(_beginnings(wanted) & _beginnings(words))
+        if score > best:
+            best, span = score, (start, end)
     return None if span is None else Passage(*span, "overlap")
+
+
+def _beginnings(words: Collection[str]) -> set[str]:
+    """Of longer words the first letters: a lighthouse is the same thing as lighthouses."""
+    return {word[:LETTERS] for word in words if len(word) > LETTERS}
 
 
 def sentences(text: str) -> list[tuple[int, int]]:

@@ -66,8 +66,7 @@ def _document(shown: ReviewedDocument, passage: Passage | None) -> None:
         st.markdown(highlighted(text[:LONGEST_SHOWN], passage))
         if len(text) > LONGEST_SHOWN:
             st.caption(f"The other {len(text) - LONGEST_SHOWN:,} characters are not shown.")
-    if passage is not None:
-        st.caption(HOW[passage.how])
+    st.caption(HOW[passage.how] if passage else "No sentence shares a content word with the selected query.")
 
 
 def highlighted(text: str, passage: Passage | None) -> str:
