@@ -9,6 +9,7 @@ from cdp.services import corpora, results
 from cdp.services.workspace import overview
 from cdp.ui.complexity import decision
 from cdp.ui.home import backup, guide
+from cdp.ui.home import project as home_project
 from cdp.ui.jobs import live as jobs
 from cdp.ui.shell import addresses, frame, imports, navigation, project, tables
 from cdp.ui.shell.text import moment, number
@@ -20,6 +21,7 @@ addresses.notice()
 with frame.guarded():
     imports.flash()
     summary = overview.summary(workspace, scope=project.scope(workspace))
+    home_project.section(workspace)
     guide.next_step(summary.next_step)
     mine = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
     if mine:

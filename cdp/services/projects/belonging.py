@@ -7,6 +7,7 @@ retriever on a benchmark for all, a job whose corpus is gone) belongs to none an
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -65,6 +66,13 @@ class Index:
         # Old plans name query sets by their names; an id that is the same wins.
         return {**{item.name: item.corpus_id for item in sets}, **{item.id: item.corpus_id for item in sets}}
 
+    @cached_property
+    def _job_ids(self) -> frozenset[str]:
+        try:
+            return frozenset(os.listdir(self.workspace.jobs))
+        except FileNotFoundError:
+            return NOTHING
+
     def of(self, kind: str, thing: str) -> frozenset[str]:
         """The ids of the projects of a ``corpus``, ``query_set``, ``benchmark`` or ``job`` with this id."""
         if kind == "corpus":
@@ -109,7 +117,7 @@ class Index:
         own = frozenset[str]().union(*(self.of("corpus", corpus) for corpus in corpora))
         if own:
             return own
-        others = frozenset[str]().union(*(self.of_job_id(name) for name in named if name != job.id))
+        others = frozenset[str]().union(*(self.of_job_id(name) for name in named & self._job_ids if name != job.id))
         return others or judged
 
 
@@ -155,7 +163,13 @@ class Members:
 
         ``kind`` may also be ``evaluation``: rows of ``results.list_evaluations`` or ``list_results``.
         """
-        return [thing for thing in things if self._has_thing(kind, thing)] if self.project else list(things)
+        listed = list(things)
+        if self.project is None:
+            return listed
+        for thing in listed:  # what was read already is not read again for the evaluations of it
+            if isinstance(thing, JobView) and thing.kind != "evaluation":
+                self.index.of_job(thing)
+        return [thing for thing in listed if self._has_thing(kind, thing)]
 
     def _has_thing(self, kind: str, thing: Any) -> bool:
         if isinstance(thing, JobView):
