@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -80,11 +82,11 @@ def installed(built: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-compile", "--quiet"]
     subprocess.run([*command, "--target", str(target), str(wheel)], check=True, capture_output=True, timeout=300)
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("CDP_", "XDG_"))}
-    return {**kept, "HOME": str(home), "PYTHONPATH": str(target)}
+    return {**kept, "HOME": str(home), "PYTHONPATH": str(target), "COMMAND": str(target)}
 
 
 def command_of(environment: dict[str, str], *words: str) -> list[str]:
-    return [f"{environment['PYTHONPATH']}/bin/cdp", *words]
+    return [f"{environment['COMMAND']}/bin/cdp", *words]
 
 
 def run(environment: dict[str, str], *words: str) -> str:
@@ -148,3 +150,59 @@ def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str,
         process.send_signal(signal.SIGINT)
         told, _ = process.communicate(timeout=60)
     assert f"http://127.0.0.1:{port}" in told, "the settings beside app.py, which name the loopback, were not read"
+
+
+@pytest.fixture(scope="module")
+def extended(installed: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The same with the template of docs/ installed, as a user does with a package of their own."""
+    folder = tmp_path_factory.mktemp("template")
+    shutil.copytree(REPOSITORY / "docs" / "template", folder / "template")
+    command = [sys.executable, "-m", "pip", "install", "--no-deps", "--no-index", "--no-build-isolation", "--quiet"]
+    done = subprocess.run(
+        [*command, "--target", str(folder / "target"), str(folder / "template")], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return {**installed, "PYTHONPATH": os.pathsep.join([str(folder / "target"), installed["PYTHONPATH"]])}
+
+
+@pytest.mark.slow
+def test_an_installed_package_adds_to_every_registry(extended: dict[str, str]) -> None:
+    code = "import json; from cdp.base import registry as r; print(json.dumps({k: [*r.registry(k)] for k in r.HOMES}))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env=extended, cwd=extended["HOME"]
+    )
+    assert done.returncode == 0, done.stderr
+    names = json.loads(done.stdout)
+    own = {
+        "method": "headline", "generator": "echo", "measure": "shouted", "weighting": "length", "corpus format": "bars",
+        "export format": "lines", "preset": "tiny", "benchmark schema": "pairs",
+    }  # fmt: skip
+    assert set(own) == set(names)
+    assert [kind for kind, name in own.items() if name not in names[kind]] == []
+
+
+@pytest.mark.slow
+def test_the_command_line_runs_an_installed_method(extended: dict[str, str]) -> None:
+    run(extended, "demo")
+    words = ("--corpus", "demo", "--methods", "headline", "--generator", "echo", "--per-doc", "2")
+    assert "headline: " in run(extended, "queries", "preview", *words)
+    assert "cdp-template 0.1.0" in run(extended, "doctor")
+
+
+@pytest.mark.slow
+def test_a_broken_package_is_named_with_what_to_do(extended: dict[str, str], tmp_path: Path) -> None:
+    """As an installer leaves it: a module, and a folder of metadata that names it."""
+    (tmp_path / "broken.py").write_text("import no_such_module\n")
+    facts = tmp_path / "broken_plugin-2.0.dist-info"
+    facts.mkdir()
+    (facts / "METADATA").write_text("Metadata-Version: 2.1\nName: broken-plugin\nVersion: 2.0\n")
+    (facts / "entry_points.txt").write_text("[cdp.plugins]\nmine = broken\n")
+    environment = {**extended, "PYTHONPATH": os.pathsep.join([str(tmp_path), extended["PYTHONPATH"]])}
+    done = subprocess.run(
+        command_of(environment, "queries", "generate", "--corpus", "demo"), capture_output=True, text=True,
+        env=environment, cwd=environment["HOME"],
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "The plug-in mine of broken-plugin 2.0 cannot be loaded: ModuleNotFoundError" in done.stderr
+    assert "pip uninstall broken-plugin" in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1

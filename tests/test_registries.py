@@ -1,6 +1,7 @@
 """One of each that users extend, from files outside the package: the command line runs it, and the pages offer it.
 
-Each file is a whole extension: what it declares is all that there is of it. ``CDP_PLUGINS`` names the files.
+Each file is a whole extension: what it declares is all that there is of it. They are those of ``docs/template``;
+``CDP_PLUGINS`` names them here, and ``tests/test_package.py`` installs them.
 """
 
 from __future__ import annotations
@@ -20,109 +21,11 @@ from cdp.base.registry import HOMES, PLUGINS, Names, Registered, Registry, regis
 from tests.support import REPOSITORY
 from tests.support_models import tiny_bert
 
-FILES = {
-    "method": '''
-from cdp.synthesis.methods import Method
+TEMPLATE = REPOSITORY / "docs" / "template" / "cdp_template"
+SOURCE = '"sentence-transformers/all-MiniLM-L6-v2"'
+"""What the template's preset loads; the tests put a tiny model there."""
 
-METHOD = Method("headline", "Headline", "Headlines of the document.", "Headlines, {M} of them:\\n{document}")
-''',
-    "generator": '''
-from cdp.synthesis.generators import Answer, GeneratorType
-
-
-class Echo:
-    name = model = "echo"
-    concurrency = 1
-    is_llm = False
-    parameters = {}
-
-    def prepare(self): ...
-    def cancel(self): ...
-
-    def generate(self, prompt, document, method, m, *, sample=0, query=""):
-        return Answer(queries=tuple(f"{method.name}: {word}!" for word in document.text.split()[:m]), model="echo")
-
-
-GENERATOR = GeneratorType("echo", "Echo", "Repeats the words of a document.", lambda config, api_key: Echo())
-''',
-    "measure": '''
-from cdp.metrics import Measure
-
-MEASURE = Measure(
-    "shouted", "Shouted", "Share of the queries that end with an exclamation mark.", "lower", 0.0, 1.0,
-    of_document=lambda queries, human: sum(query.endswith("!") for query in queries) / len(queries),
-)
-''',
-    "weighting": '''
-import numpy as np
-
-from cdp.training.weightings import Weighting
-
-WEIGHTING = Weighting(
-    "length", "Length", "A pair counts by the length of its query.",
-    lambda queries, language, kappa: np.array([float(len(query)) for query in queries]),
-)
-''',
-    "corpus format": '''
-from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.readers import Row, RowFormat
-
-
-def rows(source, options):
-    with open_text(source, options.encoding) as text:
-        for number, line in numbered_lines(text):
-            yield Row(number, dict(zip(("_id", "title", "text"), line.rstrip().split("|"))))
-
-
-FORMAT = RowFormat("bars", "Bars", "id, title and text between bars", (".bars",), rows, own_fields=True)
-''',
-    "export format": '''
-from cdp.query_sets.exports import Export
-
-
-def write(selection, target):
-    queries = [query for _, queries in selection.pairs() for query in queries]
-    target.write_text("\\n".join(queries))
-    return len(queries)
-
-
-EXPORT = Export("lines", "Lines", "A query per line.", ".txt", write)
-''',
-    "preset": '''
-from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Retriever
-
-PRESET = Retriever(
-    "tiny", "Tiny BERT", "For tests.", source=SOURCE, kind="transformer", pooling="mean", normalize=True,
-    max_length=32, similarity=COSINE, parameters="50 k parameters", licence="None.", licence_id="mit",
-    defaults=GENERAL_DEFAULTS, pooling_reason="The mean of the tokens.",
-)
-''',
-    "benchmark schema": '''
-from cdp.base.records import Document, Qrel
-from cdp.benchmarks.entry import Entry
-from cdp.benchmarks.schemas import Contents, Part, Schema, SourceQuery
-from cdp.benchmarks.schemas.records import columns
-
-
-def parts(entry):
-    return [Part("pairs", entry.repos[0], ("pairs.tsv",))]
-
-
-def read(entry, files):
-    rows = [row for path in files["pairs"] for row in columns(path, 3)]
-    return Contents(
-        lambda: (Document(f"d{name}", text) for name, _, text in rows),
-        lambda: (SourceQuery(name, query) for name, query, _ in rows),
-        lambda: (Qrel(name, f"d{name}", 1) for name, _, _ in rows),
-    )
-
-
-SCHEMA = Schema(
-    "pairs", "Pairs", "A query and its document on each line.", parts, read,
-    entries=(Entry("metals", "Metals", repos=("somebody/metals",), documents=3, queries=3),),
-)
-''',
-}  # fmt: skip
+FILES = {kind: (TEMPLATE / f"{kind.replace(' ', '_')}.py").read_text(encoding="utf-8") for kind in HOMES}
 
 DOCUMENTS = "a|Copper|Copper conducts heat\nb|Iron|Iron rusts in water\nc|Gold|Gold never rusts\n"
 PAIRS = "1\tWhat conducts?\tCopper conducts heat\n2\tWhat rusts?\tIron rusts\n3\tWhat never rusts?\tGold does not\n"
@@ -176,7 +79,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     paths = []
     for kind, text in FILES.items():
         paths.append(folder / f"{kind.replace(' ', '_')}.py")
-        paths[-1].write_text(text.replace("SOURCE", repr(str(model))), encoding="utf-8")
+        paths[-1].write_text(text.replace(SOURCE, repr(str(model))), encoding="utf-8")
     (folder / "metals.bars").write_text(DOCUMENTS, encoding="utf-8")
     (folder / "pairs.tsv").write_text(PAIRS, encoding="utf-8")
     return {

@@ -4,15 +4,17 @@ A registry holds the items of one kind by name: those of its own package's modul
 plug-ins. An item is a frozen dataclass with its facts and its function. Forms, options, the reference and the checks
 of settings ask the registry, so that adding an item is adding one file.
 
-``CDP_PLUGINS`` names the plug-ins: Python files (absolute paths) or importable modules, separated as in ``PATH``. Each
-process reads it for itself, workers too, which inherit their environment. Only the environment names them, never a
-page, a setting or a file in the workspace: a plug-in is code that runs with all the rights of the process.
+Plug-ins are modules that installed packages name as entry points of the group ``cdp.plugins``, and those that
+``CDP_PLUGINS`` names: Python files (absolute paths) or importable modules, separated as in ``PATH``. Each process looks
+for itself, workers too, which inherit their environment. Only what the operator installed or put into the environment
+counts, never a page, a setting or a file in the workspace: a plug-in is code with all the rights of the process.
 """
 
 from __future__ import annotations
 
 import hashlib
 import importlib
+import importlib.metadata
 import importlib.util
 import os
 import pkgutil
@@ -28,6 +30,8 @@ from typing import Any, Generic, TypeVar
 from cdp.base.errors import ConfigError, NotFoundError
 
 PLUGINS = "CDP_PLUGINS"
+GROUP = "cdp.plugins"
+"""The group of entry points by which an installed package says which of its modules are plug-ins."""
 
 HOMES = {
     "method": "cdp.synthesis.methods:METHODS",
@@ -138,7 +142,7 @@ class Registry(Mapping[str, Item], Generic[Item]):
 
 
 class _Plugins:
-    """The modules that ``CDP_PLUGINS`` names, each loaded once per process."""
+    """The modules that installed packages and ``CDP_PLUGINS`` name, each loaded once per process."""
 
     def __init__(self) -> None:
         self.modules: list[ModuleType] = []
@@ -151,12 +155,38 @@ class _Plugins:
             return
         self._under_way = True
         try:
+            for entry in installed_plugins():
+                if (module := _entry_module(entry)) not in self.modules:
+                    self.modules.append(module)
             for text in filter(None, map(str.strip, os.environ.get(PLUGINS, "").split(os.pathsep))):
                 if (module := _module(text)) not in self.modules:
                     self.modules.append(module)
             self.complete = True
         finally:
             self._under_way = False
+
+
+def installed_plugins() -> list[importlib.metadata.EntryPoint]:
+    """The plug-ins of installed packages, in an order that does not depend on where they are installed."""
+    entries = importlib.metadata.entry_points(group=GROUP)
+    return sorted(entries, key=lambda entry: (package_of(entry), entry.name, entry.value))
+
+
+def package_of(entry: importlib.metadata.EntryPoint) -> str:
+    """The package that an entry point comes from, with its version."""
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else "an unknown package"
+
+
+def _entry_module(entry: importlib.metadata.EntryPoint) -> ModuleType:
+    """An installed plug-in as a module. ConfigError names the package, whatever its code raises."""
+    try:
+        return importlib.import_module(entry.module)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {error}"
+        hint = f"Correct it, or run: {sys.executable} -m pip uninstall {entry.dist.name if entry.dist else entry.name}"
+        raise ConfigError(
+            f"The plug-in {entry.name} of {package_of(entry)} cannot be loaded: {reason}.", hint=hint
+        ) from error
 
 
 def _module(text: str) -> ModuleType:

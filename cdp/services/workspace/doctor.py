@@ -13,6 +13,7 @@ from packaging.requirements import Requirement
 
 from cdp import catalog, jobs
 from cdp.base.errors import CdpError
+from cdp.base.registry import HOMES, PLUGINS, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
 from cdp.retrievers.embedded import minilm_folder
 
@@ -35,6 +36,7 @@ def check(workspace: Workspace) -> list[Check]:
     return [
         _run("Python", _python),
         _run("packages", _packages),
+        _run("plug-ins", _plugins),
         _run("workspace", lambda: _workspace(workspace)),
         _run("disk", lambda: _disk(workspace)),
         _run("catalogue", lambda: _catalogue(workspace)),
@@ -77,6 +79,15 @@ def _difference(requirement: Requirement) -> str:
     except importlib.metadata.PackageNotFoundError:
         return f"{requirement.name} is missing"
     return "" if version in requirement.specifier else f"{requirement.name} is {version}, not {requirement.specifier}"
+
+
+def _plugins() -> tuple[bool, str]:
+    """Which packages and files add to this installation; one that cannot be loaded is a CdpError that names it."""
+    for kind in HOMES:
+        len(registry(kind))
+    packages = dict.fromkeys(package_of(entry) for entry in installed_plugins())
+    files = [text for text in os.environ.get(PLUGINS, "").split(os.pathsep) if text.strip()]
+    return True, ", ".join([*packages, *files]) or "none"
 
 
 def _workspace(workspace: Workspace) -> tuple[bool, str]:

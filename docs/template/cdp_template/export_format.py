@@ -1,0 +1,12 @@
+"""A format that query sets are written in; write gives the number of queries. See cdp.query_sets.exports.base."""
+
+from cdp.query_sets.exports import Export
+
+
+def write(selection, target):
+    queries = [query for _, queries in selection.pairs() for query in queries]
+    target.write_text("\n".join(queries))
+    return len(queries)
+
+
+EXPORT = Export("lines", "Lines", "A query per line.", ".txt", write)
