@@ -6,12 +6,12 @@ from cdp.base.config import EvaluationConfig, MetricsConfig, PromptTuningConfig,
 from cdp.base.registry import Names
 from cdp.cli import (
     benchmark_options,
+    program_options,
     project_options,
     results_options,
     review_options,
     search_options,
     training_options,
-    workspace_options,
 )
 from cdp.cli.option import (
     ALLOW_INCOMPLETE,
@@ -27,7 +27,6 @@ from cdp.cli.option import (
     repeatable,
     setting,
 )
-from cdp.services.workspace.dashboard import PORT
 from cdp.studies.trial import TrialConfig
 
 ORIGINS = ("human", "llm", "unknown")
@@ -366,24 +365,12 @@ def _commands() -> Commands:
             [ID, flag("--yes", "do not ask")],
         ),
         "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [ID, WAIT]),
-        **workspace_options.COMMANDS,
-        "catalog rebuild": ("catalog_rebuild", "make the catalogue anew from the files", []),
-        "catalog query": ("catalog_query", "run a read-only SQL query", [option("sql", "the query")]),
-        "app": (
-            "app.app",
-            "open the dashboard: serve it on this machine until Ctrl-C",
-            [
-                option("--port", "the port it listens on", type=int, default=PORT),
-                flag("--browser", "open it in a browser"),
-            ],
-        ),
-        "demo": ("demo", "load the demo collection into the workspace", []),
-        "doctor": ("doctor", "check this machine and the workspace", []),
+        **program_options.COMMANDS,
     }
 
 
 GROUPS = {
-    "projects": "what belongs together: documents, benchmarks, and all that is made of them",
+    "projects": "documents and benchmarks that belong together; and all that is made of them",
     "corpus": "documents",
     "benchmarks": "evaluation collections: known by name, downloads, your own, subsets",
     "queries": "training queries",

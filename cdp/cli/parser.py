@@ -11,12 +11,19 @@ from typing import Any, NoReturn
 from cdp.base.errors import nearest, offer
 from cdp.cli.answers import BAD_INPUT
 from cdp.cli.options import GROUPS, commands
+from cdp.cli.overview import overview
 from cdp.cli.project_options import KNOWING
 from cdp.services.commands import PROGRAM
 
 
 class Parser(argparse.ArgumentParser):
     """Refuses a command line in one sentence on stderr, with the way to the help of the command that was meant."""
+
+    overview = ""
+    """What ``--help`` shows in place of argparse's own list of words and options."""
+
+    def format_help(self) -> str:
+        return self.overview or super().format_help()
 
     def error(self, message: str) -> NoReturn:
         sentence = " ".join(message.split())
@@ -44,14 +51,15 @@ def run(handler: str, *arguments: Any) -> int:
     return int(getattr(importlib.import_module(f"cdp.cli.{module or 'commands'}"), function)(*arguments))
 
 
-def build(version: str) -> Parser:
+def build(version: str, *, program: str = PROGRAM) -> Parser:
     """The whole command line. Of a parsed one ``run`` is its handler, ``action`` its last word."""
-    top = Parser(prog=PROGRAM, description="CDP Studio on the command line.")
+    top = Parser(prog=program, description="CDP Studio on the command line.")
     top.add_argument("--version", action="version", version=f"CDP Studio {version}")
     top.set_defaults(usage=top.print_help)
     words = top.add_subparsers(metavar="COMMAND")
     groups: dict[str, Any] = {}
-    for name, (handler, text, options) in commands().items():
+    listed = commands()
+    for name, (handler, text, options) in listed.items():
         first, _, second = name.partition(" ")
         if second and first not in groups:
             group = words.add_parser(first, help=GROUPS[first], description=GROUPS[first])
@@ -65,4 +73,6 @@ def build(version: str) -> Parser:
         command.add_argument("--json", action="store_true", help="answer in JSON")
         command.set_defaults(run=functools.partial(run, handler), action=second or first, command=(command, names))
         command.set_defaults(fills=KNOWING.get(name))
+    texts = {name.partition(" ")[0]: text for name, (_, text, _) in listed.items()}
+    top.overview = overview(program, {**texts, **GROUPS})
     return top
