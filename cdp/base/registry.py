@@ -4,7 +4,7 @@ A registry holds the items of one kind by name: those of its own package's modul
 plug-ins. An item is a frozen dataclass with its facts and its function. Forms, options, the reference and the checks
 of settings ask the registry, so that adding an item is adding one file.
 
-Plug-ins are modules that installed packages name as entry points of the group ``cdp.plugins``, and those that
+Plug-ins are modules that installed packages name as entry points of the group ``GROUP``, and those that
 ``CDP_PLUGINS`` names: Python files (absolute paths) or importable modules, separated as in ``PATH``. Each process looks
 for itself, workers too, which inherit their environment. Only what the operator installed or put into the environment
 counts, never a page, a setting or a file in the workspace: a plug-in is code with all the rights of the process.
