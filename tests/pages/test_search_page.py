@@ -74,6 +74,9 @@ def test_documents_are_text_and_a_retriever_that_fails_leaves_the_others(
     assert "<mark>sugar</mark> &amp; spice" in html(at)
     assert not [m for m in at.markdown if "<b>" in str(m.value)]
     assert "A query of" not in words(at)
+    at = open_page("search", q="sugar", search_with=["bm25", "training-gone"], collection=corpus)
+    assert "training\\-gone" in at.warning[0].value
+    assert "<mark>sugar</mark>" in html(at)
     at = open_page("search", q="x" * 20_000, search_with=["bm25"], collection=corpus)
     assert "20,000 characters" in at.error[0].proto.title
 

@@ -11,7 +11,7 @@ from cdp.services import commands, search
 from cdp.services.projects import Members
 from cdp.services.search import Collection, judged
 from cdp.ui.shell import command, state
-from cdp.ui.shell.text import count, cut, number
+from cdp.ui.shell.text import count, cut, md, number
 
 QUERY = "q"
 
@@ -62,6 +62,9 @@ def collection(collections: Sequence[Collection]) -> Collection:
 def retrievers(workspace: Workspace, members: Members) -> list[str]:
     """Up to three retrievers: at first BM25, an untrained one, and the newest that was trained."""
     choices = [c for c in search.list_retrievers(workspace) if c.kind != "job" or members.has("job", c.id)]
+    ids = {c.id for c in choices}
+    for gone in [name for name in st.query_params.get_all("search_with") if name not in ids]:
+        st.warning(f"The link names the retriever {md(gone, 80)}, which cannot be searched with here.")
     trained = next((c.id for c in choices if c.kind == "job"), None)
     default = [name for name in ("bm25", "static-minilm", trained) if name]
     chosen = state.choose_many(
