@@ -130,13 +130,14 @@ def _says_nothing(key: str, rows: Sequence[BoardRow], common: str) -> bool:
 
 def _format(column: boards.Column) -> Any:
     if column.key == "ndcg":
-        return st.column_config.NumberColumn(format="%.2f", help=column.help, pinned=True, width=78)
+        return st.column_config.NumberColumn(format="%.2f", help=column.help, width=78)
     if column.key == "difference":
         return st.column_config.NumberColumn(format="%+.2f", help=column.help, width=74)
     if column.digits is not None:
         shown = "%g" if column.key == "learning_rate" else f"%.{column.digits}f"
         return st.column_config.NumberColumn(format=shown, help=column.help)
-    return st.column_config.TextColumn(help=column.help)
+    width = {"interval": 130, "badges": 240, "tags": 90}.get(column.key)
+    return st.column_config.TextColumn(help=column.help, width=width)
 
 
 def _said_beside(shown: Board) -> None:
