@@ -1,0 +1,76 @@
+"""Usable queries, decisions, filters and reviewed sets on the command line."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from cdp.base.workspace import Workspace
+from cdp.services.workspace import demo
+from tests.cli.support import run
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def filled(workspace: Workspace) -> Workspace:
+    demo.load(workspace)
+    return workspace
+
+
+def answer(*words: str) -> dict[str, object]:
+    value = json.loads(run(*words, "--json").stdout)
+    assert isinstance(value, dict)
+    return value
+
+
+def test_from_ranks_to_a_filtered_and_a_reviewed_set(filled: Workspace) -> None:
+    before = answer("queries", "usable", "demo paraphrase")
+    assert (before["n"], before["usable"], before["by"]) == (768, 768, [])
+    ranked = answer("queries", "round-trip", "demo paraphrase", "--wait")
+    assert ranked["state"] == "finished"
+    after = answer("queries", "usable", "demo paraphrase")
+    assert after["by"] == ["bm25"]
+    assert after["reasons"] == {"document not found within 10": 768 - int(str(after["usable"]))}
+    made = answer("queries", "filter", "demo paraphrase", "--round-trip-rank", "10", "--usable", "--wait")
+    assert made["filter"] == "usable&bm25@10"
+    assert made["n_queries"] == after["usable"]
+    decided = answer("queries", "decide", "demo paraphrase", "reject", "--rank-above", "10")
+    assert decided["queries"] == made["dropped"]
+    run("queries", "decide", "demo paraphrase", "edit", "--query", "lighthouse-1", "--text", "what do lighthouses do")
+    reviewed = answer("queries", "reviewed", "demo paraphrase", "--name", "by Ada")
+    assert (reviewed["left_out"], reviewed["rewritten"]) == (made["dropped"], 1)
+    assert "what do lighthouses do" in run("queries", "show", "by Ada").stdout
+
+
+REFUSED = (
+    (("decide", "demo diverse", "reject"), "Neither queries nor a filter"),
+    (("decide", "demo diverse", "reject", "--query", "tides-1", "--flagged"), "Use one of the two"),
+    (("decide", "demo diverse", "reject", "--query", "nowhere-1"), "nowhere-1"),
+    (("decide", "demo diverse", "edit", "--query", "tides-1"), "1 to 2,000 characters"),
+    (("decide", "demo diverse", "reject", "--rank-above", "3"), "are not measured"),
+    (("decide", "demo diverse", "reject", "--formats", "poem"), "poem"),
+    (("reviewed", "demo diverse"), "Nothing is decided"),
+    (("filter", "demo diverse"), "no test"),
+    (("filter", "demo diverse", "--cross-encoder", "x/y"), "score from which"),
+    (("filter", "demo diverse", "--round-trip-rank", "0"), "round_trip_rank"),
+    (("filter", "demo diverse", "--cross-encoder", "minilm", "--at-least", "0.5"), "scores pairs"),
+    (("round-trip", "demo diverse", "--by", "bm25:tlh"), "tlh"),
+    (
+        (
+            "round-trip",
+            "nothing",
+        ),
+        "nothing",
+    ),
+    (("usable", "nothing"), "nothing"),
+)
+"""Words after ``queries``, and what the refusal says."""
+
+
+def test_what_cannot_be_done_is_one_sentence(filled: Workspace) -> None:
+    for words, says in REFUSED:
+        done = run("queries", *words, code=2)
+        assert says in done.stderr, words
+        assert len(done.stderr.splitlines()) == 1, words
