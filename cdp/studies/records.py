@@ -103,9 +103,16 @@ def find(workspace: Workspace, job_folder: Path, key: str) -> dict[str, Any] | N
 
 
 def save(job_folder: Path, key: str, condition: Condition | None, record: dict[str, Any]) -> None:
-    """Write a condition's record. ``condition`` is None for the retriever as it was before training."""
+    """Write a condition's record. ``condition`` is None for the retriever as it was before training.
+
+    Two conditions of a study have one key where their query sets hold the same pairs: each keeps a record of its own.
+    """
     about = asdict(condition) if condition is not None else None
-    write_json(path_of(job_folder, key), {**record, "schema": SCHEMA, "key": key, "condition": about})
+    path = path_of(job_folder, key)
+    first = read_json_or_none(path)
+    if about is not None and isinstance(first, dict) and (other := first.get("condition")) and other != about:
+        path = path_of(job_folder, f"{key}-{key_of(about)[:8]}")
+    write_json(path, {**record, "schema": SCHEMA, "key": key, "condition": about})
 
 
 def list_records(job_folder: Path) -> Iterator[dict[str, Any]]:

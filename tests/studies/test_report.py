@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from cdp.base.statistics import holm, t_test
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
+from cdp.studies import records
 from cdp.studies.gains import LEXICAL, TRAINING
+from cdp.studies.plan import Condition
 from cdp.studies.text import to_markdown
 from cdp.studies.verdict import CONTRADICTS, UNCLEAR
 from tests.studies.support import BENCHMARKS, N_QUERIES, study
@@ -243,3 +247,13 @@ def test_equal_documents_and_equal_pairs_are_told_apart() -> None:
     low, high = row.intervals["simple"]
     assert low < row.scores["simple"] < high
     assert "BM25 against tiny" in to_markdown(report)
+
+
+def test_two_sets_of_the_same_pairs_keep_a_record_each(tmp_path: Path) -> None:
+    """Both have one key: the second condition took the first one's place, and half of the study was missing."""
+    for source in ("diverse", "paraphrase", "diverse"):
+        condition = Condition("tiny", source, 1, "none", 0)
+        records.save(tmp_path, "key", condition, {"retriever": "tiny", "evaluations": {}})
+    stored = list(records.list_records(tmp_path))
+    assert sorted(record["condition"]["source"] for record in stored) == ["diverse", "paraphrase"]
+    assert {record["key"] for record in stored} == {"key"}

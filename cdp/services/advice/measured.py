@@ -215,6 +215,8 @@ def answer_of(report: StudyReport, benchmark: str, retriever: str, *, judged_by:
 def _caution(report: StudyReport, benchmark: str, judged_by: str) -> str:
     """What a weak measurement says before its sentence; empty for one that is not."""
     facts = next(b for b in report.benchmarks if b.name == benchmark)
+    if report.finished < report.planned:
+        return f"After {report.finished} of {report.planned} trainings"
     if judged_by == "template":
         return "For template queries only"
     if facts.n_queries < FEW_JUDGED:
