@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from cdp.base.config import IndexConfig
+from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.cli import display
 from cdp.cli.answers import DONE, FAILED, followed, note, say
@@ -14,7 +15,8 @@ from cdp.services.jobs import job_words
 
 
 def search(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``search QUERY --retriever R --corpus ID``; 1 if one of the retrievers could not answer."""
+    """``search QUERY --retriever R --corpus ID``; 1 if one of several retrievers could not answer, its reason among the
+    answers; if none could, the reason of the first is raised."""
     from cdp.services import search as service
 
     def ask() -> Any:
@@ -28,6 +30,8 @@ def search(workspace: Workspace, a: argparse.Namespace) -> int:
             settings = {"retriever": answer.retriever, "collection": answered.collection.id}
             followed(workspace, service.start_index(workspace, IndexConfig.from_dict(settings)))
         answered = ask()
+    if all(answer.problem for answer in answered.answers):
+        raise ConfigError(_problem(answered.answers[0]))
     value = {
         "query": answered.query,
         "corpus": answered.collection.id,
@@ -52,10 +56,7 @@ def _value(answer: Any) -> dict[str, Any]:
 def _text(answer: Any) -> str:
     """One retriever's documents, a line each; in place of them what kept it from answering."""
     if answer.problem is not None:
-        hint = answer.problem.hint
-        if answer.index_s is not None:
-            hint = f"That takes about {job_words.duration(answer.index_s)}: add --index, or choose another retriever."
-        return f"{answer.title}: {answer.problem.message} {hint}".rstrip()
+        return f"{answer.title}: {_problem(answer)}"
     head = f"{answer.title} ({1000 * answer.search_s:.0f} ms)"
     if not answer.hits:
         return f"{head}\nNo document shares a word with the query."
@@ -70,3 +71,11 @@ def _text(answer: Any) -> str:
         for hit in answer.hits
     ]
     return f"{head}\n" + display.table(rows, ["rank", "before", "score", "id", "document"], "")
+
+
+def _problem(answer: Any) -> str:
+    """What kept a retriever from answering, and what to do."""
+    hint = answer.problem.hint
+    if answer.index_s is not None:
+        hint = f"That takes about {job_words.duration(answer.index_s)}: add --index, or choose another retriever."
+    return f"{answer.problem.message} {hint}".rstrip()

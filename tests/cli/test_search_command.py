@@ -45,6 +45,9 @@ def test_what_cannot_be_searched_is_said(workspace: Workspace) -> None:
     done = run("search", "bees", "--retriever", "bm25", "--retriever", "no-such!", "--corpus", "demo", code=1)
     assert "BM25 (" in done.stdout
     assert "No preset" in done.stdout
+    done = run("search", "bees", "--retriever", "no-such!", "--corpus", "demo", code=2)
+    assert done.stderr.startswith("cdp: No preset")
+    assert done.stderr.count("\n") == 1
 
 
 def test_a_kept_process_answers_and_a_job_indexes(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,6 +63,6 @@ def test_a_kept_process_answers_and_a_job_indexes(workspace: Workspace, monkeypa
     monkeypatch.setattr("cdp.searching.indexes.TERMS_SAMPLE", 10)
     for path in workspace.embeddings.glob("bm25-*"):
         path.rename(path.with_name(f"gone-{path.name}"))
-    assert "add --index" in run(*words, code=1).stdout
+    assert "add --index" in run(*words, code=2).stderr
     assert "Honeybee" in run(*words, "--index").stdout
     assert list(workspace.embeddings.glob("bm25-*"))
