@@ -12,6 +12,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.services import studies
+from cdp.services.results import board
 from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import measured_speeds
 from cdp.studies.plan import conditions, training_config
@@ -52,6 +53,16 @@ def test_a_study_to_its_report(workspace: Workspace, query_set: str, benchmarks:
     assert "20 of 40 documents have 3 queries" in " ".join(report.limits)
     ended = read_json(folder / "results" / "study.json")
     assert (ended["trained"], ended["reused"], ended["failed"]) == (8, 0, 0)
+    counts: dict[bool, set[int]] = {True: set(), False: set()}
+    for record in records.list_records(folder):  # the set holds six queries of the benchmarks: each result says so
+        for evaluation in record["evaluations"].values():
+            counts[record["condition"] is not None].add(evaluation["counts"].get("leaked_queries", 0))
+    assert counts[False] == {0}
+    assert max(counts[True]) > 0
+    rows = [row for row in board.board(workspace).rows if row.study == "study-1"]
+    assert len({row.run for row in rows}) == 8
+    assert len(rows) == 8 * len(benchmarks)
+    assert "leaked" in {badge.word for row in rows for badge in row.badges}
     speeds = measured_speeds(records.list_records(folder))
     assert speeds[tiny].pairs_per_second > 0
     assert speeds[tiny].texts_per_second > 0
