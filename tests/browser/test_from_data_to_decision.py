@@ -14,7 +14,7 @@ from cdp.services import jobs, queries
 from cdp.services.advice import decide
 from tests.browser.conftest import Looker, Server
 from tests.jobs.support import until
-from tests.synthesis.server import KEY, MODEL, chat_server
+from tests.synthesis.server import KEY, MODEL, chat_server, document_of
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -46,6 +46,21 @@ def data(folder: Path) -> Path:
     return path
 
 
+def queries_of(prompt: str, m: int) -> str:
+    """Paraphrases of one question, or different ones, as the prompt asks."""
+    name = document_of(prompt).split()[0]
+    one = (
+        "builder of {} mill",
+        "the builder of {} mill",
+        "{} mill builder",
+        "{} mill and its builder",
+        "mill builder {}",
+    )
+    several = ("where {} lies", "river at {}", "year of the mill in {}", "guild and town of {}", "is {} a town")
+    kinds = one if "paraphras" in prompt.lower() else several
+    return "\n".join(f"{i + 1}. {kinds[i].format(name)}" for i in range(min(m, 5))).removeprefix("1. ")
+
+
 COUNT_CLICKS = """
 window.addEventListener('pointerdown', () => {
   sessionStorage.setItem('clicks', Number(sessionStorage.getItem('clicks') || 0) + 1);
@@ -64,6 +79,7 @@ def test_from_data_to_the_sentence_of_decide(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     with chat_server() as endpoint:
+        endpoint.answer = queries_of
         monkeypatch.setenv("OPENAI_BASE_URL", endpoint.url)
         monkeypatch.setenv("OPENAI_API_KEY", KEY)
         server = serve()
@@ -98,5 +114,7 @@ def test_from_data_to_the_sentence_of_decide(
         assert {q.model for q in written} == {MODEL}
         known = decide.of_benchmark(workspace, study.config["corpus"], study.config["benchmarks"].partition(":")[0])
         assert (known.standing, known.study) == ("measured", study.id)
+        assert known.measured is not None
+        assert (known.measured.report.finished, known.measured.report.planned) == (12, 12)
         tab.see(known.sentence[:40])
         assert "Traceback" not in server.console()
