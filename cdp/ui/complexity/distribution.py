@@ -13,7 +13,7 @@ from cdp.services import benchmarks, queries
 from cdp.services.advice import complexity as service
 from cdp.services.advice.complexity import Profiled
 from cdp.ui.queries import incomplete
-from cdp.ui.shell import charts, frame, paper_notes, state, tables
+from cdp.ui.shell import charts, frame, paper_notes, project, state, tables
 from cdp.ui.shell.text import md
 
 
@@ -24,8 +24,11 @@ def heading() -> None:
 
 def compared(workspace: Workspace, target: Profiled) -> list[Profiled]:
     """Other query sets and benchmarks to lay over the target queries, each counted in its own language."""
-    items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in benchmarks.list_benchmarks(workspace)}
-    items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in queries.list_query_sets(workspace) if q.n_queries}
+    own = project.scope(workspace)
+    stored = own.keep("benchmark", benchmarks.list_benchmarks(workspace))
+    items = {f"benchmark:{b.name}": f"{b.name} (benchmark)" for b in stored}
+    sets = own.keep("query_set", queries.list_query_sets(workspace))
+    items |= {f"set:{q.id}": incomplete.name(workspace, q) for q in sets if q.n_queries}
     chosen = state.choose_many(
         "Compare with", items, "with", most=7, placeholder="Query sets and benchmarks to compare"
     )
