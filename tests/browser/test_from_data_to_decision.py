@@ -57,7 +57,7 @@ def queries_of(prompt: str, m: int) -> str:
         "mill builder {}",
     )
     several = ("where {} lies", "river at {}", "year of the mill in {}", "guild and town of {}", "is {} a town")
-    kinds = one if "paraphras" in prompt.lower() else several
+    kinds = one if "different wording" in prompt else several
     return "\n".join(f"{i + 1}. {kinds[i].format(name)}" for i in range(min(m, 5))).removeprefix("1. ")
 
 
