@@ -7,6 +7,7 @@ It trains two retrievers, so it is left out of other runs: the way itself is wal
 
 from __future__ import annotations
 
+import base64
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, queries, search, training
+from cdp.ui.shell.navigation import PAGES
 from tests.browser.conftest import Looker, Server
 from tests.support import REPOSITORY
 
@@ -34,6 +36,37 @@ def picture(tab: Looker, name: str, *, height: int = 900) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     tab.page.screenshot(path=str(target))
     assert target.stat().st_size < MOST_BYTES
+
+
+SCREENS = ((1440, 900, False), (1280, 900, True), (390, 844, False), (390, 844, True))
+"""Width, height and darkness of the screens on which every page is shown at the end of the guide."""
+
+
+def sheet(width: int, dark: bool) -> str:
+    return f"every-page-{width}-{'dark' if dark else 'light'}.jpg"
+
+
+def every_page(server: Server, look: Callable[..., Looker], width: int, height: int, dark: bool) -> None:
+    """One picture of all pages side by side, small: the first screen of each."""
+    tab = look(server, width=width, height=height, dark=dark)
+    taken = []
+    for name, page in PAGES.items():
+        tab.open("" if name == "overview" else name).see(page.question).drawn()
+        taken.append((page.title, base64.b64encode(tab.page.screenshot(type="jpeg", quality=80)).decode("ascii")))
+    columns, shown = (3, 440) if width > 600 else (7, 190)
+    cells = "".join(
+        f"<figure><img width={shown} src='data:image/jpeg;base64,{data}'><figcaption>{title}</figcaption></figure>"
+        for title, data in taken
+    )
+    style = (
+        f"body{{margin:12px;display:grid;grid-template-columns:repeat({columns},{shown}px);gap:10px;"
+        "font:13px sans-serif;background:#8a949c}figure{margin:0}figcaption{color:#fff;padding:2px}"
+    )
+    tab.page.set_viewport_size({"width": columns * (shown + 10) + 14, "height": 600})
+    tab.page.set_content(f"<style>{style}</style>{cells}")
+    target = IMAGES / sheet(width, dark)
+    tab.page.screenshot(path=str(target), full_page=True, type="jpeg", quality=70)
+    assert target.stat().st_size < 2 * MOST_BYTES
 
 
 def trained(workspace: Workspace) -> None:
@@ -73,6 +106,8 @@ def test_the_pictures_are_taken_on_the_way(serve: Callable[..., Server], look: C
     picture(tab, "compare", height=1180)
     tab.open(f"search?q=lighthouse+lenses&search_with=bm25&search_with=static-minilm&search_with={job.id}").see(" ms")
     picture(tab, "search")
+    for screen in SCREENS:
+        every_page(server, look, *screen)
     search.stop(server.workspace)
     assert "Traceback" not in server.console()
 
@@ -82,4 +117,8 @@ def test_the_guide_shows_every_picture_and_no_other() -> None:
     for name in TAKEN:
         assert f"(images/{name}.png)" in text
         assert (GUIDE.parent / "images" / f"{name}.png").stat().st_size < MOST_BYTES
-    assert {p.stem for p in (GUIDE.parent / "images").glob("*.png")} == set(TAKEN)
+    sheets = {sheet(width, dark) for width, _, dark in SCREENS}
+    for name in sheets:
+        assert f"(images/{name})" in text
+    kept = {path.name for path in (GUIDE.parent / "images").iterdir()}
+    assert kept == {f"{name}.png" for name in TAKEN} | sheets

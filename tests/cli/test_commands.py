@@ -56,7 +56,7 @@ def test_bad_input_to_a_real_process_is_one_line_and_exit_code_2(workspace: Work
 
 @pytest.mark.slow
 def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
-    assert len(spawned_answer("demo")) == 4
+    assert len(spawned_answer("demo")) == 5
     assert spawned_answer("demo") == []
 
     preview = spawned_answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
