@@ -12,7 +12,8 @@ from typing import Any
 from cdp.base.config import DownloadConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.worker import Job, run
-from cdp.benchmarks import download, manifests, registry
+from cdp.base.workspace import read_json_or_none, write_json
+from cdp.benchmarks import download, library, manifests, registry
 from cdp.benchmarks.convert import StoppedError
 from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.hub import DownloadError
@@ -28,12 +29,13 @@ def main(job: Job) -> None:
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
+    before = there_before(job)
     done: list[dict[str, Any]] = []
     failed: dict[str, CdpError] = {}
     for number, entry in enumerate(wanted, 1):
         label = f"{entry.name} ({number} of {len(wanted)})" if len(wanted) > 1 else entry.name
         try:
-            done.append(download_one(job, config, entry, label))
+            done.append(download_one(job, config, entry, label, before))
         except StoppedError:
             print("Stopped on request; what was fetched is kept.", flush=True)
             return
@@ -59,7 +61,18 @@ def main(job: Job) -> None:
     job.progress("done", len(done), len(wanted), "benchmarks")
 
 
-def download_one(job: Job, config: DownloadConfig, entry: Entry, label: str) -> dict[str, Any]:
+def there_before(job: Job) -> set[str]:
+    """The benchmarks that were in the workspace before the job's first attempt. A later attempt finds those that an
+    earlier one stored as well."""
+    path = job.folder / "checkpoints" / "there_before.json"
+    names = read_json_or_none(path)
+    if not isinstance(names, list):
+        names = library.list_names(job.workspace)
+        write_json(path, names)
+    return set(names)
+
+
+def download_one(job: Job, config: DownloadConfig, entry: Entry, label: str, before: set[str]) -> dict[str, Any]:
     """Download one benchmark; what the result says of it."""
 
     def progress(phase: str, finished: int, total: int) -> None:
@@ -76,14 +89,15 @@ def download_one(job: Job, config: DownloadConfig, entry: Entry, label: str) -> 
         should_stop=job.stop_requested,
     )
     info, manifest = stored.info, manifests.read(Path(stored.info.folder))
-    state = "was there already" if stored.existed else "is stored"
+    existed = stored.existed and info.name in before
+    state = "was there already" if existed else "is stored"
     print(f"{info.name} {state}: {info.n_documents:,} documents, {info.n_queries:,} queries", flush=True)
     for note in (*manifest.notes, *info.warnings):
         print(f"  note: {note}", flush=True)
     return {
         "benchmark": info.name,
         "entry": entry.name,
-        "existed": stored.existed,
+        "existed": existed,
         "documents": info.n_documents,
         "queries": info.n_queries,
         "commits": manifest.commits,
