@@ -8,8 +8,9 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
-from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.locks import locked
+from cdp.base.text import storable
 from cdp.base.workspace import Workspace, is_name, now, read_json, read_json_or_none, slug, write_json
 from cdp.projects.record import Project
 
@@ -65,6 +66,8 @@ def create(
     taken: Collection[str] = (),
 ) -> Project:
     """A new project. Its id is made of its name unless it is given; ``taken`` are ids that it may not have."""
+    if not storable(name):
+        raise ConfigError("A name with the character NUL or half of a surrogate pair cannot be stored.")
     with _locked(workspace):
         wanted = project_id or _free_id(workspace, name, taken)
         empty = Project(wanted, name, created or now(), notes=notes)

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from cdp import projects
-from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.text import storable
 from cdp.base.workspace import Workspace
 from cdp.projects import Project
 from tests.strategies import ODD, SCRIPTS
@@ -34,6 +35,11 @@ def test_any_name_has_a_project_of_its_own(workspace: Workspace) -> None:
     dice = random.Random(16)
     pieces = [*SCRIPTS, *ODD, "all", "none", "../..", ".", "", "-", "😀" * 70, "ß" * 200, "con\nnul", "a/b", "*"]
     names = [dice.choice(pieces)[: dice.randint(0, 120)] for _ in range(60)] + pieces
+    unstorable = [name for name in names if not storable(name)]
+    names = [name for name in names if storable(name)]
+    for name in unstorable:  # NUL, or half of a surrogate pair
+        with pytest.raises(ConfigError, match="cannot be stored"):
+            projects.create(workspace, name)
     made = [projects.create(workspace, name, taken={"a-b"}) for name in names]
     assert len({project.id for project in made}) == len(names)
     assert not {"all", "none", "a-b"} & {project.id for project in made}

@@ -144,4 +144,6 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     assert "Price: free" in said
     assert "Start it with --yes" in said
     assert jobs.list_jobs(workspace) == []
-    assert main(["study", "test"]) == 2
+    with pytest.raises(SystemExit) as refused:
+        main(["study", "test"])
+    assert refused.value.code == 2
