@@ -2,7 +2,8 @@
 
 2,756 stories with human questions are imported, ``static-minilm`` is trained on them and evaluated before and after on
 two real benchmarks (on every one in ``make gauntlet``); every score is recomputed by pytrec_eval-terrier from the run
-that the evaluation kept.
+that the evaluation kept. It takes minutes of two cores: ``make soak``; the gauntlet's short form takes the same way in
+``make test``.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from tests.cli.support import spawn as run
 from tests.cli.support import spawned_answer as answer
 from tests.support import shared
 
-pytestmark = [pytest.mark.slow, pytest.mark.shared]
+pytestmark = [pytest.mark.slow, pytest.mark.soak, pytest.mark.shared]
 
 BENCHMARKS = {"hotpotqa_sample": "test", "musique_sample": "train"}
 
