@@ -181,6 +181,7 @@ def test_an_installed_package_adds_to_every_registry(extended: dict[str, str]) -
     assert [kind for kind, name in own.items() if name not in names[kind]] == []
 
 
+@pytest.mark.soak
 @pytest.mark.slow
 def test_the_command_line_runs_an_installed_method(extended: dict[str, str]) -> None:
     run(extended, "demo")

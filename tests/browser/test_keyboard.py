@@ -58,6 +58,7 @@ def on(tab: Looker, title: str) -> Looker:
     return tab.idle()
 
 
+@pytest.mark.soak
 def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve()
     tab = look(server).open().see("Add your documents")

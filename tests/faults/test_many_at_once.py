@@ -1,4 +1,4 @@
-"""Apps and a command line on one workspace: 210 submits, ingests and reads at once, and no lock error."""
+"""Apps and a command line on one workspace: 135 submits, ingests and reads at once, and no lock error."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.support import REPOSITORY
 
 pytestmark = pytest.mark.slow
 
-EACH = 70
+EACH = 45
 
 COMMANDS = (
     ("jobs", "list"),
