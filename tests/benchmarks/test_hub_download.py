@@ -17,6 +17,8 @@ from cdp.benchmarks.registry import find
 from tests.benchmarks import published
 from tests.benchmarks.hub_server import Hub, Server
 
+pytestmark = pytest.mark.slow
+
 Bring = Callable[..., Stored]
 
 

@@ -14,6 +14,8 @@ from cdp.services import corpora, queries
 from cdp.services.workspace import demo
 from tests.support import shared
 
+pytestmark = pytest.mark.slow
+
 
 def cw(capsys: pytest.CaptureFixture[str], file: Path, *words: str) -> dict[str, Any]:
     assert main(["cw", "profile", "--file", str(file), "--json", *words]) == 0

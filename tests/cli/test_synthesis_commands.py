@@ -14,6 +14,8 @@ from cdp.services.queries import synthesis
 from cdp.services.workspace import demo
 from tests.cli.support import answer, refusal, run
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(autouse=True)
 def _demo(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,8 @@ from tests.benchmarks import published
 from tests.benchmarks.folders import write_benchmark
 from tests.benchmarks.published import put
 
+pytestmark = pytest.mark.slow
+
 
 def of_registry(workspace: Workspace, name: str, folder: Path) -> Benchmark:
     entry = find(name)

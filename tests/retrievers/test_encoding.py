@@ -16,6 +16,8 @@ from cdp.evaluation.protocols import protocol_for
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Share, Stopped, encode, unit_length
 
+pytestmark = pytest.mark.slow
+
 TEXTS = [f"text number {i} " + "about water and bread " * (i % 7) for i in range(50)]
 
 

@@ -20,6 +20,8 @@ from tests.services import test_runs
 from tests.services.support import evaluation
 from tests.services.test_runs import BEFORE, better, trained
 
+pytestmark = pytest.mark.slow
+
 query_set = test_runs.query_set
 
 PLACE = "same/test/published"

@@ -20,6 +20,8 @@ from cdp.services.results import files as result_files
 from cdp.ui.compare.errors import underlined
 from tests.services.support import evaluation as recorded
 
+pytestmark = pytest.mark.slow
+
 CORPUS = [
     {"_id": "moby-1", "title": "Moby Dick", "text": "Call me Ishmael, said the sailor."},
     {"_id": "moby-2", "title": "Moby Dick", "text": "The white whale breached at dawn."},

@@ -11,6 +11,8 @@ from cdp.services import results
 from cdp.services.results.means import ALL, OWN, groups, means, only, scores
 from tests.services.support import evaluation
 
+pytestmark = pytest.mark.slow
+
 LOW, HIGH = {"q1": 0.2, "q2": 0.4}, {"q1": 0.6, "q2": 0.8}
 
 

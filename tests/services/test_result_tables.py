@@ -19,6 +19,8 @@ from cdp.services.results import means as result_means
 from cdp.services.results import tables as result_tables
 from tests.services.support import evaluation
 
+pytestmark = pytest.mark.slow
+
 CHANCE = np.random.default_rng(0)
 BASE = {f"q{i}": float(v) for i, v in enumerate(CHANCE.random(60))}
 

@@ -11,6 +11,8 @@ from cdp.principle import Difference
 from cdp.studies.independence import Kin, as_independent, families, left_out
 from cdp.studies.verdict import CONTRADICTS, SUPPORTS, UNCLEAR, design_power, of_means, sentence
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.parametrize("slope", [0.0, 1.0])
 @pytest.mark.parametrize("n", [4, 8])

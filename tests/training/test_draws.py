@@ -10,6 +10,8 @@ import pytest
 from cdp.base.errors import InputError
 from cdp.training.draws import drawn_rows, ranks
 
+pytestmark = pytest.mark.slow
+
 COUNTS = np.random.default_rng(0).integers(1, 6, 300)
 """Queries of each document: 1 to 5, as in an imported set."""
 
