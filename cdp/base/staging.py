@@ -19,6 +19,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import try_lock
@@ -89,3 +90,14 @@ def _older_than(path: Path, seconds: float) -> bool:
         return time.time() - path.stat().st_mtime > seconds
     except OSError:
         return False
+
+
+def keep_upload(target: Path, data: BinaryIO) -> None:
+    """Write an uploaded file; WorkspaceError where it cannot be kept."""
+    try:
+        with open(target, "wb") as file:
+            shutil.copyfileobj(data, file, 1 << 20)
+    except OSError as error:
+        raise WorkspaceError(
+            f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
+        ) from error

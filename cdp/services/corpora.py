@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -11,11 +10,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from cdp import projects, query_sets
-from cdp.base.errors import ConfigError, InputError, NotFoundError, WorkspaceError
+from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.failures import FILE, ItemsFailed, summary
 from cdp.base.names import checked_title
 from cdp.base.records import Document
-from cdp.base.staging import staging
+from cdp.base.staging import keep_upload, staging
 from cdp.base.workspace import Workspace, disk_faults_told, read_jsonl
 from cdp.corpus import (
     READERS,
@@ -108,13 +107,7 @@ def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[P
     """An uploaded file, written to disk under its own name for as long as it is being read."""
     with staging(workspace.uploads) as folder:
         target = folder / (Path(file_name.replace("\\", "/")).name or "upload")
-        try:
-            with open(target, "wb") as file:
-                shutil.copyfileobj(data, file, 1 << 20)
-        except OSError as error:
-            raise WorkspaceError(
-                f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
-            ) from error
+        keep_upload(target, data)
         yield target
 
 

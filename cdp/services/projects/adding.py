@@ -12,7 +12,6 @@ Nothing is thinned out in silence: what was not taken is counted by its reason.
 from __future__ import annotations
 
 import contextlib
-import shutil
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -20,9 +19,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from cdp import projects, query_sets
-from cdp.base.errors import InputError, WorkspaceError
+from cdp.base.errors import InputError
 from cdp.base.names import checked_title
-from cdp.base.staging import staging
+from cdp.base.staging import keep_upload, staging
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
@@ -118,13 +117,7 @@ def _keep(folder: Path, name: str, data: BinaryIO) -> None:
     target, number = folder / name, 2
     while target.exists():
         target, number = folder / f"{number}-{name}", number + 1
-    try:
-        with open(target, "wb") as file:
-            shutil.copyfileobj(data, file, 1 << 20)
-    except OSError as error:
-        raise WorkspaceError(
-            f"The uploaded file could not be kept: {error.strerror or error}.", hint="Is the disk full?"
-        ) from error
+    keep_upload(target, data)
 
 
 def _of_queries(path: Path) -> bool:

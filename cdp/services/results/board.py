@@ -18,11 +18,10 @@ from cdp.base.statistics.paired import mean_interval
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import list_benchmarks
 from cdp.catalog import STUDY
-from cdp.retrievers import leakage
-from cdp.retrievers.encode import HALF_PRECISION
 from cdp.services import cached
 from cdp.services.projects import Members
-from cdp.services.results import MEASURE, benchmark_label, latest, list_evaluations, run_notes, runs, versions
+from cdp.services.results import MEASURE, badges, benchmark_label, latest, list_evaluations, run_notes, runs, versions
+from cdp.services.results.badges import Badge
 from cdp.services.results.runs import Trained
 
 SEPARATOR = " · "
@@ -30,15 +29,6 @@ ALWAYS_NAMED = 4
 """Parts of a made name: method, Q/Doc, pairs, seed."""
 
 BM25, UNTRAINED, TRAINING, IN_STUDY, OTHER = "BM25", "untrained", "training", "study", "other"
-
-
-@dataclass(frozen=True)
-class Badge:
-    """What a score has to be read with. A ``fault`` keeps it from being called the best."""
-
-    word: str
-    meaning: str
-    fault: bool = False
 
 
 @dataclass(frozen=True)
@@ -328,7 +318,7 @@ def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[B
                 n_queries=row["n_queries"] or 0, start=row["start"],
                 start_ndcg=100 * start[MEASURE] if start is not None and same else None,
                 difference=100 * mean if same else None, low=low, high=high, p=p,
-                badges=_badges(row, subsets, usual.get((row["start"], *_place(row)), 0)), trained=trained,
+                badges=badges.of_row(row, subsets, usual.get((row["start"], *_place(row)), 0)), trained=trained,
                 tags=about.tags, note=about.note, archived=about.archived or (own is not None and own.archived),
                 created=row["created"] or "", study=trained.study if trained else "", split=row["split"],
                 protocol=row["protocol"], job=row["job_id"], n_documents=row["n_documents"], seconds=row["seconds"],
@@ -376,32 +366,3 @@ def _usual_budget(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[Any, ...], in
         if row["trained"] is not None and row["trained"].pairs and not row["annotation"].archived:
             counted[row["start"], *_place(row)][row["trained"].pairs] += 1
     return {key: max(pairs, key=lambda n: (pairs[n], n)) for key, pairs in counted.items()}
-
-
-def _badges(row: Mapping[str, Any], subsets: Mapping[str, str], usual: int) -> tuple[Badge, ...]:
-    badges = []
-    counts, trained = row["counts"], row["trained"]
-    judged = int(row["n_queries"] or 0)
-    remarks = leakage.remarks(counts, judged)
-    for mark in row["marks"]:
-        meaning = next((text for text in remarks if text.lower().startswith(mark[:6]) or mark[:7] in text), "")
-        badges.append(Badge(mark, meaning, fault=True))
-    if trained is not None and trained.incomplete:
-        badges.append(Badge("incomplete set", "Its query set was not whole: only what was there was trained on."))
-    if leakage.in_domain(counts):
-        badges.append(Badge("in-domain", remarks[-1]))
-    if trained is not None and usual and trained.pairs and abs(trained.pairs - usual) > 0.01 * usual:
-        badges.append(
-            Badge(
-                "unequal budget",
-                f"Trained on {trained.pairs:,} pairs; most runs from {row['start']} here were on {usual:,}. A "
-                "difference between them is one of budget too.",
-            )
-        )
-    if row["benchmark"] in subsets:
-        badges.append(
-            Badge("subset", f"A subset of {subsets[row['benchmark']]}: scores on it are higher than on the whole.")
-        )
-    if row["settings"].get("precision") == "fp16":
-        badges.append(Badge("half precision", HALF_PRECISION))
-    return tuple(badges)
