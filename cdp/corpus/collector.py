@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import random
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Container, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from cdp.corpus.documents import ROW_GROUP_CHARACTERS, ROW_GROUP_ROWS, DocumentFile, DocumentWriter
-from cdp.corpus.lengths import Distribution, count_words
+from cdp.corpus.lengths import Distribution, count_all_words
 from cdp.corpus.queries import FoundQueries, QueryWriter
 from cdp.corpus.rejections import EXCERPT_CHARACTERS, Rejected, Rejections, excerpt
 from cdp.corpus.seen import Earlier, SeenIds
@@ -44,8 +44,7 @@ class Collector:
         self._seen = SeenIds()
         self._hash = hashlib.sha256()
         self._random = random.Random(0)
-        self._batch: list[CheckedRow] = []
-        self._batch_characters = 0
+        self._batch = _Batch()
         self.n_documents = 0
         self.characters = array("I")
         self.words = array("I")
@@ -57,52 +56,63 @@ class Collector:
         return len(self._files) - 1
 
     def add(self, entry: CheckedRow) -> None:
-        self._batch.append(entry)
-        self._batch_characters += len(entry.text) + len(entry.title)
-        if len(self._batch) >= ROW_GROUP_ROWS or self._batch_characters >= ROW_GROUP_CHARACTERS:
-            self._flush()
+        """Take one row."""
+        if entry.queries:
+            self._batch.queries[len(self._batch.ids)] = entry.queries
+        self.add_rows(entry.file, [entry.line or 0], [entry.id], [entry.title], [entry.text])
+
+    def add_rows(self, file: int, lines: Sequence[int], ids: list[str], titles: list[str], texts: list[str]) -> None:
+        """Take rows without queries that were checked together; a row group is as large as if they came one by one."""
+        while ids:
+            room = ROW_GROUP_ROWS - len(self._batch.ids)
+            self._batch.add(
+                [file << _LINE_BITS | line for line in lines[:room]], ids[:room], titles[:room], texts[:room]
+            )
+            if len(self._batch.ids) >= ROW_GROUP_ROWS or self._batch.characters >= ROW_GROUP_CHARACTERS:
+                self._flush()
+            lines, ids, titles, texts = lines[room:], ids[room:], titles[room:], texts[room:]
 
     def _flush(self) -> None:
-        batch, self._batch, self._batch_characters = self._batch, [], 0
-        contents = [hash((entry.title, entry.text)) for entry in batch]
-        positions = [entry.file << _LINE_BITS | (entry.line or 0) for entry in batch]
-        repeated = self._seen.add([entry.id for entry in batch], positions, contents)
-        fresh = [entry for i, entry in enumerate(batch) if i not in repeated]
-        if fresh:
-            self._documents.write(*([getattr(entry, name) for entry in fresh] for name in ("id", "title", "text")))
-            parts = (part for entry in fresh for part in hash_parts(entry.id, entry.title, entry.text))
-            self._hash.update(b"".join(parts))
-            self.characters.extend(len(entry.text) for entry in fresh)
-            self.words.extend(count_words(entry.text) for entry in fresh)
-            for entry in fresh:
-                self._sample(entry.text)
-        self._queries.write([(entry.id, entry.queries) for entry in fresh if entry.queries], repeated=False)
+        batch, self._batch = self._batch, _Batch()
+        contents = list(map(hash, zip(batch.titles, batch.texts, strict=True)))
+        repeated = self._seen.add(batch.ids, batch.positions, contents)
+        fresh = batch.without(repeated) if repeated else batch
+        if fresh.ids:
+            self._documents.write(fresh.ids, fresh.titles, fresh.texts)
+            self._hash.update(hashed(fresh.ids, fresh.titles, fresh.texts))
+            self.characters.extend(map(len, fresh.texts))
+            self.words.extend(count_all_words(fresh.texts))
+            self._sample(fresh.texts)
+        self._queries.write([(fresh.ids[i], queries) for i, queries in fresh.queries.items()], repeated=False)
         more = []
         for i, earlier in sorted(repeated.items()):
             same = earlier.content == contents[i]
-            self._rejections.add(self._duplicate(batch[i], earlier, same))
-            if same and batch[i].queries:
-                more.append((batch[i].id, batch[i].queries))
+            self._rejections.add(self._duplicate(batch, i, earlier, same))
+            if same and i in batch.queries:
+                more.append((batch.ids[i], batch.queries[i]))
         self._queries.write(more, repeated=True)
         if self._on_progress is not None:
             self._on_progress(self.n_documents)
 
-    def _sample(self, text: str) -> None:
+    def _sample(self, texts: list[str]) -> None:
         """Reservoir sampling: every document has the same chance, the same import gives the same sample."""
-        self.n_documents += 1
-        if len(self.language_sample) < LANGUAGE_SAMPLE:
-            self.language_sample.append(text[:SAMPLE_CHARACTERS])
-        elif (i := int(self._random.random() * self.n_documents)) < LANGUAGE_SAMPLE:
-            self.language_sample[i] = text[:SAMPLE_CHARACTERS]
+        sample, n, draw = self.language_sample, self.n_documents, self._random.random
+        for text in texts:
+            n += 1
+            if n <= LANGUAGE_SAMPLE:
+                sample.append(text[:SAMPLE_CHARACTERS])
+            elif (i := int(draw() * n)) < LANGUAGE_SAMPLE:
+                sample[i] = text[:SAMPLE_CHARACTERS]
+        self.n_documents = n
 
-    def _duplicate(self, entry: CheckedRow, earlier: Earlier, same: bool) -> Rejected:
-        file, line = earlier.place >> _LINE_BITS, earlier.place & ((1 << _LINE_BITS) - 1)
-        where = "" if file == entry.file else f" in {self._files[file]}"
-        where += f" on line {line}" if line else ""
+    def _duplicate(self, batch: _Batch, i: int, earlier: Earlier, same: bool) -> Rejected:
+        (own, line), (file, before) = _file_and_line(batch.positions[i]), _file_and_line(earlier.place)
+        where = "" if file == own else f" in {self._files[file]}"
+        where += f" on line {before}" if before else ""
         what = "the same document stands" if same else "another document has this id"
-        remark = "; its queries were kept" if same and entry.queries else ""
-        shown = excerpt(f"{entry.id} | {entry.text[:EXCERPT_CHARACTERS]}")
-        return Rejected(self._files[entry.file], entry.line, "duplicate id", f"{what}{where}{remark}", shown)
+        remark = "; its queries were kept" if same and i in batch.queries else ""
+        shown = excerpt(f"{batch.ids[i]} | {batch.texts[i][:EXCERPT_CHARACTERS]}")
+        return Rejected(self._files[own], line or None, "duplicate id", f"{what}{where}{remark}", shown)
 
     def close(self) -> None:
         """Let go of the files, whatever was written."""
@@ -122,10 +132,44 @@ class Collector:
         return Distribution.of(self.characters), Distribution.of(self.words)
 
 
-def hash_parts(*texts: str) -> list[bytes]:
-    """What is hashed for a document: each text as UTF-8 after its length, so that the boundaries count."""
-    parts = []
-    for text in texts:
-        data = text.encode("utf-8")
-        parts += [f"{len(data)}:".encode(), data]
-    return parts
+class _Batch:
+    """Rows that wait to be written, as columns; ``queries`` by row, of those that have some."""
+
+    def __init__(self) -> None:
+        self.positions: list[int] = []
+        self.ids: list[str] = []
+        self.titles: list[str] = []
+        self.texts: list[str] = []
+        self.queries: dict[int, list[str]] = {}
+        self.characters = 0
+
+    def add(self, positions: list[int], ids: list[str], titles: list[str], texts: list[str]) -> None:
+        self.positions += positions
+        self.ids += ids
+        self.titles += titles
+        self.texts += texts
+        self.characters += sum(map(len, titles)) + sum(map(len, texts))
+
+    def without(self, rows: Container[int]) -> _Batch:
+        rest = _Batch()
+        for i, values in enumerate(zip(self.positions, self.ids, self.titles, self.texts, strict=True)):
+            if i not in rows:
+                if i in self.queries:
+                    rest.queries[len(rest.ids)] = self.queries[i]
+                rest.add(*([value] for value in values))  # type: ignore[arg-type]
+        return rest
+
+
+def _file_and_line(position: int) -> tuple[int, int]:
+    """The line is 0 where the file is the row."""
+    return position >> _LINE_BITS, position & ((1 << _LINE_BITS) - 1)
+
+
+def hashed(ids: list[str], titles: list[str], texts: list[str]) -> bytes:
+    """What is hashed of documents: each text as UTF-8 after its length, so that the boundaries count."""
+    parts: list[bytes] = []
+    for row in zip(ids, titles, texts, strict=True):
+        for text in row:
+            data = text.encode("utf-8")
+            parts += (b"%d:" % len(data), data)
+    return b"".join(parts)

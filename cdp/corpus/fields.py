@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from cdp.base.errors import InputError, offer
-from cdp.corpus.options import ReadOptions
+from cdp.corpus.options import NO_FIELD, ReadOptions
 
 GUESSES = {
     "id": ("_id", "id", "doc_id", "docid", "pid"),
@@ -54,6 +54,8 @@ def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> Fie
             chosen[role] = None if role == "query" else _guess(role, names)
         elif option in present:
             chosen[role] = option
+        elif option == NO_FIELD and role in ("id", "title"):
+            chosen[role] = None
         else:
             raise InputError(
                 f"There is no field {option!r}; the fields found are {listed(names) or 'none'}.",

@@ -29,28 +29,42 @@ class JsonValue(NamedTuple):
 
 
 def json_values(source: Source, encoding: str) -> Iterator[JsonValue]:
-    """The values in a file's order; blank lines are skipped, and each line that is not JSON has its ``problem``.
-
-    An array that breaks off or is malformed raises InputError where it does: nothing after it can be told apart.
-    """
+    """The values in a file's order; blank lines are skipped, and each line that is not JSON has its ``problem``."""
     with open_text(source, encoding) as text:
-        head = cast(io.BufferedReader, text.buffer).peek(1).lstrip()
-        yield from _Array(text, source.name).values() if head.startswith(b"[") else _lines(text)
+        if is_array(text):
+            yield from array_values(text, source.name)
+            return
+        for number, line in numbered_lines(text):
+            if line is None or line.strip():
+                yield too_long(number) if line is None else line_value(number, line)
 
 
-def _lines(text: io.TextIOWrapper) -> Iterator[JsonValue]:
-    for number, line in numbered_lines(text):
-        if line is None:
-            yield JsonValue(number, problem=f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
-        elif line.strip():
-            try:
-                yield JsonValue(number, json.loads(line.rstrip("\r\n")), line)
-            except json.JSONDecodeError as error:
-                yield JsonValue(number, None, line, f"{error.msg.removesuffix(' at')} at column {error.colno}")
-            except RecursionError:
-                yield JsonValue(number, None, line, "the JSON is nested too deeply")
-            except ValueError as error:
-                yield JsonValue(number, None, line, str(error).split(";")[0])
+def is_array(text: io.TextIOWrapper) -> bool:
+    """Whether a file of which nothing is read yet begins as an array does."""
+    return cast(io.BufferedReader, text.buffer).peek(1).lstrip().startswith(b"[")
+
+
+def array_values(text: io.TextIOWrapper, name: str) -> Iterator[JsonValue]:
+    """The entries of an array. One that breaks off or is malformed raises InputError where it does: nothing after it
+    can be told apart."""
+    return _Array(text, name).values()
+
+
+def line_value(number: int, line: str) -> JsonValue:
+    """The value on a line, or why it is not JSON."""
+    try:
+        return JsonValue(number, json.loads(line.rstrip("\r\n")), line)
+    except json.JSONDecodeError as error:
+        return JsonValue(number, None, line, f"{error.msg.removesuffix(' at')} at column {error.colno}")
+    except RecursionError:
+        return JsonValue(number, None, line, "the JSON is nested too deeply")
+    except ValueError as error:
+        return JsonValue(number, None, line, str(error).split(";")[0])
+
+
+def too_long(number: int) -> JsonValue:
+    """What stands for a line that was not read."""
+    return JsonValue(number, problem=f"the line is longer than {MAX_LINE_CHARACTERS:,} characters")
 
 
 class _Array:

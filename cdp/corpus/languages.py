@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from cdp.corpus.function_words import FUNCTION_WORDS
 
@@ -33,6 +33,21 @@ _SCRIPTS = {
 }
 _LETTERS = {script: re.compile(f"[{letters}]") for script, letters in _SCRIPTS.items()}
 _WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for script in FUNCTION_WORDS}
+
+_ASCII = re.compile(r"[\x00-\x7f]+")
+_ASCII_LETTER = re.compile(r"[A-Za-z]")
+
+
+def _listed_by(languages: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
+    """For each function word the languages that have it."""
+    by_word: dict[str, list[str]] = {}
+    for language, words in languages.items():
+        for word in set(words):
+            by_word.setdefault(word, []).append(language)
+    return by_word
+
+
+_LISTED_BY = {script: _listed_by(languages) for script, languages in FUNCTION_WORDS.items()}
 
 _ONE_LANGUAGE = {
     "Hangul": "ko",
@@ -68,7 +83,10 @@ score is split between the languages that list it, so that what they share decid
 
 def guess_language(text: str) -> str:
     """A two-letter ISO 639-1 code, or ``unknown``."""
-    counts = {script: len(letters.findall(text)) for script, letters in _LETTERS.items()}
+    # Most letters of most texts are ASCII and need one look; the rest is looked through once per script.
+    rest = "" if text.isascii() else _ASCII.sub("", text)
+    counts = {script: len(letters.findall(rest)) for script, letters in _LETTERS.items()} if rest else {}
+    counts["Latin"] = counts.get("Latin", 0) + len(_ASCII_LETTER.findall(text))
     counts = {script: n for script, n in counts.items() if n}
     syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
     weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
@@ -106,14 +124,15 @@ def script_letters(text: str, script: str) -> int:
 def _by_function_words(text: str, script: str) -> str:
     words = Counter(_WORDS[script].findall(text.lower().replace("’", "'")))
     total = sum(words.values())
-    hits = {
-        language: {word: n for word, n in words.items() if word in listed}
-        for language, listed in FUNCTION_WORDS[script].items()
-    }
-    shared_by = Counter(word for counts in hits.values() for word in counts)
-    scores = {language: sum(n / shared_by[word] for word, n in counts.items()) for language, counts in hits.items()}
+    hits = dict.fromkeys(FUNCTION_WORDS[script], 0)
+    scores = dict.fromkeys(FUNCTION_WORDS[script], 0.0)
+    for word, n in words.items():
+        listed = _LISTED_BY[script].get(word, ())
+        for language in listed:
+            hits[language] += n
+            scores[language] += n / len(listed)
     best, second = sorted(scores, key=lambda language: -scores[language])[:2]
-    n_best = sum(hits[best].values())
+    n_best = hits[best]
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:
         return UNKNOWN
     return best

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import InputError
+from cdp.corpus.columns import Columns
 from cdp.corpus.fields import GUESSES
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers import BadRow, Row, container_of, row_format_of, row_suffixes
@@ -126,7 +127,9 @@ def iter_rows(path: Path, options: ReadOptions | None = None) -> Iterator[Row | 
     if container_of(existing(path), options) is not None:
         raise InputError("It holds several files.", hint="Name a single file.", file=path)
     source = Source.of_file(path, path.name, Budget.of(path, options.max_uncompressed_mb * 10**6))
-    yield from row_format_of(source, options).rows(source, options)
+    for row in row_format_of(source, options).rows(source, options):
+        assert not isinstance(row, Columns)  # nobody said which fields count
+        yield row
 
 
 def _sources(path: Path, options: ReadOptions, stack: ExitStack) -> tuple[list[Source], list[str]]:

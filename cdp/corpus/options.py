@@ -19,6 +19,11 @@ KEPT_REJECTIONS = 1_000
 """Rejected rows kept with line and reason; all are counted."""
 
 
+NO_FIELD = "-"
+"""Named for the id or the title: documents are numbered, or have no title, whatever the fields are called. A field that
+is called so itself goes first."""
+
+
 class ReadOptions(Config):
     """Choices of the user about one import. The defaults read BEIR files and what common tools export."""
 
@@ -34,8 +39,10 @@ class ReadOptions(Config):
         "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
         reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
     )
-    id_field: str | None = option(None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid.")
-    title_field: str | None = option(None, "The field with the title; auto tries title.")
+    id_field: str | None = option(
+        None, "The field with the document's id; auto tries _id, id, doc_id, docid, pid; - numbers the rows."
+    )
+    title_field: str | None = option(None, "The field with the title; auto tries title; - leaves it out.")
     text_field: str | None = option(
         None, "The field with the text; auto tries text, contents, content, passage, body, document."
     )
@@ -68,6 +75,9 @@ class ReadOptions(Config):
         reason="A passage that begins with a quotation mark would else swallow the rows after it.",
         choices=("auto", "yes", "no"),
         advanced=True,
+    )
+    licence: str = option(
+        "", "The licence of the documents, such as CC BY 4.0: model cards of what is trained on them say it."
     )
     max_uncompressed_mb: int = option(
         8192,

@@ -18,14 +18,15 @@ from cdp.base.scratch import scratch as own_scratch
 from cdp.base.workspace import sha256_file, sha256_text
 from cdp.corpus.checks import checked_id, checked_text, checked_title, queries_of, storable
 from cdp.corpus.collector import CheckedRow, Collector
+from cdp.corpus.columns import Columns
 from cdp.corpus.documents import DocumentFile
 from cdp.corpus.fields import FieldMap, resolve_fields
 from cdp.corpus.languages import language_shares
 from cdp.corpus.lengths import Distribution
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.queries import FoundQueries
-from cdp.corpus.readers import BadRow, ContainerContents, Row, container_of, row_format_of, row_suffixes
-from cdp.corpus.rejections import RefusedValueError, Rejected, Rejections, excerpt
+from cdp.corpus.readers import BadRow, ContainerContents, Row, RowsByFields, container_of, row_format_of, row_suffixes
+from cdp.corpus.rejections import BROKEN_OFF, UNREADABLE, RefusedValueError, Rejected, Rejections, excerpt
 from cdp.corpus.sources import Budget, Source, existing
 
 UNEXPECTED = "unexpected error"
@@ -188,21 +189,22 @@ class _Import:
             except Exception as error:
                 self.failures.record(source.name, error, file=source.name)
                 reason = describe(error)
-            kind = "unreadable file"
+            kind = UNREADABLE
             if self.n_rows > before:
-                kind, reason = "file broken off", f"the {self.n_rows - before:,} rows before were read; {reason}"
+                kind, reason = BROKEN_OFF, f"the {self.n_rows - before:,} rows before were read; {reason}"
             self.rejections.add(Rejected(source.name, line, kind, reason))
 
     def _read(self, source: Source, *, alone: bool) -> None:
         reader = row_format_of(source, self.options)
-        numbered = enumerate(reader.rows(source, self.options), start=1)
+        rows = reader.rows(source, self.options)
+        numbered = enumerate(rows, start=1)
         number = 0
-        head: list[tuple[int, Row | BadRow]] = []
+        head: list[tuple[int, Row | BadRow | Columns]] = []
         for number, row in numbered:
             self._look_at_the_time(number)
             if isinstance(row, BadRow):
                 self.rejections.add(Rejected(source.name, *row))
-            else:
+            elif isinstance(row, Row):
                 head.append((number, row))
             if len(head) == ROWS_FOR_FIELDS:
                 break
@@ -219,8 +221,13 @@ class _Import:
         if fields.id is None:
             self.numbered.append(source.name)
         file = self.collector.begin(source.name)
+        if isinstance(rows, RowsByFields):
+            rows.fields = fields
         prefix = "" if alone else f"{source.plain_name.removesuffix(source.suffix)}-"
         for number, row in itertools.chain(head, numbered):
+            if isinstance(row, Columns):
+                self._take(row, file)
+                continue
             self.n_rows += 1
             self._look_at_the_time(self.n_rows)
             if isinstance(row, BadRow):
@@ -238,6 +245,13 @@ class _Import:
             else:
                 self.failures.done()
                 self.collector.add(entry)
+
+    def _take(self, rows: Columns, file: int) -> None:
+        self.n_rows += len(rows)
+        self.budget.check()
+        self.failures.done(len(rows))
+        lines = range(rows.first, rows.first + len(rows))
+        self.collector.add_rows(file, lines, rows.ids, rows.titles, rows.texts)
 
     def _look_at_the_time(self, number: int) -> None:
         if number % ROWS_PER_LOOK == 0:

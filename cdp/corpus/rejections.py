@@ -9,6 +9,9 @@ from cdp.corpus.options import KEPT_REJECTIONS
 
 EXCERPT_CHARACTERS = 120
 
+UNREADABLE, BROKEN_OFF = FILE_KINDS = "unreadable file", "file broken off"
+"""Kinds of rejections that are a whole file, or all of one behind a fault."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rejected:

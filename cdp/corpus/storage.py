@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import logging
 import os
 import secrets
@@ -19,6 +20,7 @@ from cdp.base.failures import FILE
 from cdp.base.locks import locked
 from cdp.base.names import pick
 from cdp.base.records import Document, checked
+from cdp.base.unchanged import Unchanged
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, DocumentFile
 from cdp.corpus.manifest import CorpusManifest
@@ -35,14 +37,16 @@ def store(
 ) -> CorpusManifest:
     """Store what was read; the corpus that is there if the same content was stored before, under whatever name.
 
-    ``source`` is the name to show for where the documents come from, if not the file's own. The folder appears whole
-    or not at all; two processes that store at the same time wait for each other. WorkspaceError if the disk refuses.
+    Who says a licence of content that is there already changes what was said before. ``source`` is the name to show for
+    where the documents come from, if not the file's own. The folder appears whole or not at all; two processes that
+    store at the same time wait for each other. WorkspaceError if the disk refuses.
     """
+    licence = " ".join((licence or result.options.licence).split())
     try:
         with _locked(workspace):
             for manifest in list_corpora(workspace):
                 if manifest.content_hash == result.content_hash:
-                    return manifest
+                    return _licensed(workspace, manifest, licence)
             return _write(result, name, workspace, source or result.source, licence)
     except OSError as error:
         raise WorkspaceError(
@@ -91,6 +95,14 @@ def _write(result: ReadResult, name: str, workspace: Workspace, source: str, lic
     return manifest
 
 
+def _licensed(workspace: Workspace, manifest: CorpusManifest, licence: str) -> CorpusManifest:
+    """The stored corpus, under the licence that its second import names, if it names one."""
+    if licence and licence != manifest.licence:
+        manifest = dataclasses.replace(manifest, licence=licence)
+        write_json(workspace.corpus(manifest.id) / "manifest.json", manifest.to_dict())
+    return manifest
+
+
 def _copy(source: Path, target: Path) -> None:
     """The same bytes under another name, on disk when this returns; without copying them where possible."""
     try:
@@ -115,6 +127,13 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
     if not path.exists():
         ids = [manifest.id for manifest in list_corpora(workspace)]
         raise NotFoundError("corpus", corpus_id, known=ids, hint="" if ids else NONE_YET)
+    return _read.of(path, lambda: _manifest(path))
+
+
+_read: Unchanged[CorpusManifest] = Unchanged()
+
+
+def _manifest(path: Path) -> CorpusManifest:
     try:
         manifest = CorpusManifest.from_dict(read_json(path))
         return checked(CorpusManifest, {f.name: getattr(manifest, f.name) for f in fields(manifest)}, path)

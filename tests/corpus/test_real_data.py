@@ -12,6 +12,8 @@ from cdp.corpus import iter_documents, read_documents, store
 from cdp.services.advice.target_queries import read_queries
 from tests.support import shared
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.shared
 def test_multiquery_documents_come_with_their_queries(workspace: Workspace) -> None:

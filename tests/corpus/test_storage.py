@@ -13,6 +13,7 @@ from cdp.base.records import Document
 from cdp.base.workspace import Workspace, sha256_file
 from cdp.corpus import (
     CorpusManifest,
+    ReadOptions,
     delete_corpus,
     document_page,
     get_documents,
@@ -40,6 +41,18 @@ def many(workspace: Workspace, tmp_path: Path) -> CorpusManifest:
     """20,000 documents in three row groups."""
     rows = ({"_id": f"d{i}", "title": f"Title {i % 7}", "text": f"Text number {i}"} for i in range(N))
     return stored(workspace, jsonl(tmp_path / "many.jsonl", rows), "many")
+
+
+def test_a_second_import_may_say_the_licence_and_one_that_says_none_changes_nothing(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    path = jsonl(tmp_path / "docs.jsonl", ROWS)
+    assert stored(workspace, path).licence == ""
+    with read_documents(path, options=ReadOptions(licence="CC BY 4.0")) as result:
+        manifest = store(result, "again", workspace)
+    assert manifest.licence == "CC BY 4.0"
+    assert manifest == load_manifest(workspace, manifest.id)
+    assert stored(workspace, path).licence == "CC BY 4.0"
 
 
 def test_the_manifest_tells_what_was_read(workspace: Workspace, tmp_path: Path) -> None:

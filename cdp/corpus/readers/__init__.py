@@ -7,7 +7,7 @@ from pathlib import Path
 from cdp.base.errors import InputError
 from cdp.base.registry import Registry
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.readers.base import BadRow, Container, ContainerContents, Row, RowFormat
+from cdp.corpus.readers.base import BadRow, Container, ContainerContents, Row, RowFormat, RowsByFields
 from cdp.corpus.sources import Source
 
 READERS: Registry[RowFormat | Container] = Registry("corpus format", (RowFormat, Container), __name__)
@@ -56,6 +56,7 @@ __all__ = [
     "ContainerContents",
     "Row",
     "RowFormat",
+    "RowsByFields",
     "container_of",
     "row_format_of",
     "row_suffixes",

@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdp.base.registry import Registered
+from cdp.corpus.columns import Columns
+from cdp.corpus.fields import FieldMap
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import Budget, Source
@@ -22,6 +24,12 @@ class Row(NamedTuple):
 
     line: int | None
     values: Mapping[str, Any]
+
+
+class RowsByFields(Iterator["Row | BadRow | Columns"]):
+    """The rows of a file that may come as columns once it is told which ``fields`` count."""
+
+    fields: FieldMap | None = None
 
 
 class BadRow(NamedTuple):
@@ -47,7 +55,7 @@ class RowFormat(Registered):
     """A format whose files hold documents. ``own_fields``: rows come as ``_id, title, text``, nothing to choose."""
 
     suffixes: tuple[str, ...]
-    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow]]
+    rows: Callable[[Source, ReadOptions], Iterator[Row | BadRow] | RowsByFields]
     own_fields: bool = False
 
 

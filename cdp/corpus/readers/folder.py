@@ -10,7 +10,7 @@ from pathlib import Path
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.members import choose
-from cdp.corpus.rejections import Rejected
+from cdp.corpus.rejections import UNREADABLE, Rejected
 from cdp.corpus.sources import Budget, Source, shown_name
 
 
@@ -31,9 +31,7 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
     yield ContainerContents(
         [Source.of_file(path / name, name, budget) for name in chosen],
         [
-            Rejected(
-                shown_name(os.path.relpath(error.filename or path, path)), None, "unreadable file", f"{error.strerror}"
-            )
+            Rejected(shown_name(os.path.relpath(error.filename or path, path)), None, UNREADABLE, f"{error.strerror}")
             for error in closed
         ],
         notes,

@@ -11,6 +11,7 @@ from cdp.corpus.readers import READERS, RowFormat
 from cdp.corpus.sources import shown_name
 
 BEIR_CORPUS = ("corpus.jsonl", "corpus.jsonl.gz")
+_BEIR_PARTS = re.compile(r"queries\.jsonl(\.gz)?|qrels/[^/]+\.tsv")
 _SHOWN = 5
 
 
@@ -36,8 +37,11 @@ def choose(names: Sequence[str], options: ReadOptions, known_suffixes: Sequence[
     visible = sorted((name for name in names if not hidden(name)), key=natural)
     notes = _left_out([name for name in names if hidden(name)], "hidden or made by the system")
     if options.format != "folder" and (beir := _beir(visible)):
+        tops = [PurePosixPath(name).parent for name in beir]
         others = sorted(set(visible) - set(beir), key=natural)
-        return beir, notes + _left_out(others, "not the corpus of a BEIR folder")
+        parts = [name for name in others if any(_is_part(name, top) for top in tops)]
+        notes += _left_out(parts, "not the corpus of a BEIR folder")
+        return beir, notes + _left_out([name for name in others if name not in parts], "no part of the BEIR layout")
     if isinstance(READERS.get(options.format), RowFormat):
         return visible, notes
     unknown = [name for name in visible if _suffix(name) not in known_suffixes]
@@ -54,6 +58,11 @@ def _beir(names: Sequence[str]) -> list[str]:
             if path.name == wanted:
                 by_folder.setdefault(str(path.parent), name)
     return list(by_folder.values())
+
+
+def _is_part(name: str, top: PurePosixPath) -> bool:
+    path = PurePosixPath(name)
+    return path.is_relative_to(top) and _BEIR_PARTS.fullmatch(path.relative_to(top).as_posix()) is not None
 
 
 def _suffix(name: str) -> str:

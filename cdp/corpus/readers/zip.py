@@ -13,7 +13,7 @@ from cdp.base.errors import InputError
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.members import choose, hidden
-from cdp.corpus.rejections import Rejected
+from cdp.corpus.rejections import UNREADABLE, Rejected
 from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
 
 CHECK_EVERY = 1024
@@ -41,7 +41,7 @@ def contents(path: Path, options: ReadOptions, suffixes: Sequence[str], budget: 
                 problem = "the archive holds another file of the same name, which was read"
             if problem:
                 name = shown_name(info.filename) or "(a file without a name)"
-                archived.rejected.append(Rejected(name, None, "unreadable file", problem))
+                archived.rejected.append(Rejected(name, None, UNREADABLE, problem))
             elif not info.is_dir():
                 members[info.filename] = info
         chosen, archived.notes = choose(list(members), options, suffixes)

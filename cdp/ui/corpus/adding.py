@@ -13,9 +13,10 @@ from streamlit.typing import UploadedFile
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.corpus.looking import DOCUMENTS, GRADES, SPLITS, Glimpse
+from cdp.corpus.options import NO_FIELD
 from cdp.services import commands, corpora
 from cdp.services.corpora import ReadOptions
-from cdp.services.projects import adding
+from cdp.services.projects import adding, receiving
 from cdp.services.projects.adding import Added, Look
 from cdp.services.projects.questions import AddOptions
 from cdp.ui.shell import access, command, forms, frame, imports, project, state, tables
@@ -24,11 +25,12 @@ from cdp.ui.shell.text import count, md
 COLUMNS = ("id_field", "title_field", "text_field", "query_field")
 OF_QUERIES = ("query_field", "document_field", "split_field", "grade_field")
 TITLES = {
-    "id_field": "ID", "title_field": "Title", "text_field": "Text", "query_field": "Questions",
+    "id_field": "ID", "title_field": "Title", "text_field": "Text", "query_field": "Queries",
     "document_field": "Document ID", "split_field": "Split", "grade_field": "Grade",
 }  # fmt: skip
 
 NEW, NONE = "new", "none"
+WAYS = {"Upload": "Files", "Folder": "Folder", "Path on this server": "Path on this server"}
 _TURN = "corpus_imports"
 """Where the session counts its imports."""
 
@@ -90,19 +92,28 @@ def turn() -> str:
 
 
 def _source() -> tuple[list[UploadedFile], str, str]:
-    """What is chosen: uploads, or a path on the server with, maybe, that of a file of questions."""
-    way = forms.segments(
-        "File location", ["Upload", "Path on this server"], key="corpus_way", hidden=True, persistent=False
-    )
+    """What is chosen: uploads, or a path on the server with, maybe, that of a file of queries."""
+    way = forms.segments("File location", WAYS, key="corpus_way", hidden=True, persistent=False)
     if way == "Upload":
         uploads = st.file_uploader(
-            "Documents, and where you have them questions and judgments",
+            "Documents, and where you have them queries and judgments",
             type=[*corpora.file_types(), "tab"],
             accept_multiple_files=True,
             max_upload_size=imports.MAX_UPLOAD_MB,
             key=f"corpus_file{turn()}",
             help="One file or several: a table, JSONL, texts, or a zip. A folder in BEIR layout, as a zip or as its "
             "files, brings its benchmark along.",
+        )
+        return list(uploads or ()), "", ""
+    if way == "Folder":
+        uploads = st.file_uploader(
+            "A folder with documents, and where you have them queries and judgments",
+            type=[*corpora.file_types(), "tab", *corpora.expected_types()],
+            accept_multiple_files="directory",
+            max_upload_size=imports.MAX_UPLOAD_MB,
+            key=f"corpus_folder{turn()}",
+            help="With the folders in it: texts, tables, or a BEIR layout. Images, audio and programs stay where they "
+            "are; every other file that is not read is named after the import.",
         )
         return list(uploads or ()), "", ""
     path = st.text_input(
@@ -112,9 +123,9 @@ def _source() -> tuple[list[UploadedFile], str, str]:
         help="For large collections: the server reads the file directly; nothing is sent through the browser.",
     )
     asked = st.text_input(
-        "File of questions (optional)",
+        "File of queries (optional)",
         key="corpus_queries_path",
-        help="A question and a document's id in each row, maybe a split and a grade.",
+        help="A query and a document's id in each row, maybe a split and a grade.",
     )
     return [], path.strip(), asked.strip()
 
@@ -123,11 +134,11 @@ def _source() -> tuple[list[UploadedFile], str, str]:
 def _opened(
     workspace: Workspace, uploads: Sequence[UploadedFile], path: str, queries_path: str
 ) -> Iterator[tuple[Path, Path | None]]:
-    """The documents and the file of questions as paths. InputError if nothing was chosen."""
+    """The documents and the file of queries as paths. InputError if nothing was chosen."""
     if uploads:
         for upload in uploads:
             upload.seek(0)
-        with adding.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
+        with receiving.received(workspace, [(upload.name, upload) for upload in uploads]) as files:
             yield files
     elif path:
         yield Path(path), Path(queries_path) if queries_path else None
@@ -154,7 +165,7 @@ def _mapping(seen: Look, how: dict[str, Any]) -> dict[str, Any]:
     documents, queries = seen.documents, seen.queries
     named: dict[str, Any] = {}
     if seen.splits:
-        st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and questions.")
+        st.markdown(f"**BEIR layout** with the splits {md(', '.join(seen.splits))}: corpus, benchmark and queries.")
         _rows(documents)
         return named
     _rows(documents)
@@ -172,7 +183,7 @@ def _mapping(seen: Look, how: dict[str, Any]) -> dict[str, Any]:
         }
         named |= _dropdowns(documents, COLUMNS[:3] if queries else COLUMNS, guessed, "corpus")
     if queries is not None:
-        st.markdown(f"**Questions** in {md(queries.file)}")
+        st.markdown(f"**Queries** in {md(queries.file)}")
         _rows(queries)
         guessed = {
             "query_field": queries.queries or queries.guess(("text",)),
@@ -182,7 +193,7 @@ def _mapping(seen: Look, how: dict[str, Any]) -> dict[str, Any]:
         }
         named |= _dropdowns(queries, OF_QUERIES, guessed, "asked")
     if named.get("query_field") or (queries or documents).queries:
-        with st.expander("Questions held out for measuring", icon=":material/tune:"):
+        with st.expander("Queries held out for measuring", icon=":material/tune:"):
             named |= forms.fields(AddOptions, key="corpus_adding", leave_out=(*COLUMNS, *OF_QUERIES, "with_queries"))
     return named
 
@@ -195,6 +206,7 @@ def _rows(glimpse: Glimpse) -> None:
         {column: [row.get(column, "") for row in glimpse.rows] for column in glimpse.columns},
         alt=f"The first rows of {glimpse.file}",
     )
+    frame.remarks([note for note in glimpse.notes if "not the corpus of a BEIR folder" not in note])
     gaps = [f"{column} in {n:,}" for column, n in glimpse.gaps.items() if n]
     if gaps:
         frame.remarks([f"Empty among the first {glimpse.looked_at:,} rows: {', '.join(gaps)}."])
@@ -218,6 +230,8 @@ def _dropdowns(glimpse: Glimpse, fields: Sequence[str], guessed: Mapping[str, st
             )
             if picked != NONE and (picked != first or field in ("text_field", "query_field")):
                 chosen[field] = picked
+            elif picked == NONE and first and field in ("id_field", "title_field"):
+                chosen[field] = NO_FIELD
             elif picked == NONE and field == "query_field" and key == "corpus" and first:
                 chosen["with_queries"] = False
     return chosen
@@ -245,7 +259,7 @@ def _remember(added: Added) -> None:
     notes = []
     if added.benchmark is not None:
         judged = ", ".join(f"{split} {n:,}" for split, n in added.benchmark.judged.items())
-        notes.append(f"Benchmark {added.benchmark.name}: questions by split: {judged}.")
+        notes.append(f"Benchmark {added.benchmark.name}: queries by split: {judged}.")
     notes += [f"Query set {q.name}: {count(q.n_queries, 'query', 'queries')}." for q in added.query_sets]
     if added.left_out:
         left_out = ", ".join(f"{reason}: {n:,}" for reason, n in added.left_out.items())
