@@ -30,6 +30,9 @@ from cdp.searching.collection import Collection, Documents
 Progress = Callable[[str, int, int], None]
 """Called with the phase, what is done and the total, in documents; may raise to end the work."""
 
+Ranked = tuple[list[float], list[int]]
+"""Scores and document numbers, best first."""
+
 Speeds = dict[tuple[str, str], float]
 """Seconds per document, measured once: by the retriever's identity or BM25's language, and the documents' hash."""
 
@@ -61,8 +64,11 @@ class Index(Protocol):
 
     nbytes: int
 
-    def rank(self, query: str, k: int) -> tuple[list[float], list[int]]:
+    def rank(self, query: str, k: int) -> Ranked:
         """(scores, document numbers), best first, at most ``k``."""
+
+    def rank_all(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        """The same for several queries at once, in their order."""
 
 
 @dataclass(frozen=True)
@@ -102,12 +108,14 @@ class DenseIndex:
         self.vectors: Any = prepared or list(parts)
         self.nbytes = 0 if prepared is None else prepared.nbytes
 
-    def rank(self, query: str, k: int) -> tuple[list[float], list[int]]:
+    def rank(self, query: str, k: int) -> Ranked:
+        return self.rank_all([query], k)[0]
+
+    def rank_all(self, queries: Sequence[str], k: int) -> list[Ranked]:
         with self.encoder.lock:  # tokenizers are not made for two threads at once
-            vectors = encode(self.encoder.model, [query], self.encoder.encoding("query", "fp32"), batch_size=1)
-        scores, numbers = search(vectors, self.vectors, k)
-        there = numbers[0] >= 0
-        return [float(s) for s in scores[0][there]], [int(n) for n in numbers[0][there]]
+            encoding = self.encoder.encoding("query", "fp32")
+            vectors = encode(self.encoder.model, queries, encoding, batch_size=len(queries))
+        return _ranked(*search(vectors, self.vectors, k))
 
 
 class LexicalIndex:
@@ -117,10 +125,17 @@ class LexicalIndex:
         self.index, self.language = index, language
         self.nbytes = bm25.index_size(index)
 
-    def rank(self, query: str, k: int) -> tuple[list[float], list[int]]:
-        scores, numbers = bm25.rank(self.index, [query], k, language=self.language)
-        there = numbers[0] >= 0
-        return [float(s) for s in scores[0][there]], [int(n) for n in numbers[0][there]]
+    def rank(self, query: str, k: int) -> Ranked:
+        return self.rank_all([query], k)[0]
+
+    def rank_all(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        return _ranked(*bm25.rank(self.index, queries, k, language=self.language))
+
+
+def _ranked(scores: np.ndarray, numbers: np.ndarray) -> list[Ranked]:
+    """Per query, without the -1 of documents that are not retrieved."""
+    rows = zip(scores, numbers, numbers >= 0, strict=True)
+    return [([float(s) for s in score[there]], [int(n) for n in number[there]]) for score, number, there in rows]
 
 
 def embeddings(

@@ -17,6 +17,7 @@ from cdp.retrievers import PRESETS
 from cdp.searching import Collection, Engine, NotPreparedError, list_collections, resolve_collection
 from cdp.searching.engine import available
 from cdp.searching.limits import memory_limit
+from cdp.searching.queries import DEFAULT_K, MOST_K, checked_query
 from cdp.services import training
 from cdp.services.jobs import devices
 from cdp.services.search import process
@@ -29,11 +30,6 @@ WORKER = "cdp.workers.index"
 
 MOST_RETRIEVERS = 3
 """Side by side; more columns than that nobody reads."""
-
-LONGEST_QUERY = 10_000
-"""Characters. Encoders cut a text at some hundred tokens anyway."""
-
-DEFAULT_K, MOST_K = 10, 100
 
 
 @dataclass(frozen=True)
@@ -122,20 +118,6 @@ def search(
     return Searched(text, searched, _with_moves(answers))
 
 
-def checked_query(query: str) -> str:
-    """The query as it is searched for. InputError for one that is empty or longer than anybody reads."""
-    # Half of a surrogate pair is no character: no tokenizer takes it.
-    text = query.encode("utf-8", "replace").decode().replace("\0", " ").strip()
-    if not text:
-        raise InputError("The query is empty.", hint="Type a few words or a question.")
-    if len(text) > LONGEST_QUERY:
-        raise InputError(
-            f"The query has {len(text):,} characters; at most {LONGEST_QUERY:,} are searched for.",
-            hint="Shorten it: an encoder reads some hundred words.",
-        )
-    return text
-
-
 def _answer(
     workspace: Workspace, engine: Engine | None, retriever: str, collection: Collection, query: str, k: int
 ) -> Answer:
@@ -199,7 +181,7 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
         name=f"{_title(workspace, name)} on {collection.name}",
         module=WORKER,
         config=whole.to_dict(),
-        device=devices.request(0 if lexical else None, at_most=1),
+        device=devices.request(workspace, 0 if lexical else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
     )
 
