@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.locks import locked
+from cdp.base.paths import public
 from cdp.base.workspace import write_bytes
 from cdp.retrievers.trained import card_file, model_folder
 
@@ -22,16 +23,32 @@ FRONT = "---\n"
 """What stands around the metadata at the top of a card."""
 
 
+HUB_TASK = {"task_type": "information-retrieval", "task_name": "Information Retrieval"}
+"""The task as sentence-transformers' own cards name it on the hub."""
+
+
 @dataclass(frozen=True, slots=True)
 class BenchmarkScore:
-    """NDCG@10 of the trained model on a benchmark, in percent; ``before`` is the untrained model's, if it is known.
-    ``remark`` says what has to be known of the score: leaked queries, a training that was stopped."""
+    """NDCG@10 of the trained model on a benchmark (``name/split``), in percent; ``before`` is the untrained model's.
+
+    ``interval`` and ``difference`` (mean, low, high) are 95% bootstrap intervals over the ``queries``, None where they
+    are not known. ``badges`` say in a word or two what a score is to be read with, ``remark`` in sentences. A ``fault``
+    (leaked queries, a training that was stopped) keeps it from the hub's metadata. ``dataset`` is the benchmark's
+    repository on the hub and ``revision`` its commit, where it came from there.
+    """
 
     benchmark: str
     protocol: str
     after: float
     before: float | None = None
     remark: str = ""
+    interval: tuple[float, float] | None = None
+    difference: tuple[float, float, float] | None = None
+    queries: int = 0
+    badges: tuple[str, ...] = ()
+    fault: bool = False
+    dataset: str = ""
+    revision: str = ""
 
 
 def section(result: Mapping[str, Any], scores: Sequence[BenchmarkScore] = ()) -> str:
@@ -44,7 +61,7 @@ def _while_training(result: Mapping[str, Any]) -> str:
     settings, evaluations = result["settings"], result["evaluations"]
     if not evaluations:
         return ""
-    dev = "/".join(filter(None, (settings["benchmark"], settings["split"])))
+    dev = "/".join(filter(None, (public(settings["benchmark"]), settings["split"])))
     lines = [
         f"While training, on the dev benchmark `{dev}`: NDCG@10 in percent, cosine. The best step's weights were kept.",
         "",
@@ -62,18 +79,29 @@ def _afterwards(result: Mapping[str, Any], scores: Sequence[BenchmarkScore]) -> 
     if not scores:
         return ""
     lines = [
-        f"NDCG@10 in percent; before: {result['retriever']} as it was.",
+        f"NDCG@10 in percent; before: {public(result['retriever'])} as it was. In brackets 95% bootstrap "
+        "intervals over the queries; that of the difference is paired.",
         "",
-        "| Benchmark | Protocol | Before | After |",
-        "|---|---|---|---|",
+        "| Benchmark | Protocol | Queries | Before | After | Difference | To be read with |",
+        "|---|---|---|---|---|---|---|",
     ]
     for score in scores:
         before = "–" if score.before is None else f"{score.before:.2f}"
-        mark = " (see below)" if score.remark else ""
-        lines.append(f"| {score.benchmark} | {score.protocol} | {before} | {score.after:.2f}{mark} |")
+        after = f"{score.after:.2f}{_interval(score.interval, '.2f')}"
+        difference = "–"
+        if score.difference is not None:
+            mean, *interval = score.difference
+            difference = f"{mean:+.2f}{_interval(interval, '+.2f')}"
+        queries = f"{score.queries:,}" if score.queries else "–"
+        cells = (score.benchmark, score.protocol, queries, before, after, difference, ", ".join(score.badges) or "–")
+        lines.append("| " + " | ".join(cells) + " |")
     remarks = [f"- {score.benchmark}: {score.remark}" for score in scores if score.remark]
     lines += ["", *remarks] if remarks else []
     return "\n".join(lines)
+
+
+def _interval(bounds: Sequence[float] | None, form: str) -> str:
+    return "" if bounds is None else f" [{bounds[0]:{form}}, {bounds[1]:{form}}]"
 
 
 def put_scores(job_folder: Path, result: Mapping[str, Any], scores: Callable[[], Sequence[BenchmarkScore]]) -> None:
@@ -93,36 +121,62 @@ def put_scores(job_folder: Path, result: Mapping[str, Any], scores: Callable[[],
             write_bytes(card, f"{with_scores(head, benchmark_scores)}{BEGIN}\n{text}\n{END}{tail}".encode())
 
 
-def with_scores(head: str, scores: Sequence[BenchmarkScore]) -> str:
-    """The top of a card with the scores as ``model-index``; unchanged where it has no metadata or there is no score."""
+def front_matter(card: str) -> tuple[dict[str, Any], str] | None:
+    """(the metadata at the top of a card, all that stands below); None where there is none that can be read."""
     import yaml
-    from huggingface_hub import EvalResult
-    from huggingface_hub.repocard_data import eval_results_to_model_index
-    from huggingface_hub.utils import yaml_dump
 
-    before, begin, rest = head.partition(FRONT)
+    before, begin, rest = card.partition(FRONT)
     front, end, body = rest.partition(FRONT)
-    if all(score.remark for score in scores) or before or not (begin and end):
-        return head
+    if before or not (begin and end):
+        return None
     try:
         metadata = yaml.safe_load(front)
     except yaml.YAMLError:
-        return head  # somebody rewrote it: not ours to repair
-    if not isinstance(metadata, dict):
+        return None  # somebody rewrote it: not ours to repair
+    return (metadata, body) if isinstance(metadata, dict) else None
+
+
+def with_metadata(metadata: Mapping[str, Any], body: str) -> str:
+    """A card of its metadata and what stands below."""
+    from huggingface_hub.utils import yaml_dump
+
+    return f"{FRONT}{yaml_dump(dict(metadata), sort_keys=False).rstrip()}\n{FRONT}{body}"
+
+
+def with_scores(head: str, scores: Sequence[BenchmarkScore]) -> str:
+    """The top of a card with the scores as ``model-index``; unchanged where it has no metadata or there is no score."""
+    from huggingface_hub import EvalResult
+    from huggingface_hub.repocard_data import eval_results_to_model_index
+
+    parts = front_matter(head)
+    if parts is None or all(score.fault for score in scores):
         return head
+    metadata, body = parts
     title = next((line.removeprefix("# ").strip() for line in body.splitlines() if line.startswith("# ")), "model")
     results = [
-        EvalResult(
-            task_type="information-retrieval",
-            dataset_type=score.benchmark.split("/")[0],
-            dataset_name=f"{score.benchmark} ({score.protocol} protocol)",
-            dataset_split=score.benchmark.rpartition("/")[2],
-            metric_type="ndcg_at_10",
-            metric_name="NDCG@10, percent",
-            metric_value=round(score.after, 2),
-        )
-        for score in scores
-        if not score.remark
+        EvalResult(**HUB_TASK, **_hub_dataset(score), **_hub_metric(score)) for score in scores if not score.fault
     ]
     metadata["model-index"] = eval_results_to_model_index(title, results)
-    return f"{FRONT}{yaml_dump(metadata, sort_keys=False).rstrip()}\n{FRONT}{body}"
+    return with_metadata(metadata, body)
+
+
+def _hub_dataset(score: BenchmarkScore) -> dict[str, Any]:
+    marks = "".join(f", {badge}" for badge in score.badges)
+    return {
+        "dataset_type": score.dataset or score.benchmark.split("/")[0],
+        "dataset_name": f"{score.benchmark} ({score.protocol} protocol{marks})",
+        "dataset_split": score.benchmark.rpartition("/")[2],
+        "dataset_revision": score.revision or None,
+    }
+
+
+def _hub_metric(score: BenchmarkScore) -> dict[str, Any]:
+    facts: dict[str, Any] = {"queries": score.queries} if score.queries else {}
+    if score.interval is not None:
+        facts["confidence_interval_95"] = [round(bound, 2) for bound in score.interval]
+    return {
+        "metric_type": "ndcg_at_10",
+        "metric_name": "NDCG@10, percent",
+        "metric_value": round(score.after, 2),
+        "metric_args": facts or None,
+    }

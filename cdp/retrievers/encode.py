@@ -142,8 +142,10 @@ def _autocast(model: SentenceTransformer, precision: str) -> AbstractContextMana
     import torch
 
     half = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(precision)
+    if half is None:  # asked first: to look for a parameter takes as long as the table of a static model
+        return nullcontext()
     parameter = next(model.parameters(), None)
-    if half is None or parameter is None or parameter.dtype != torch.float32:
+    if parameter is None or parameter.dtype != torch.float32:
         return nullcontext()
     return torch.autocast(model.device.type, dtype=half)
 

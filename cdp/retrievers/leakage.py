@@ -1,9 +1,9 @@
 """What a trained retriever has seen of a benchmark: the judged queries that are among its training queries.
 
 Queries are compared by a hash of their words, so that case, punctuation and spacing hide nothing, and by one of their
-content words, so that order and function words hide nothing either. A training keeps these hashes beside its result
-(16 bytes a query), and those of its documents; an evaluation writes what it finds into its own ``counts``: the mark
-outlives the query set, the training and the benchmark.
+content words (``reworded``), so that order and function words hide nothing either. A training keeps these hashes beside
+its result (16 bytes a query), and those of its documents; an evaluation writes what it finds into its own ``counts``:
+the mark outlives the query set, the training and the benchmark.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from functools import cache
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,8 @@ from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import Benchmark, part
-from cdp.complexity import stopword_list
+from cdp.retrievers import reworded
+from cdp.retrievers.exported import exported_from
 from cdp.retrievers.trained import training_result
 
 FILE = "query_hashes.npy"
@@ -42,29 +42,37 @@ IN_DOMAIN = 0.1
 """From this share of the documents that answer a benchmark's queries on, who trained on them was trained in-domain: as
 for two collections that a study takes to be of one source."""
 
-FEWEST_CONTENT_WORDS = 4
-"""Near-duplicates share all of their content words, and at least so many: “Where is Paris?” and “Why Paris?” do not
-ask the same. One word that is another one ("mill 12", "mill 13") makes another query."""
+_VOWELS_ARE_MARKS = (
+    (0x0780, 0x07BF), (0x0900, 0x109F), (0x1700, 0x17FF), (0x1900, 0x1AAF), (0x1B00, 0x1CFF), (0xA800, 0xABFF),
+    (0x11000, 0x11FFF),
+)  # fmt: skip
+"""Blocks of Unicode with the scripts of India, Thailand, Laos, Tibet, Burma, Cambodia, Indonesia and the Maldives."""
 
-_SPACED = ("en", "fr", "ru", "ar")
-"""Languages that write spaces between words. One list for all: which one a query is in need not be known."""
-
-_ASKING = frozenset((
-    "who", "whom", "whose", "what", "which", "when", "where", "why", "how", "qui", "quoi", "que", "quand",
-    "où", "pourquoi", "comment", "combien", "quel", "quelle", "quels", "quelles", "lequel", "laquelle", "кто",
-    "что", "какой", "какая", "какое", "какие", "когда", "где", "куда", "почему", "зачем", "как", "сколько",
-    "чей", "من", "ما", "ماذا", "متى", "أين", "لماذا", "كيف", "كم", "أي", "هل"
-))  # fmt: skip
-"""Question words are function words to a stopword list, but two of them ask two things."""
-
+VOWEL_MARKS = "".join(
+    chr(code)
+    for first, last in _VOWELS_ARE_MARKS
+    for code in range(first, last + 1)
+    if unicodedata.category(chr(code)).startswith("M")
+)
+_VOWELS = frozenset(VOWEL_MARKS)
 _BREAKS = re.compile(r"[\W_]+")
+_BREAKS_BESIDE_MARKS = re.compile(rf"(?:[^\w{VOWEL_MARKS}]|_)+")
+"""To re, no mark is part of a word. Ten times slower, so only for texts that have such marks."""
+
+_JOINERS = re.compile(rf"(?<=[{VOWEL_MARKS}])[\u200c\u200d]")
+"""They say how a conjunct is drawn; the word is the same without."""
+
 _LONGEST_CHAIN = 32
 
 
 def words_of(text: str) -> str:
-    """The text as it is compared: compatibility forms and case folded, words and numbers alone."""
+    """The text as it is compared: compatibility forms and case folded, words and numbers alone. Scripts of India and
+    South-East Asia keep the marks that are their vowels: ที่ and ทำ are two words. Elsewhere a mark ends a word."""
     folded = text.casefold() if text.isascii() else unicodedata.normalize("NFKC", text).casefold()
-    return _BREAKS.sub(" ", folded).strip() or folded.strip()
+    if text.isascii() or _VOWELS.isdisjoint(folded):
+        return _BREAKS.sub(" ", folded).strip() or folded.strip()
+    folded = _JOINERS.sub("", folded)
+    return _BREAKS_BESIDE_MARKS.sub(" ", folded).strip()
 
 
 def hashes(texts: Iterable[str]) -> Hashes:
@@ -75,23 +83,16 @@ def hashes(texts: Iterable[str]) -> Hashes:
     ).copy()
 
 
-@cache
-def _function_words() -> frozenset[str]:
-    """What may differ between near-duplicates. Not the question word: when something began is not where it began."""
-    return frozenset().union(*map(stopword_list, _SPACED)) - _ASKING
-
-
 def keys(texts: Iterable[str]) -> Hashes:
     """Two hashes per text, shape (n_texts, 2): of its words in their order, as ``hashes`` gives them, and of its
-    content words in any order; the first again where these are too few to tell queries apart."""
-    function_words = _function_words()
+    content words in any order (``reworded``); the first again where these are too few to tell queries apart."""
     digests = bytearray()
     for text in texts:
         words = words_of(text)
         exact = hashlib.blake2b(words.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-        content = set(words.split()) - function_words
+        content = reworded.content(words)
         near = exact
-        if len(content) >= FEWEST_CONTENT_WORDS:
+        if content is not None:
             unordered = "~" + " ".join(sorted(content))  # no text begins with the mark, so no text is taken for a set
             near = hashlib.blake2b(unordered.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         digests += exact + near
@@ -103,16 +104,26 @@ def distinct(judged: Hashes) -> Hashes:
     return judged[np.unique(judged[:, 0], return_index=True)[1]]
 
 
+def _is_in(values: Hashes, known: Hashes) -> NDArray[np.bool_]:
+    """``np.isin`` for hashes that are known in ascending order: nothing is sorted again, so that a few hundred judged
+    queries are looked up among millions in a moment. Shape of ``values``."""
+    if not len(known):
+        return np.zeros(values.shape, dtype=bool)
+    at = np.minimum(np.searchsorted(known, values), len(known) - 1)
+    found: NDArray[np.bool_] = known[at] == values
+    return found
+
+
 def any_known(texts: Hashes, known: Hashes) -> NDArray[np.bool_]:
-    """Of texts by their ``keys``: whether either hash is known, shape (n_texts,)."""
-    known_keys: NDArray[np.bool_] = np.isin(texts, known)
+    """Of texts by their ``keys``: whether either hash is known (ascending), shape (n_texts,)."""
+    known_keys = _is_in(texts, known)
     return known_keys[:, 0] | known_keys[:, 1]
 
 
 def n_known(judged: Hashes, known: Hashes) -> tuple[int, int]:
     """How many of the judged queries (their ``keys``, each once) are known, and how many of these by their content
-    words alone. ``known`` holds either kind of hash."""
-    exact, near = np.isin(judged[:, 0], known), np.isin(judged[:, 1], known)
+    words alone. ``known`` holds either kind of hash, ascending."""
+    exact, near = _is_in(judged[:, 0], known), _is_in(judged[:, 1], known)
     return int((exact | near).sum()), int((near & ~exact).sum())
 
 
@@ -153,7 +164,8 @@ def set_hashes(
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """(folder, ``spec.json``) of the training that made a retriever, then of the one that it started from, and so on;
-    nothing for a retriever that was not trained here."""
+    nothing for a retriever that was not trained here. An exported model has seen what the model has."""
+    retriever = exported_from(retriever) or retriever
     for _ in range(_LONGEST_CHAIN):
         try:
             folder = workspace.job(retriever)
@@ -181,7 +193,7 @@ def seen(workspace: Workspace, retriever: str) -> Hashes:
         query_set = str(config.get("query_set", ""))
         if query_sets.exists(workspace, query_set):
             seen_hashes.append(set_hashes(workspace, query_set, config.get("per_doc"), config.get("max_documents")))
-    return np.unique(np.concatenate(seen_hashes))
+    return seen_hashes[0] if len(seen_hashes) == 1 else np.unique(np.concatenate(seen_hashes))
 
 
 def documents_seen(workspace: Workspace, retriever: str) -> Hashes:

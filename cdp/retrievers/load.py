@@ -1,11 +1,13 @@
-"""Loading a resolved retriever as a ``SentenceTransformer``, and the hash of what was loaded.
+"""Loading a resolved retriever, and the hash of what was loaded.
 
-torch is imported inside the functions: importing this module is cheap.
+Static models are loaded without sentence-transformers (``cdp.retrievers.static`` says why), all others as a
+``SentenceTransformer``. torch is imported inside the functions: importing this module is cheap.
 """
 
 from __future__ import annotations
 
 import hashlib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import CdpError, ModelError
@@ -15,6 +17,9 @@ from cdp.retrievers.resolve import ResolvedRetriever
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+    from cdp.retrievers.static import StaticModel
+    from cdp.retrievers.token_memo import TokenMemo
+
 
 def load(
     resolved: ResolvedRetriever,
@@ -22,24 +27,27 @@ def load(
     max_length: int | None = None,
     *,
     dtype: str = "float32",
+    memo: TokenMemo | None = None,
 ) -> SentenceTransformer:
-    """The model, in evaluation mode, with its prompts under ``query`` and ``document``.
+    """The model, in evaluation mode, with its prompts under ``query`` and ``document``: a ``SentenceTransformer``, or a
+    ``StaticModel`` or an ``OnnxModel``, which answer to the same calls.
 
     ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
-    says. ``dtype`` of the weights: float32 for training, ``auto`` for as they are stored. ModelError if it fails.
+    says. ``dtype`` of the weights: float32 for training, ``auto`` for as they are stored. ``memo`` spares static models
+    to tokenise what another model with it has tokenised. ModelError if it fails.
     """
     try:
         preset = resolved.preset
-        if preset is not None and preset.kind == "static":
+        if resolved.exported:
+            from cdp.retrievers.onnx import OnnxModel
+
+            model = OnnxModel(Path(resolved.source), dict(resolved.prompts), resolved.similarity["published"])
+        elif preset is not None and preset.kind == "static":
             model = _static(resolved.source, device)
         elif preset is not None:
             model = _transformer(preset, resolved, device, dtype)
         else:
-            from sentence_transformers import SentenceTransformer
-
-            model = SentenceTransformer(
-                resolved.source, device=device, local_files_only=resolved.local, model_kwargs={"dtype": dtype}
-            )
+            model = _saved(resolved, device, dtype)
     except (CdpError, MemoryError):
         raise
     except Exception as error:  # the libraries raise almost anything for a damaged folder
@@ -51,30 +59,58 @@ def load(
             hint="Is the folder complete, and is it a model that embeds texts?",
         ) from error
     if preset is not None:
-        from sentence_transformers import SimilarityFunction
-
         model.prompts = dict(preset.prompts)
-        model.similarity_fn_name = SimilarityFunction(resolved.similarity["published"])
+        model.similarity_fn_name = resolved.similarity["published"]
     for role in ("query", "document"):
         model.prompts.setdefault(role, "")
     limit = max_length if max_length is not None else (preset.max_length if preset is not None else None)
     if limit is not None:
         set_max_length(model, limit)
+    if memo is not None and hasattr(model, "remember"):
+        model.remember(memo)
     return model.eval()
 
 
-def _static(source: str, device: str | None) -> SentenceTransformer:
+def use_threads(model: Any, threads: int | None) -> None:
+    """Have this process compute with so many threads. None: 1 for a static model, else as torch decides.
+
+    A static model adds up rows of a table. On two busy cores two threads that waited for each other took twice the
+    processor time for a batch of 16 texts, and five times as long.
+    """
+    import torch
+
+    from cdp.retrievers.static import StaticModel
+
+    if threads is not None or isinstance(model, StaticModel):
+        torch.set_num_threads(threads or 1)
+
+
+def _saved(resolved: ResolvedRetriever, device: str | None, dtype: str) -> Any:
+    """What a folder or a name on the hub says of itself."""
+    if Path(resolved.source).is_dir():
+        from cdp.retrievers.static import StaticModel
+
+        static = StaticModel.load(Path(resolved.source), device)
+        if static is not None:
+            return static
+    from sentence_transformers import SentenceTransformer
+
+    return SentenceTransformer(
+        resolved.source, device=device, local_files_only=resolved.local, model_kwargs={"dtype": dtype}
+    )
+
+
+def _static(source: str, device: str | None) -> StaticModel:
     """A table of token vectors that starts from a BERT's word embeddings; the tokenizer stays, nothing is cut."""
     from safetensors import safe_open
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
-    from sentence_transformers.util import load_file_path
     from tokenizers import Tokenizer
 
+    from cdp.retrievers.static import StaticModel
+
     def file(name: str) -> str:
-        path = load_file_path(source, name)
-        if path is None:
-            raise ModelError(f"{source} has no {name}.")
+        path = Path(source) / name
+        if not path.is_file():
+            path = _from_hub(source, name)
         return str(path)
 
     with safe_open(file("model.safetensors"), "pt") as tensors:
@@ -84,7 +120,17 @@ def _static(source: str, device: str | None) -> SentenceTransformer:
         table = tensors.get_tensor(names[0]).float()
     tokenizer = Tokenizer.from_file(file("tokenizer.json"))
     tokenizer.no_truncation()
-    return SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_weights=table)], device=device)
+    return StaticModel(tokenizer, table, device)
+
+
+def _from_hub(source: str, name: str) -> Path:
+    """A file of a model on the hub, or ModelError."""
+    from sentence_transformers.util import load_file_path
+
+    path = load_file_path(source, name)
+    if path is None:
+        raise ModelError(f"{source} has no {name}.")
+    return Path(path)
 
 
 def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | None, dtype: str) -> SentenceTransformer:
@@ -107,10 +153,10 @@ def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | N
 
 def set_max_length(model: SentenceTransformer, limit: int) -> None:
     """Cut texts at ``limit`` tokens, special tokens included, but never beyond what the model can take."""
-    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from cdp.retrievers.static import is_static
 
     first = model[0]
-    if isinstance(first, StaticEmbedding):
+    if is_static(model):
         first.tokenizer.enable_truncation(limit)
         return
     positions = getattr(getattr(first, "config", None), "max_position_embeddings", None)
@@ -128,6 +174,7 @@ def model_hash(model: SentenceTransformer) -> str:
     for module in model:
         pooling = getattr(module, "pooling_mode", "")
         digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
+        digest.update(getattr(module, "content_hash", "").encode())  # of a graph that holds its own weights
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
         for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):

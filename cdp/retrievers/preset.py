@@ -54,6 +54,12 @@ class Retriever(Registered):
     prompts: Mapping[str, str] = field(default_factory=lambda: {"query": "", "document": ""})
     padding_side: str = "right"
     embedded: bool = False
+    dimensions: int = 0
+    """Of an embedding; 0 where it is not said."""
+    n_parameters: int = 0
+    """As ``parameters`` says in words; 0 where it is not said."""
+    languages: tuple[str, ...] = ()
+    """What its model was trained on, as ISO 639-1; empty for many languages, or where nobody says."""
 
     def default(self, setting: str) -> Any:
         """The value of a default setting: learning_rate, batch_size, epochs, max_length or scale, and of the paper's

@@ -18,6 +18,8 @@ PRESET = Retriever(
     max_length=256,
     similarity=COSINE,
     parameters="23 M parameters, 91 MB",
+    dimensions=384,
+    n_parameters=23_000_000,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     embedded=True,
@@ -28,4 +30,5 @@ PRESET = Retriever(
         "max_length": Default(256, "The model's own limit, as its authors trained it."),
         "scale": SCALE,
     },
+    languages=("en",),
 )

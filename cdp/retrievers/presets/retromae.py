@@ -26,6 +26,8 @@ PRESET = Retriever(
     max_length=512,
     similarity=DOT_AS_PUBLISHED,
     parameters="110 M parameters, 440 MB",
+    dimensions=768,
+    n_parameters=110_000_000,
     licence="The authors' repository states no licence: ask them before you pass a trained model on.",
     licence_id="unknown",
     defaults={
@@ -37,4 +39,5 @@ PRESET = Retriever(
         "precision": PAPER_PRECISION,
         "gradient_checkpointing": PAPER_CHECKPOINTING,
     },
+    languages=("en",),
 )

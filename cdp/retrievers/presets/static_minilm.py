@@ -20,6 +20,8 @@ PRESET = Retriever(
     max_length=None,
     similarity=COSINE,
     parameters="12 M parameters, 47 MB",
+    dimensions=384,
+    n_parameters=12_000_000,
     licence="Apache 2.0.",
     licence_id="apache-2.0",
     embedded=True,
@@ -30,4 +32,5 @@ PRESET = Retriever(
         "max_length": Default(None, "Averaging takes any length; nothing is cut."),
         "scale": SCALE,
     },
+    languages=("en",),
 )

@@ -1,0 +1,192 @@
+"""Static embedding models: a table of token vectors, averaged over each text.
+
+To embed with such a table takes a tokenizer and one operation of torch, yet ``import sentence_transformers`` costs a
+process five to nine CPU seconds, which is most of what a small training, evaluation or search then takes. So these
+models, the default of a machine without a GPU, are loaded without it: ``StaticModel`` answers to the calls of
+``SentenceTransformer`` that we make, gives the same numbers, and reads and writes the same files (tests compare both
+ways). Every other model is a ``SentenceTransformer``.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from tokenizers import Tokenizer
+from torch import Tensor, nn
+
+from cdp.retrievers.token_memo import TokenMemo, token_ids, tokenizer_hash
+
+TYPE = "sentence_transformers.sentence_transformer.modules.static_embedding.StaticEmbedding"
+"""What sentence-transformers calls the module in ``modules.json``; earlier versions have other names before the dot."""
+
+MODULES, CONFIG, WEIGHTS, TOKENIZER = (
+    "modules.json", "config_sentence_transformers.json", "model.safetensors", "tokenizer.json"
+)  # fmt: skip
+UNDERSTOOD = {"model_type", "__version__", "prompts", "default_prompt_name", "similarity_fn_name"}
+"""What a model's configuration may say. Any other key, such as a dimension to cut to, is for the library to heed."""
+
+
+class StaticEmbedding(nn.Module):
+    """The table and its tokenizer. The name is part of a model's hash, and the library's."""
+
+    def __init__(self, tokenizer: Tokenizer, table: Tensor) -> None:
+        super().__init__()
+        self.embedding = nn.EmbeddingBag.from_pretrained(table, freeze=False)
+        self.tokenizer = tokenizer
+        self.tokenizer.no_padding()
+
+    def forward(self, features: dict[str, Tensor]) -> dict[str, Tensor]:
+        features["sentence_embedding"] = self.embedding(features["input_ids"], features["offsets"])
+        return features
+
+
+class StaticModel(nn.Sequential):
+    """One ``StaticEmbedding`` as a retriever, on ``device`` (None: a GPU if there is one)."""
+
+    transformers_model = None
+
+    def __init__(self, tokenizer: Tokenizer, table: Tensor, device: str | None = None) -> None:
+        super().__init__(StaticEmbedding(tokenizer, table))
+        self.prompts: dict[str, str] = {"query": "", "document": ""}
+        self._similarity = "cosine"
+        self._memo: TokenMemo | None = None
+        self._tokenizer_hash = ""
+        self.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        return self[0].tokenizer
+
+    @property
+    def device(self) -> torch.device:
+        weight = self[0].embedding.weight
+        assert isinstance(weight, Tensor)
+        return weight.device
+
+    @property
+    def max_seq_length(self) -> float:
+        """Nothing is cut, unless the tokenizer does."""
+        return float("inf")
+
+    @property
+    def similarity_fn_name(self) -> str:
+        return self._similarity
+
+    @similarity_fn_name.setter
+    def similarity_fn_name(self, value: str) -> None:
+        self._similarity = str(getattr(value, "value", value))
+
+    def get_embedding_dimension(self) -> int:
+        return int(self[0].embedding.embedding_dim)
+
+    def remember(self, memo: TokenMemo) -> None:
+        """Take token ids from ``memo`` from now on, and leave there what it lacks. Embeddings stay the same."""
+        self._memo, self._tokenizer_hash = memo, tokenizer_hash(self.tokenizer)
+
+    def gradient_checkpointing_enable(self, options: dict[str, Any] | None = None) -> None:
+        """There is nothing to recompute."""
+
+    def preprocess(self, texts: Sequence[str], prompt: str | None = None) -> dict[str, Tensor]:
+        """``input_ids`` (tokens of all texts) and ``offsets`` (n_texts,), where each text's begin."""
+        prompted = [prompt + text for text in texts] if prompt else list(texts)
+        if self._memo is None:
+            ids = token_ids(self.tokenizer, prompted)
+        else:
+            ids = self._memo.ids(self.tokenizer, self._tokenizer_hash, prompted)
+        lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+        flat = np.concatenate([np.zeros(0, np.int64), *ids])
+        return {"input_ids": torch.from_numpy(flat), "offsets": torch.from_numpy(np.cumsum(lengths) - lengths)}
+
+    @torch.inference_mode()
+    def encode(self, texts: Sequence[str], *, prompt: str = "", batch_size: int = 32, **ignored: Any) -> np.ndarray:
+        """Embeddings (n_texts, dim), as a NumPy array whatever else is asked for.
+
+        TypeError for a single text, whose letters would be embedded one by one.
+        """
+        if isinstance(texts, str):
+            raise TypeError("encode takes a list of texts, not a single one.")
+        # The table is asked without the modules around it: for a single text those take as long as the rest.
+        table = self[0].embedding
+        device = table.weight.device
+        parts = []
+        for start in range(0, len(texts), batch_size):
+            features = self.preprocess(texts[start : start + batch_size], prompt)
+            embedded = table(features["input_ids"].to(device), features["offsets"].to(device))
+            parts.append(embedded.float().cpu().numpy())
+        if len(parts) == 1:
+            return np.asarray(parts[0])
+        return np.concatenate([np.zeros((0, self.get_embedding_dimension()), np.float32), *parts])
+
+    def encode_query(self, texts: Sequence[str], *, prompt: str | None = None, **options: Any) -> np.ndarray:
+        return self.encode(texts, prompt=self.prompts["query"] if prompt is None else prompt, **options)
+
+    def encode_document(self, texts: Sequence[str], *, prompt: str | None = None, **options: Any) -> np.ndarray:
+        return self.encode(texts, prompt=self.prompts["document"] if prompt is None else prompt, **options)
+
+    def save(self, folder: str, create_model_card: bool = False) -> None:
+        """Write the files that ``SentenceTransformer.save`` writes for such a model."""
+        target = Path(folder)
+        target.mkdir(parents=True, exist_ok=True)
+        save_file(self[0].state_dict(), target / WEIGHTS)
+        self.tokenizer.save(str(target / TOKENIZER))
+        config = {
+            "model_type": "SentenceTransformer",
+            "__version__": {
+                "sentence_transformers": version("sentence-transformers"),
+                "transformers": version("transformers"),
+                "pytorch": torch.__version__,
+            },
+            "prompts": self.prompts,
+            "default_prompt_name": None,
+            "similarity_fn_name": self.similarity_fn_name,
+        }
+        (target / CONFIG).write_text(json.dumps(config, indent=2, sort_keys=True), encoding="utf-8")
+        modules = [{"idx": 0, "name": "0", "path": "", "type": TYPE}]
+        (target / MODULES).write_text(json.dumps(modules, indent=2), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path, device: str | None = None) -> Self | None:
+        """The model that is saved in ``folder``; None where it is anything but a table alone."""
+        modules, config = _json(folder / MODULES), _json(folder / CONFIG)
+        if not isinstance(config, dict) or not set(config) <= UNDERSTOOD or config.get("default_prompt_name"):
+            return None
+        if not isinstance(modules, list) or len(modules) != 1 or not _is_table(modules[0]):
+            return None
+        with safe_open(folder / WEIGHTS, "pt") as tensors:
+            if list(tensors.keys()) != ["embedding.weight"]:
+                return None
+            table = tensors.get_tensor("embedding.weight")
+        model = cls(Tokenizer.from_file(str(folder / TOKENIZER)), table, device)
+        model.prompts |= {role: prompt or "" for role, prompt in (config.get("prompts") or {}).items()}
+        model.similarity_fn_name = config.get("similarity_fn_name") or "cosine"
+        return model
+
+
+def is_static(model: Any) -> bool:
+    """Whether the first module is a table of token vectors, the library's or ours."""
+    return isinstance(getattr(model[0], "embedding", None), nn.EmbeddingBag)
+
+
+def _is_table(module: Any) -> bool:
+    return (
+        isinstance(module, dict)
+        and str(module.get("type")).rpartition(".")[2] == "StaticEmbedding"
+        and str(module.get("type")).startswith("sentence_transformers.")
+        and module.get("path") == ""
+        and "kwargs" not in module
+    )
+
+
+def _json(path: Path) -> Any:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
