@@ -1,0 +1,55 @@
+"""Real servers on free ports, in a thread of the test's process: what only a process has is tested on a real one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import httpx
+
+from cdp.base.config import ServingConfig
+from cdp.base.workspace import Workspace
+from cdp.cli.answers import config_of
+from cdp.cli.parser import build
+from cdp.serving.server import Serving
+
+TOKEN = "a-token-of-the-tests-0123456789"
+
+
+@contextmanager
+def serving(workspace: Workspace, retriever: str, token: str = "", **settings: Any) -> Iterator[Serving]:
+    """A server that is ready; stopped at the end."""
+    config = ServingConfig.from_dict({"retriever": retriever, "port": 0, "access_log": False, **settings})
+    server = Serving(workspace, config, token)
+    ready = threading.Event()
+    thread = threading.Thread(target=server.run, args=(lambda *told: told[2] == "ready" and ready.set(),))
+    thread.start()
+    try:
+        assert ready.wait(120)
+        yield server
+    finally:
+        server.stop()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def command_config(words: list[str]) -> ServingConfig:
+    """The settings that the command line's own parser makes of ``serve …``."""
+    assert words[0] == "serve"
+    return config_of(
+        ServingConfig, build("0").read(words), "retriever", "corpus", "name", "host", "port", "token_file", "device"
+    )
+
+
+def error_of(answer: httpx.Response) -> dict[str, Any]:
+    """What a refusal says, which has the API's own form."""
+    assert answer.headers["content-type"] == "application/json"
+    value = answer.json()
+    assert set(value) == {"error"}
+    assert set(value["error"]) == {"message", "type", "param", "code"}
+    assert value["error"]["message"]
+    assert value["error"]["type"] in ("invalid_request_error", "rate_limit_error", "server_error")
+    error: dict[str, Any] = value["error"]
+    return error

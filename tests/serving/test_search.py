@@ -1,0 +1,98 @@
+"""Search over HTTP gives what ``cdp search`` gives, one query or many."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import httpx
+import pytest
+
+from cdp.base.workspace import Workspace
+from cdp.services import search as service
+from cdp.serving.server import Serving
+from tests.cli.support import answer as command
+from tests.serving.support import error_of, serving
+
+pytestmark = pytest.mark.slow
+
+QUERIES = ["how do honeybees find flowers", "who invented paper?", "zzzz qqqq", "the origin of money"]
+
+
+def hits(value: dict[str, object]) -> list[tuple[object, ...]]:
+    return [(hit["rank"], hit["id"], hit["score"], hit["title"]) for hit in value["hits"]]  # type: ignore[attr-defined, index]
+
+
+def expected(workspace: Workspace, retriever: str, query: str, k: int) -> list[tuple[object, ...]]:
+    [given] = service.search(workspace, query, [retriever], "demo", k, keep_warm=False).answers
+    assert given.problem is None
+    return [(hit.rank, hit.id, hit.score, hit.title) for hit in given.hits]
+
+
+def test_the_same_documents_and_scores_as_the_command(
+    server: Serving, static_model: Path, demo_workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDP_WORKSPACE", str(demo_workspace.root))
+    words = ("search", QUERIES[0], "--retriever", str(static_model), "--corpus", "demo", "-k", "5")
+    of_command = command(*words)["answers"][0]
+    one = httpx.get(f"{server.address}/v1/search", params={"query": QUERIES[0], "top_k": 5}).json()
+    assert hits(one["data"][0]) == hits(of_command)
+    assert one["corpus"]["documents"] == 96
+    assert one["data"][0]["hits"][0]["text"] == of_command["hits"][0]["text"][:300]
+    many = httpx.post(f"{server.address}/v1/search", json={"queries": QUERIES, "top_k": 3, "text_characters": 0}).json()
+    assert [row["index"] for row in many["data"]] == [0, 1, 2, 3]
+    for query, row in zip(QUERIES, many["data"], strict=True):
+        assert hits(row) == expected(demo_workspace, str(static_model), query, 3)
+        assert {hit["text"] for hit in row["hits"]} == {""}
+
+
+def test_bm25(demo_workspace: Workspace) -> None:
+    with serving(demo_workspace, "bm25", corpus="demo") as server:
+        many = httpx.post(f"{server.address}/v1/search", json={"queries": QUERIES}).json()
+        for query, row in zip(QUERIES, many["data"], strict=True):
+            assert hits(row) == expected(demo_workspace, "bm25", query, 10)
+        assert many["data"][2]["hits"] == [], "no document shares a word with it"
+        assert [model["id"] for model in httpx.get(f"{server.address}/v1/models").json()["data"]] == ["bm25"]
+        answer = httpx.post(f"{server.address}/v1/embeddings", json={"model": "bm25", "input": "a"})
+        assert (answer.status_code, error_of(answer)["code"]) == (400, "no_embeddings")
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        ({}, "invalid_body"),
+        ({"query": "a", "queries": ["b"]}, "invalid_body"),
+        ({"query": " \0 "}, "invalid_query"),
+        ({"query": "a" * 10_001}, "invalid_query"),
+        ({"queries": ["a", " "]}, "invalid_query"),
+        ({"queries": []}, "empty_input"),
+        ({"query": "a", "top_k": 0}, "invalid_value"),
+        ({"query": "a", "top_k": 101}, "invalid_value"),
+        ({"query": "a", "top_k": "5"}, "invalid_value"),
+        ({"query": "a", "text_characters": 20_001}, "invalid_value"),
+        ({"queries": ["a"] * 600, "top_k": 100}, "answer_too_large"),
+        ({"query": "a", "filter": {"id": 1}}, "unknown_parameter"),
+    ],
+    ids=lambda value: json.dumps(value)[:50],
+)
+def test_searches_that_are_refused(server: Serving, body: dict[str, object], code: str) -> None:
+    answer = httpx.post(f"{server.address}/v1/search", json=body)
+    assert (answer.status_code, error_of(answer)["code"]) == (400, code)
+
+
+def test_a_query_in_the_address(server: Serving) -> None:
+    for params, code in (
+        ({}, "missing_parameter"), ({"query": ""}, "invalid_query"), ({"query": "a", "top_k": "x"}, "invalid_value"),
+        ({"query": "a", "q": "b"}, "unknown_parameter"), ({"query": "a", "model": "b"}, "model_not_found"),
+    ):  # fmt: skip
+        answer = httpx.get(f"{server.address}/v1/search", params=params)
+        assert error_of(answer)["code"] == code
+    assert httpx.get(f"{server.address}/v1/search?query=%ff%00bees&top_k=7&model=tiny").status_code == 200
+
+
+def test_without_a_corpus_there_is_no_search(static_model: Path, demo_workspace: Workspace) -> None:
+    with serving(demo_workspace, str(static_model)) as server:
+        answer = httpx.get(f"{server.address}/v1/search", params={"query": "bees"})
+        assert (answer.status_code, error_of(answer)["code"]) == (400, "no_corpus")
+        described = httpx.get(f"{server.address}/v1/models").json()["data"][0]
+        assert (described["id"], described["dimensions"]) == ("model", 16), "the folder's last part, not its path"
