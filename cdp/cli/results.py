@@ -8,9 +8,10 @@ import sys
 from collections.abc import Collection
 from typing import Any
 
+from cdp.base.config import ResultImportConfig
 from cdp.base.workspace import Workspace
 from cdp.cli import display
-from cdp.cli.answers import DONE, say, warn
+from cdp.cli.answers import DONE, say, started, warn
 
 
 def compare(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -154,3 +155,11 @@ def export(workspace: Workspace, a: argparse.Namespace) -> int:
 
     path = files.save(workspace, a.evaluation, a.format, a.out)
     return say(a, {"path": str(path), "format": a.format}, f"written: {path}")
+
+
+def import_(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``results import``."""
+    from cdp.services.results import importing
+
+    values = {name: getattr(a, name) for name in ResultImportConfig.settings()}
+    return started(workspace, a, importing.start(workspace, ResultImportConfig.from_dict(values)))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from cdp.cli.option import Commands, flag, option, repeatable
+from cdp.base.config import ResultImportConfig
+from cdp.cli.option import WAIT, Commands, flag, option, repeatable, setting
 
 COMPARE_FORMATS = ("table", "csv", "json", "markdown", "latex", "table-csv")
-EXPORT_FORMATS = ("trec-run", "trec-qrels", "mteb")
+EXPORT_FORMATS = ("trec-run", "trec-qrels", "mteb", "mteb-predictions", "ir-measures")
 TESTS = ("t", "randomisation")
 
 
@@ -84,11 +85,24 @@ COMMANDS: Commands = {
     ),
     "results export": (
         "results.export",
-        "an evaluation as TREC run or qrels, or as a result file in MTEB's schema",
+        "an evaluation as TREC run or qrels, in MTEB's schema, or as ir_measures' scores per query",
         [
             option("evaluation", "its id, or the beginning of it"),
             option("--format", "what the other program reads", required=True, choices=EXPORT_FORMATS),
             option("--out", "the file or folder; named after the evaluation if left out"),
+        ],
+    ),
+    "results import": (
+        "results.import_",
+        "take in a run or scores per query of another program, as an evaluation",
+        [
+            option("path", "a TREC run, MTEB's predictions, or what ir_measures --by_query prints; also .gz"),
+            option("--benchmark", "the benchmark that it is on: a name or a BEIR folder", required=True),
+            option("--retriever", "what the retriever is called in results", required=True),
+            setting(ResultImportConfig, "--split"),
+            setting(ResultImportConfig, "--format"),
+            setting(ResultImportConfig, "--protocol"),
+            WAIT,
         ],
     ),
 }

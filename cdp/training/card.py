@@ -8,16 +8,20 @@ from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError
-from cdp.base.paths import typed_path
+from cdp.base.paths import public, typed_path
 from cdp.base.workspace import Workspace, sha256_file
 from cdp.complexity import count_content_words, profile
+from cdp.query_sets import QuerySet
 from cdp.query_sets.measured import measured
 from cdp.retrievers import ResolvedRetriever
-from cdp.retrievers.card_results import section
+from cdp.retrievers.card_results import section, with_metadata
+from cdp.training.card_metadata import metadata
 from cdp.training.pairs import PairSet
 from cdp.training.reasoning import MULTI_QUERY, QUERY_ONLY, REASONING_ONLY, WITHOUT_REASONED, uses_reasoned
 from cdp.training.settings import rate
 from cdp.training.weightings import WEIGHTINGS
+
+LOSS = "WeightedInfoNCELoss"
 
 SOURCES = {
     QUERY_ONLY: "the queries q; RI compares each with its reasoned form q′",
@@ -25,22 +29,22 @@ SOURCES = {
     MULTI_QUERY: "the queries q and their reasoned forms q′ (multi-query)",
 }
 
-TEMPLATE = """---
-{front}
----
+TEMPLATE = """# {title}
 
-# {title}
+{warnings}A dense retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
 
-A dense retriever trained with CDP Studio from **{base}** on queries for documents of the corpus `{corpus}`.
+## Usage
 
 ```python
 from sentence_transformers import SentenceTransformer
 
-model = SentenceTransformer("path/to/this/folder")
+model = SentenceTransformer("{folder}")
 queries = model.encode_query(["your query"])
 documents = model.encode_document(["your document"])
 scores = model.similarity(queries, documents)   # cosine
 ```
+
+{usage}
 
 ## Data
 
@@ -72,6 +76,9 @@ never its negative. AdamW (β 0.9/0.98, ε 1e-8), cosine decay without warm-up.
 ```
 """
 
+FOLDER = "path/to/this/folder"
+"""What a card calls the model where it is loaded; its name on the hub where it was pushed there."""
+
 Rows = dict[str, Any]
 
 MEASURES = {
@@ -88,23 +95,27 @@ def model_card(
     config: TrainingConfig,
     retriever: ResolvedRetriever,
     result: dict[str, Any],
-    data: Rows,
+    pairs: PairSet,
+    workspace: Workspace,
     title: str = "",
     licences: Mapping[str, str] | None = None,
 ) -> str:
-    """The README.md of the model folder. ``result`` is ``results/training.json``; ``data`` describes the pairs, and
+    """The README.md of the model folder. ``result`` is ``results/training.json``, ``pairs`` what was trained on;
     ``licences`` says whose terms apply to what (``licence_notes``)."""
-    weighting = WEIGHTINGS[config.weighting]
-    title = title or config.name or f"{retriever.name} trained on {config.query_set}"
+    weighting, base = WEIGHTINGS[config.weighting], str(public(retriever.name))
+    title = title or config.name or f"{base} trained on {config.query_set}"
     hard = result.get("hard_negatives", 0)
+    faults = [note for note in result.get("notes", ()) if note.startswith("**")]
     notes = "".join(f"- {note}\n" for note in result.get("notes", ()))
     terms = licences or {"model": retriever.licence}
-    return TEMPLATE.format(
-        front=_front(retriever, str(data.get("language", "")), title),
+    body = TEMPLATE.format(
         title=title,
-        base=retriever.name,
+        warnings="".join(f"> {note}\n\n" for note in faults),
+        base=base,
         corpus=result["corpus"],
-        data=_table(data),
+        folder=FOLDER,
+        usage=_usage(result),
+        data=_table(data_rows(pairs, config, workspace)),
         negatives="in-batch negatives" + (f" and {hard} hard negatives per pair" if hard else ""),
         notes=f"\n{notes}" if notes else "",
         results=section(result),
@@ -113,27 +124,17 @@ def model_card(
         weighting=config.weighting,
         weighting_help=weighting.help,
         training=_table(_training(config, result)),
-        record=json.dumps(result, ensure_ascii=False, indent=2),
+        record=json.dumps(public(result), ensure_ascii=False, indent=2),
     )
+    return with_metadata(metadata(retriever, workspace, pairs, title, LOSS), f"\n{body}")
 
 
-def _front(retriever: ResolvedRetriever, language: str, title: str) -> str:
-    """The hub's metadata: language, licence, tags, and ``base_model`` where the base has a name there. What is not
-    known is left out. Scores come in when the model is evaluated, see ``card_results``."""
-    from huggingface_hub import ModelCardData
-
-    source = retriever.preset.source if retriever.preset is not None else retriever.source
-    hub = retriever.preset is not None or retriever.origin == "hub"
-    data = ModelCardData(
-        model_name=title,
-        language=language or None,
-        license=retriever.licence_id or None,
-        base_model=source if hub and source.count("/") == 1 else None,
-        library_name="sentence-transformers",
-        pipeline_tag="sentence-similarity",
-        tags=["sentence-transformers", "dense-retrieval", "cdp-studio"],
-    )
-    return data.to_yaml()
+def _usage(result: Mapping[str, Any]) -> str:
+    """What has to be known to use the model as it was trained."""
+    limit = result["max_length"]
+    length = f"Texts are cut at {limit:,} tokens." if limit else "Texts of any length are taken whole."
+    prompt = "`encode_query` puts the query prompt below before each query." if result["query_prompt"] else ""
+    return " ".join(filter(None, ("Compare by cosine: the loss did.", prompt, length)))
 
 
 def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
@@ -151,6 +152,9 @@ def _training(config: TrainingConfig, result: dict[str, Any]) -> Rows:
         "documents at that length or cut there": result["filled_the_limit"],
         "precision": result["precision"],
         "seed": config.seed,
+        "loss": f"{LOSS}, scale {config.scale:g}"
+        + (f", {config.distil:g} of it KL divergence from the soft labels" if config.distil else ""),
+        "weighting": config.weighting,
         "loss, first and last steps": f"{result['loss_first']:.4f} and {result['loss_last']:.4f}",
         "own documents masked": f"{result['masked']:,} cells",
         "gradients clipped": f"in {result['clipped']:,} of {result['steps']:,} steps",
@@ -179,10 +183,12 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace) -> R
         "query set": config.query_set,
         "made by": ", ".join(filter(None, (query_set.method, query_set.generator, query_set.model))),
         "written by": query_set.written_by,
-        "licence of the queries": query_set.licence,
+        **_provenance(query_set),
+        "licence of the queries": query_set.licence or "not stated",
         "pairs": f"{len(pairs):,}",
         "documents": f"{pairs.n_documents:,}",
         "queries per document": f"the first {config.per_doc}" if config.per_doc else "all",
+        "Q/Doc": f"{len(pairs) / max(1, pairs.n_documents):.2f} on average",
         "language": pairs.language,
         "content words per query": _content_words(pairs),
     }
@@ -206,6 +212,22 @@ def data_rows(pairs: PairSet, config: TrainingConfig, workspace: Workspace) -> R
     if WEIGHTINGS[config.weighting].needs == "column":
         rows["hash of the weights"] = f"`{sha256_file(typed_path(config.weights))[:16]}`"
     return {name: value for name, value in rows.items() if value != ""}
+
+
+def _provenance(query_set: QuerySet) -> Rows:
+    """How the queries came to be, as far as their manifest says."""
+    facts = query_set.parameters
+    without = facts.get("without")
+    left = f"{without.get('queries', 0):,} by {without.get('filter') or 'a rule'}" if isinstance(without, dict) else ""
+    return {
+        "written on": query_set.created[:10],
+        "prompt": " ".join(str(public(facts.get("prompt") or "")).split())[:200],
+        "sampling temperature": facts.get("sampling_temperature") or facts.get("temperature") or "",
+        "made from the query set": facts.get("made_from", ""),
+        "queries left out of it": left,
+        "hard negatives mined": facts.get("mined", ""),
+        "soft labels by": facts.get("teacher", ""),
+    }
 
 
 def _content_words(pairs: PairSet) -> str:

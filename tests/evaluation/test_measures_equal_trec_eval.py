@@ -13,6 +13,8 @@ from cdp.evaluation import ndcg, score
 from cdp.evaluation.measures import REPORTED, compute
 from cdp.evaluation.relevant_ranks import from_ranking
 
+pytestmark = pytest.mark.slow
+
 DOCUMENTS = ["a", "b", "B", "10", "9", "é", "文", "zz", "\U0001f600", "\uff00", "d-1", "d_1"]
 QUERIES = ["q1", "q2", "q3", "10", "9"]
 TREC = {

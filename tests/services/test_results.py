@@ -7,7 +7,7 @@ import io
 
 import numpy as np
 import pytest
-from scipy.stats import ttest_rel
+import scipy
 
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
@@ -29,7 +29,7 @@ def test_differences_are_over_the_same_queries(workspace: Workspace) -> None:
     assert other.low is not None
     assert other.low <= 17.5 <= other.high
     assert (other.wins, other.losses, other.ties) == (2, 1, 1)
-    assert other.p_t == pytest.approx(ttest_rel(list(AFTER.values()), list(BEFORE.values())).pvalue)
+    assert other.p_t == pytest.approx(scipy.stats.ttest_rel(list(AFTER.values()), list(BEFORE.values())).pvalue)
 
 
 def test_other_judgments_are_not_compared(workspace: Workspace) -> None:

@@ -16,8 +16,7 @@ from cdp.base.statistics import has_spread, two_level_test
 from cdp.base.statistics.paired import PairedTest, holm, paired_test
 from cdp.base.workspace import Workspace
 from cdp.catalog import query
-from cdp.query_sets import list_query_sets
-from cdp.services.results import evaluated, runs
+from cdp.services.results import differing, evaluated, runs
 from cdp.services.results import seeds as result_seeds
 from cdp.services.sharing import access
 
@@ -32,9 +31,6 @@ TESTS = {"t": "paired t-test", "randomisation": "paired randomisation test"}
 """The tests of a difference by which a comparison marks it significant."""
 
 SIGNIFICANT = 0.05
-
-WRITTEN_BY = "queries_written_by"
-"""Beside the training settings that differ: who wrote the queries, and under which licence."""
 
 
 @dataclass(frozen=True)
@@ -147,8 +143,9 @@ def list_evaluations(workspace: Workspace) -> list[dict[str, Any]]:
     return runs.described(workspace, *catalog.runs(workspace))
 
 
-def list_results(workspace: Workspace) -> list[dict[str, Any]]:
-    """One row per evaluation that has a job of its own, newest first; measures in percent."""
+def list_results(workspace: Workspace, evaluations: Sequence[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """One row per evaluation that has a job of its own, newest first; measures in percent. ``evaluations`` are those of
+    ``list_evaluations`` where they were read already."""
     same = ("id", "retriever_id", "benchmark", "split", "protocol", "n_queries", "n_documents", "seconds", "created",
             "job_id")  # fmt: skip
     return [
@@ -159,7 +156,7 @@ def list_results(workspace: Workspace) -> list[dict[str, Any]]:
             MEASURE: 100 * row[MEASURE],
             "measures": {name: 100 * value for name, value in row["measures"].items()},
         }
-        for row in list_evaluations(workspace)
+        for row in (list_evaluations(workspace) if evaluations is None else evaluations)
         if not row["retriever_kind"].startswith(catalog.STUDY)
     ]
 
@@ -186,7 +183,7 @@ def compare(
     newest = latest(evaluations)
     baseline_id = _retriever_id(newest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
-    settings = {row["retriever_id"]: _settings(workspace, row) for row in newest}
+    settings = {row["retriever_id"]: differing.settings_of(workspace, row) for row in newest}
     families = result_seeds.families(settings)
     if over_seeds and chosen is not None:
         chosen |= {member for retriever_id in chosen for member in families.get(retriever_id, ())}
@@ -216,7 +213,7 @@ def compare(
         rows=[],
         coverage={},
         n_benchmarks=0,
-        settings=_differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
+        settings=differing.differing(workspace, names, settings, without={"name", "seed"} if over_seeds else {"name"}),
         n_tests=sum(row.p_holm is not None for row in rows),
         test=test,
         families={names[key]: len(members) for key, members in families.items() if key in names},
@@ -375,28 +372,3 @@ def _corrected(rows: list[ComparedRow], test: str) -> list[ComparedRow]:
 def _tested(deltas: bytes) -> PairedTest:
     """The tests of one difference. Kept: a page asks at every change."""
     return paired_test(np.frombuffer(deltas))
-
-
-def _settings(workspace: Workspace, row: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """What a run was trained with; None if it was not trained here, or nobody can tell."""
-    if row.get("trained") is not None:
-        settings: Mapping[str, Any] = row["trained"].settings
-        return settings
-    return result_seeds.settings_of(workspace, row["retriever_id"]) if row["retriever_kind"] == "job" else None
-
-
-def _differing(
-    workspace: Workspace, names: dict[str, str], of: Mapping[str, Mapping[str, Any] | None], without: set[str]
-) -> dict[str, dict[str, Any]]:
-    """The training settings in which the retrievers differ: setting → retriever → value."""
-    configs = {name: of[retriever_id] for retriever_id, name in names.items()}
-    trained = {name: config for name, config in configs.items() if config is not None}
-    settings: dict[str, dict[str, Any]] = {}
-    for setting in dict.fromkeys(key for config in trained.values() for key in config if key not in without):
-        values = {name: config.get(setting) for name, config in trained.items()}
-        if len({str(value) for value in values.values()}) > 1:
-            settings[setting] = values
-    if "query_set" in settings:
-        by = {q.id: q.written_by + (f", {q.licence}" if q.licence else "") for q in list_query_sets(workspace)}
-        settings[WRITTEN_BY] = {name: by.get(str(set_id), "–") for name, set_id in settings["query_set"].items()}
-    return settings

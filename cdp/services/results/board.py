@@ -18,9 +18,9 @@ from cdp.base.statistics.paired import mean_interval
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import list_benchmarks
 from cdp.catalog import STUDY
-from cdp.services import cached
+from cdp.services import cached, run_annotations
 from cdp.services.projects import Members
-from cdp.services.results import MEASURE, badges, benchmark_label, latest, list_evaluations, run_notes, runs, versions
+from cdp.services.results import MEASURE, badges, benchmark_label, latest, list_evaluations, runs, versions
 from cdp.services.results.badges import Badge
 from cdp.services.results.runs import Trained
 
@@ -299,7 +299,7 @@ def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[B
     pairs = tuple((row, start["id"]) for row, start in starts.items() if start is not None and start["id"] != row)
     differences = cached.of_file(workspace.catalog, ("paired", pairs), lambda: catalog.paired(workspace, pairs))
     subsets = _subsets(workspace)
-    said = run_notes.load(workspace)
+    said = run_annotations.load(workspace)
     usual = _usual_budget(newest)
     rows = []
     for row in newest:

@@ -1,4 +1,4 @@
-"""An evaluation in the files of other tools: TREC's run and qrels, and the result file that MTEB writes."""
+"""An evaluation in the files of other tools: TREC's run and qrels, MTEB's results and predictions, scores per query."""
 
 from __future__ import annotations
 
@@ -10,13 +10,20 @@ from cdp import __version__
 from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_bytes
 from cdp.benchmarks import describe, manifests
+from cdp.evaluation.foreign import by_query_lines
 from cdp.evaluation.trec_files import qrels_lines, run_lines
 from cdp.retrievers import leakage
 from cdp.services.results import evaluated
 from cdp.services.sharing import access, paths
 
-FORMATS = ("trec-run", "trec-qrels", "mteb")
-SUFFIXES = {"trec-run": ".run", "trec-qrels": ".qrels", "mteb": ".json"}
+SUFFIXES = {
+    "trec-run": ".run",
+    "trec-qrels": ".qrels",
+    "mteb": ".json",
+    "mteb-predictions": "_predictions.json",
+    "ir-measures": ".tsv",
+}
+FORMATS = tuple(SUFFIXES)
 
 LANGUAGES = {
     "en": "eng-Latn", "fr": "fra-Latn", "zh": "zho-Hans", "ja": "jpn-Jpan", "ko": "kor-Hang", "ru": "rus-Cyrl",
@@ -46,7 +53,21 @@ def content(workspace: Workspace, evaluation: str, form: str) -> str:
     if form == "trec-qrels":
         queries = evaluated.record(workspace, row)["per_query"]["query_ids"]
         return "".join(qrels_lines(evaluated.judgments(workspace, row, queries)))
+    if form == "ir-measures":
+        return "".join(by_query_lines(evaluated.record(workspace, row)["per_query"], _relevant_from(workspace, row)))
+    if form == "mteb-predictions":
+        record = evaluated.record(workspace, row)
+        meta = {"model_name": record["retriever"]["name"], "revision": record["retriever"]["hash"]}
+        run = {record["benchmark"]["split"]: evaluated.retrieved(workspace, row)}
+        return json.dumps({"mteb_model_meta": meta, "default": run}, ensure_ascii=False) + "\n"
     return json.dumps(_mteb(workspace, row), ensure_ascii=False, indent=2) + "\n"
+
+
+def _relevant_from(workspace: Workspace, row: dict[str, Any]) -> int:
+    try:
+        return evaluated.relevant_from(workspace, row)
+    except CdpError:  # the benchmark has gone: the usual grade
+        return 1
 
 
 def available(workspace: Workspace, row: dict[str, Any]) -> list[str]:
@@ -59,10 +80,13 @@ def available(workspace: Workspace, row: dict[str, Any]) -> list[str]:
         there = True
     except CdpError:
         there = False
+    has_run, has_record = evaluated.file_of_run(workspace, row).is_file(), "study" not in row["settings"]
     has = {
-        "trec-run": evaluated.file_of_run(workspace, row).is_file(),
+        "trec-run": has_run,
         "trec-qrels": there,
-        "mteb": "study" not in row["settings"],
+        "mteb": has_record,
+        "mteb-predictions": has_run and has_record,
+        "ir-measures": has_record,
     }
     return [form for form in FORMATS if has[form]]
 
@@ -106,6 +130,7 @@ def _mteb(workspace: Workspace, row: dict[str, Any]) -> dict[str, Any]:
         },
         "evaluation_time": record.get("seconds"),
         "kg_co2_emissions": None,
+        "date": record.get("created"),
         "cdp_studio": {
             "note": "Written by CDP Studio from its own evaluation; MTEB did not run.",
             "version": __version__,

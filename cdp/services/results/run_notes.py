@@ -1,4 +1,4 @@
-"""What people say of runs: names, tags, notes, and which are archived. ``runs.json`` is written here alone.
+"""Saying something of runs: names, tags, notes, and which are archived. ``runs.json`` is written here alone.
 
 A name, tags and a note are of a run (a retriever's id) and stand on all of its rows; archived is either a whole run or
 one row (an evaluation's id). The catalogue holds none of it, so that it can be made anew at any time.
@@ -6,58 +6,20 @@ one row (an evaluation's id). The catalogue holds none of it, so that it can be 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
 from typing import Any
 
-from cdp.base.errors import ConfigError, InputError, WorkspaceError
+from cdp.base.errors import ConfigError, InputError
 from cdp.base.locks import locked
 from cdp.base.text import storable
-from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import cached
+from cdp.base.workspace import Workspace, write_json
+from cdp.services.run_annotations import Annotation, file_of, read
 from cdp.services.sharing import access
 
 SCHEMA = 1
 NAME_AT_MOST, TAG_AT_MOST, NOTE_AT_MOST = 120, 40, 2000
 """Characters."""
-
-
-@dataclass(frozen=True)
-class Annotation:
-    """What is said of one run, or (``archived`` alone) of one row."""
-
-    name: str = ""
-    tags: tuple[str, ...] = ()
-    note: str = ""
-    archived: bool = False
-
-
-def file_of(workspace: Workspace) -> Path:
-    return workspace.root / "runs.json"
-
-
-def load(workspace: Workspace) -> Mapping[str, Annotation]:
-    """{id of a run or a row: what is said of it}. WorkspaceError where the file is damaged."""
-    path = file_of(workspace)
-    return cached.of_file(path, "annotations", lambda: _read(path)) if path.exists() else {}
-
-
-def _read(path: Path) -> dict[str, Annotation]:
-    value = read_json(path)
-    try:
-        return {
-            str(key): Annotation(
-                str(about.get("name", "")), tuple(map(str, about.get("tags", ()))), str(about.get("note", "")),
-                bool(about.get("archived", False)),
-            )
-            for key, about in value["runs"].items()
-        }  # fmt: skip
-    except (KeyError, TypeError, AttributeError) as error:
-        raise WorkspaceError(
-            f"{path} does not hold names, tags and notes of runs.",
-            hint="Put back a copy of it, or move it away: the scores are not in it.",
-        ) from error
 
 
 @access.writes
@@ -94,7 +56,7 @@ def archive(workspace: Workspace, ids: Iterable[str], archived: bool = True) -> 
 def _change(workspace: Workspace, ids: Iterable[str], change: Callable[[Annotation], Annotation]) -> list[Annotation]:
     path = file_of(workspace)
     with locked(path.with_name(".runs.lock"), "The names and notes of runs"):
-        known = _read(path) if path.exists() else {}
+        known = read(path) if path.exists() else {}
         changed = {key: change(known.get(key, Annotation())) for key in dict.fromkeys(ids)}
         after = {key: about for key, about in {**known, **changed}.items() if about != Annotation()}
         records: dict[str, Any] = {key: asdict(about) for key, about in sorted(after.items())}

@@ -20,19 +20,22 @@ from cdp.catalog import STUDY
 from cdp.corpus import load_manifest
 from cdp.evaluation import bm25
 from cdp.retrievers import leakage
-from cdp.services.results import run_notes
+from cdp.services import run_annotations
 from cdp.training.plan import INCOMPLETE
 
-IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "query_set", "max_documents", "per_doc")
+IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "track", "query_set", "max_documents", "per_doc")
 """Settings that a name has already, or that make no difference to a model."""
 
 NEAR = 6
 """How many retrievers are compared with the baseline where nobody chose."""
 
 
-def name(retriever: str, source: tuple[str, str], config: Mapping[str, Any], pairs: int, documents: int) -> str:
+def name(
+    retriever: str, source: tuple[str, str], config: Mapping[str, Any], pairs: int, documents: int, asked: str = ""
+) -> str:
     """``diverse · Q/Doc 1 · 3,141 pairs · seed 0 · wiki · minilm``: what differs most often stands first. The weighting
-    and the source of q come in where these are not the usual ones; ``source`` is what ``source`` gives."""
+    and the source of q come in where these are not the usual ones; ``source`` is what ``source`` gives, ``asked`` the
+    Q/Doc where it is known better than by dividing."""
     what, corpus = source
     noun = "pair" if pairs == 1 else "pairs"
     usual = TrainingConfig(query_set="any")
@@ -41,7 +44,13 @@ def name(retriever: str, source: tuple[str, str], config: Mapping[str, Any], pai
         for key in ("weighting", "query_source")
         if config.get(key) not in (None, "", getattr(usual, key))
     ]
-    parts = [what, f"Q/Doc {per_doc(pairs, documents)}", f"{pairs:,} {noun}", f"seed {config.get('seed') or 0}", *more]
+    parts = [
+        what,
+        f"Q/Doc {asked or per_doc(pairs, documents)}",
+        f"{pairs:,} {noun}",
+        f"seed {config.get('seed') or 0}",
+        *more,
+    ]
     return " · ".join([*parts, *([corpus] if corpus else []), retriever])
 
 
@@ -87,14 +96,15 @@ def described(
     not trained here), ``trained`` (None for those too), and the ``annotation`` that people made.
     ``trainings`` are the catalogue's too."""
     results = {training["job_id"]: training["result"] for training in trainings}
-    said = run_notes.load(workspace)
+    said = run_annotations.load(workspace)
     sources: dict[str, tuple[str, str]] = {}
     evaluations = []
     for row in rows:
         result = results.get(row["retriever_id"])
         counts = dict(row["counts"])
         trained = None
-        made_name, start = row["retriever_name"], ""
+        lexical = row["retriever_name"] == bm25.NAME  # as studies call it
+        made_name, start = bm25.TITLE if lexical else row["retriever_name"], ""
         if result is not None:
             start = str(result.get("retriever") or "")
             if result.get("stopped") and "steps_planned" in result:
@@ -105,10 +115,10 @@ def described(
             trained = _of_condition(workspace, row["settings"], sources)
         if trained is not None and not trained.settings.get("name"):
             about = (trained.method, trained.corpus)
-            made_name = name(start, about, trained.settings, trained.pairs, trained.documents)
+            made_name = name(start, about, trained.settings, trained.pairs, trained.documents, trained.per_doc)
         evaluations.append(
             {**row, "made_name": made_name, "start": start, "trained": trained, "marks": leakage.marks(counts),
-             "counts": counts, "annotation": said.get(row["retriever_id"], run_notes.Annotation())}
+             "counts": counts, "annotation": said.get(row["retriever_id"], run_annotations.Annotation())}
         )  # fmt: skip
     apart = _told_apart(evaluations)
     for row in evaluations:
@@ -150,7 +160,9 @@ def _of_condition(
     if not corpus:  # imported, or gone since: the study's own word for it
         method = str(condition["source"])
     steps = int(training.get("steps_taken") or training.get("steps") or 0)
-    asked = str(condition["per_doc"]) if not documents else per_doc(pairs, documents)
+    asked = str(condition["per_doc"])
+    if documents and documents != -(-pairs // int(asked)):  # a budget's last document may have fewer
+        asked = per_doc(pairs, documents)
     return Trained(method, corpus, asked, pairs, documents, steps, settings, str(about["study"]))
 
 

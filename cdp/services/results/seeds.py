@@ -13,7 +13,7 @@ from cdp.base.workspace import Workspace
 
 Families = Mapping[str, tuple[str, ...]]
 
-NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps")
+NO_PART_OF_THE_RECIPE = ("name", "gpus", "gpu_ids", "save_steps", "track")
 """Settings that say what a run is called or where it runs: runs that differ in these alone are one recipe."""
 
 

@@ -1,0 +1,168 @@
+"""Trained models: the list, their cards, and giving them to a hub, which is a server of the test's own."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.training.card import FOLDER
+from cdp.training.plan import INCOMPLETE
+from tests.cli.support import answer, refusal, run
+from tests.services.support import evaluation
+from tests.services.upload_hub import TOKEN, Server, UploadHub
+
+pytestmark = pytest.mark.slow  # huggingface_hub and httpx take a second to load
+
+CARD = f"""---
+license: apache-2.0
+library_name: sentence-transformers
+---
+
+# Sea
+
+A retriever.
+
+```python
+model = SentenceTransformer("{FOLDER}")
+```
+
+## Results
+
+Not evaluated yet.
+
+## Licences
+
+- Model: Apache 2.0
+"""
+WEIGHTS = bytes(range(256)) * 64
+
+
+def trained(workspace: Workspace, job: str, **result: Any) -> Path:
+    """A finished training with a model, as its worker leaves it."""
+    folder = workspace.job(job)
+    spec = {"id": job, "kind": "training", "name": "Sea", "created": "2026-01-01", "module": "none", "config": {}}
+    write_json(folder / "spec.json", {**spec, "config": {"retriever": "static-minilm", "query_set": "q"}})
+    write_json(folder / "status.json", {"phase": "ended", "outcome": "finished", "attempt": 1})
+    value = {
+        "retriever": "static-minilm", "query_set": "q", "model_hash": "new", "base_hash": "old", "notes": [],
+        "best_step": None, "evaluations": [], "settings": {"benchmark": "", "split": ""}, **result,
+    }  # fmt: skip
+    write_json(folder / "results" / "training.json", value)
+    (folder / "model" / "0_StaticEmbedding").mkdir(parents=True)
+    write_json(folder / "model" / "modules.json", [])
+    (folder / "model" / "0_StaticEmbedding" / "model.safetensors").write_bytes(WEIGHTS)
+    (folder / "model" / ".half-written").write_bytes(b"x")
+    (folder / "model" / "README.md").write_text(CARD, encoding="utf-8")
+    return folder
+
+
+def scored(workspace: Workspace, job: str, benchmark: str, scores: dict[str, float], **counts: int) -> None:
+    """A finished evaluation of that training's model."""
+    path = workspace.job(evaluation(workspace, job, benchmark, scores, kind="job", counts=counts))
+    spec, record = read_json(path / "spec.json"), read_json(path / "results" / "evaluation.json")
+    write_json(path / "spec.json", {**spec, "config": {"retriever": job}})
+    record["retriever"]["hash"] = "new"
+    write_json(path / "results" / "evaluation.json", record)
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[UploadHub]:
+    hub = UploadHub()
+    with Server(hub):
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        monkeypatch.setenv("HF_TOKEN", TOKEN)
+        monkeypatch.setattr("huggingface_hub.constants.HF_TOKEN_PATH", str(tmp_path / "nobody"))
+        monkeypatch.setattr("huggingface_hub.constants.HF_HUB_DISABLE_XET", True)
+        yield hub
+
+
+def test_a_pushed_model_is_private_whole_and_under_a_fresh_card(workspace: Workspace, hub: UploadHub) -> None:
+    trained(workspace, "t1")
+    scored(workspace, "t1", "scifact", {"a": 0.5, "b": 0.7})
+    dry = answer("models", "push", "t1", "me/sea", "--dry-run")
+    assert hub.asked == []
+    assert set(dry["files"]) == {"modules.json", "README.md", "0_StaticEmbedding/model.safetensors"}
+    done = answer("models", "push", "Sea", "me/sea")
+    repository = hub.repositories["me/sea"]
+    assert (repository.private, done["private"], done["url"]) == (True, True, f"{hub.address}/me/sea")
+    assert repository.files.keys() == dry["files"].keys()
+    assert {path: len(data) for path, data in repository.files.items()} == dry["files"]
+    assert repository.files["0_StaticEmbedding/model.safetensors"] == WEIGHTS
+    card = repository.files["README.md"].decode()
+    assert card == dry["card"]
+    assert 'SentenceTransformer("me/sea")' in card
+    assert "| scifact/test | published | 2 | – | 60.00 [" in card
+    assert "model-index" in card
+    assert FOLDER in (workspace.job("t1") / "model" / "README.md").read_text(encoding="utf-8")
+    assert repository.messages == [f"Sea, trained with CDP Studio {_version()} (new)"]
+    answer("models", "push", "t1", "me/sea")  # once more, into the repository that is there
+    assert len(repository.messages) == 2
+
+
+def _version() -> str:
+    from cdp import __version__
+
+    return __version__
+
+
+def test_what_is_leaked_or_incomplete_is_refused_until_it_is_meant_and_then_says_so(
+    workspace: Workspace, hub: UploadHub
+) -> None:
+    trained(workspace, "t2", notes=["**Stopped at step 3 of 9**: its scores are not those of a whole one.", INCOMPLETE])
+    scored(workspace, "t2", "scifact", {"a": 0.5, "b": 0.7}, leaked_queries=1)
+    assert "--allow-leakage" in refusal("models", "push", "t2", "me/sea")
+    assert "--allow-incomplete" in refusal("models", "push", "t2", "me/sea", "--allow-leakage")
+    assert hub.repositories == {}
+    done = run("models", "push", "t2", "me/sea", "--allow-leakage", "--allow-incomplete", "--public", "--json")
+    assert done.stderr.count("warning: ") == 3
+    assert hub.repositories["me/sea"].private is False
+    card = hub.repositories["me/sea"].files["README.md"].decode()
+    top = card.split("# Sea\n")[1].split("A retriever.")[0]
+    assert top.count("\n> **") == 3
+    assert "> **Leaked** on scifact/test: Leaked: 1 of the 2 judged queries" in top
+    assert "model-index" not in card
+    faults = [fault["kind"] for fault in answer("models", "show", "t2")["faults"]]
+    assert faults == ["leaked", "incomplete", "incomplete"]
+
+
+def test_what_the_hub_refuses_is_one_sentence(
+    workspace: Workspace, hub: UploadHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trained(workspace, "t3")
+    assert "owner/" in refusal("models", "push", "t3", "sea")
+    assert "no name of a repository" in refusal("models", "push", "t3", "me/se a")
+    assert "no training" in refusal("models", "push", "static-minilm", "me/sea").lower()
+    answer("models", "push", "t3", "me/open", "--public")
+    assert "open to everyone" in refusal("models", "push", "t3", "me/open")
+    hub.broken["/api/models/me/open/commit"] = 500
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda _: None)  # its waits between retries
+    failed = run("models", "push", "t3", "me/open", "--public", code=2)
+    assert "The hub did not take me/open: out of order" in failed.stderr.splitlines()[-1]  # below a progress bar
+    monkeypatch.setenv("HF_TOKEN", "hf_reader")
+    assert "refuses to let you write" in refusal("models", "push", "t3", "me/sea")
+    monkeypatch.delenv("HF_TOKEN")
+    assert "hf auth login" in refusal("models", "push", "t3", "me/sea")
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    assert "cannot be reached" in refusal("models", "push", "t3", "me/sea")
+
+
+def test_a_card_takes_a_licence_and_data_sets_and_is_listed(workspace: Workspace) -> None:
+    folder = trained(workspace, "t4")
+    text = answer("models", "card", "t4", "--licence", "cc-by-4.0", "--dataset", "me/sea-queries")["card"]
+    assert text == (folder / "model" / "README.md").read_text(encoding="utf-8")
+    assert "license: cc-by-4.0\n" in text
+    assert "datasets:\n- me/sea-queries\n" in text
+    assert "is no licence as the hub writes them" in refusal("models", "card", "t4", "--licence", "Apache 2.0!")
+    assert "owner/name" in refusal("models", "card", "t4", "--dataset", "queries")
+    (listed,) = answer("models", "list")
+    assert (listed["id"], listed["licence"], listed["faults"]) == ("t4", "cc-by-4.0", [])
+    assert "model.safetensors" in run("models", "show", "t4").stdout
+    (folder / "model" / "README.md").write_text("my own\n", encoding="utf-8")
+    assert "no metadata at its top" in refusal("models", "card", "t4", "--licence", "mit")
+    assert json.loads(run("models", "card", "t4", "--json").stdout) == {"card": "my own\n"}

@@ -1,0 +1,196 @@
+"""Results to and from other programs: trec_eval, ir_measures and MTEB read ours, and what they write becomes an
+evaluation here with the same scores."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import ir_measures
+import numpy as np
+import pydantic
+import pytest
+
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.evaluation.foreign import our_name, their_name
+from cdp.evaluation.measures import REPORTED
+from cdp.services import results
+from cdp.services.results import evaluated
+from cdp.services.results import files as result_files
+from tests.cli.support import refusal, run
+from tests.support import work
+
+N = 12
+
+
+@pytest.fixture
+def benchmark(workspace: Workspace) -> Path:
+    """Twelve documents and twelve queries with graded judgments; q11 is never judged."""
+    folder = workspace.benchmark("sea")
+    (folder / "qrels").mkdir(parents=True)
+    for name, kind in (("corpus", "d"), ("queries", "q")):
+        lines = [{"_id": f"{kind}{i}", "title": "", "text": f"{name} number {i}"} for i in range(N)]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    judged = "".join(f"q{i}\td{(i + j) % N}\t{3 - j}\n" for i in range(N - 1) for j in range(3))
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{judged}", encoding="utf-8")
+    return folder
+
+
+def a_run(seed: int) -> dict[str, dict[str, float]]:
+    """Ten documents for each query, with ties, and nothing for q3."""
+    random = np.random.default_rng(seed)
+    return {
+        f"q{i}": {f"d{d}": float(random.integers(0, 6)) + 1e-9 * d for d in random.permutation(N)[:10]}
+        for i in range(N)
+        if i != 3
+    }
+
+
+def trec(run: dict[str, dict[str, float]]) -> str:
+    return "".join(f"{q} Q0 {d} 0 {float(s)!r} them\n" for q, scores in run.items() for d, s in scores.items())
+
+
+def imported(workspace: Workspace, name: str, path: Path, **config: str) -> str:
+    """Import it in this process; the evaluation's id."""
+    job = workspace.job(f"import-{name}")
+    values = {"path": str(path), "retriever": name, "benchmark": "sea", **config}
+    write_json(job / "spec.json", {"id": job.name, "kind": "import", "name": name, "config": values, "module": "none"})
+    assert work("cdp.workers.importing", job) == 0
+    return job.name
+
+
+def test_a_run_of_another_program_scores_here_what_ir_measures_gives_it(
+    workspace: Workspace, benchmark: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "them.run.gz"
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write(trec(a_run(0)))
+    evaluation = imported(workspace, "them", path)
+    (row,) = results.list_results(workspace)
+    assert (row["retriever"], row["benchmark"], row["n_queries"]) == ("them", "sea", N - 1)
+
+    qrels = list(ir_measures.read_trec_qrels(result_files.content(workspace, evaluation, "trec-qrels")))
+    theirs = list(ir_measures.read_trec_run(result_files.content(workspace, evaluation, "trec-run")))
+    names = {name: ir_measures.parse_measure(their_name(name)) for name in ("ndcg@10", "p@1", "recall@10")}
+    means = ir_measures.calc_aggregate(names.values(), qrels, theirs)
+    record = read_json(workspace.job(evaluation) / "results" / "evaluation.json")
+    for ours, measure in names.items():
+        assert record["measures"][ours] == pytest.approx(means[measure], abs=1e-9), ours
+    assert row["ndcg@10"] == pytest.approx(100 * means[names["ndcg@10"]], abs=1e-7)
+    assert record["counts"] == {"judged_queries": N - 1, "judged_without_results": 1, "queries_not_judged": 1}
+
+
+def test_scores_per_query_go_to_ir_measures_form_and_back(
+    workspace: Workspace, benchmark: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "them.run").write_text(trec(a_run(1)), encoding="utf-8")
+    first = imported(workspace, "them", tmp_path / "them.run")
+    text = result_files.content(workspace, first, "ir-measures")
+    lines = [line.split("\t") for line in text.splitlines()]
+    assert lines[0][:2] == ["q0", "nDCG@10"]
+    assert [line[0] for line in lines[-5:]] == ["q10", *["all"] * 4]
+    (tmp_path / "scores.tsv").write_text(text, encoding="utf-8")
+    rows = [{"query_id": q, "measure": m, "value": float(v)} for q, m, v in lines if q != "q5"]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    second = imported(workspace, "again", tmp_path / "scores.tsv")
+    third = imported(workspace, "without-q5", tmp_path / "scores.jsonl")
+    records = [read_json(workspace.job(job) / "results" / "evaluation.json") for job in (first, second, third)]
+    assert records[0]["per_query"] == records[1]["per_query"]
+    assert records[2]["counts"]["judged_without_results"] == 1
+    assert records[2]["per_query"]["ndcg@10"][5] == 0
+    assert result_files.available(workspace, evaluated.find(workspace, second)) == ["trec-qrels", "mteb", "ir-measures"]
+    comparison = results.compare(workspace, "them")
+    (row,) = [row for row in comparison.rows if row.retriever == "again"]
+    assert (row.difference, row.ties) == (0.0, N - 1)
+
+
+def test_the_predictions_of_mteb_go_out_and_come_back(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
+    (tmp_path / "them.run").write_text(trec(a_run(2)), encoding="utf-8")
+    first = imported(workspace, "them", tmp_path / "them.run")
+    path = tmp_path / "sea_predictions.json"
+    path.write_text(result_files.content(workspace, first, "mteb-predictions"), encoding="utf-8")
+    value = json.loads(path.read_text(encoding="utf-8"))
+    assert value["mteb_model_meta"]["model_name"] == "them"
+    assert list(value["default"]) == ["test"]
+    second = imported(workspace, "mtebs", path)
+    records = [read_json(workspace.job(job) / "results" / "evaluation.json") for job in (first, second)]
+    assert records[0]["measures"] == records[1]["measures"]
+    assert records[1]["settings"]["imported"] == "mteb-predictions"
+
+
+class TaskResult(pydantic.BaseModel):
+    """The fields of a result file of MTEB 2.26, with their types."""
+
+    model_config = pydantic.ConfigDict(extra="ignore", strict=True)  # theirs takes further fields too
+    dataset_revision: str
+    task_name: str
+    mteb_version: str | None
+    scores: dict[str, list[dict[str, Any]]]
+    evaluation_time: float | None
+    kg_co2_emissions: float | None = None
+    date: datetime | None = None
+
+
+def test_a_result_file_has_the_fields_that_mteb_reads(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
+    (tmp_path / "them.run").write_text(trec(a_run(4)), encoding="utf-8")
+    evaluation = imported(workspace, "them", tmp_path / "them.run")
+    result = TaskResult.model_validate_json(result_files.content(workspace, evaluation, "mteb"))
+    assert (result.task_name, list(result.scores)) == ("sea", ["test"])
+    (scores,) = result.scores["test"]
+    assert scores["main_score"] == scores["ndcg_at_10"]
+    assert isinstance(scores["hf_subset"], str)
+    assert isinstance(scores["languages"], list)
+    assert result.date is not None
+
+
+def test_every_reported_measure_has_its_name_in_ir_measures() -> None:
+    for measure in REPORTED:
+        for level in (1, 2):
+            theirs = their_name(measure, level)
+            assert str(ir_measures.parse_measure(theirs)) == theirs
+            assert our_name(theirs, level) == measure
+    assert our_name("R@100", 2) == our_name("ERR@20") == ""
+
+
+BROKEN = {
+    "q0 Q0 d0 1 0.5\n": "neither a run nor scores",
+    "q0 Q0 d0 1 0.5 x\nq0 Q0 d1 0.5 x\n": "six fields, not 5",
+    "q0 Q0 d0 1 0.5 x\nq0 Q0 d0 2 0.4 x\n": "line 2: The document 'd0' stands twice",
+    "q0 Q0 d0 1 nan x\n": "'nan' is no score",
+    "q0 Q0 d0 1 0.5 x\nq1 Q0 nowhere 1 0.5 x\n": "1 of its documents are not in sea (first: 'nowhere')",
+    "q99 Q0 d0 1 0.5 x\n": "Not one of its 1 queries is judged",
+    "q0\tR@100\t0.5\n": "no nDCG@10",
+    "q0\tnDCG@10\t50.5\n": "outside 0 to 1",
+    '{"task_name": "sea", "scores": {}}': "holds means alone",
+    '{"default": {"dev": {}}}': "Its splits are: dev",
+}
+
+
+def test_what_cannot_be_imported_says_why(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    for number, (text, reason) in enumerate(BROKEN.items()):
+        path.write_text(text, encoding="utf-8")
+        job = workspace.job(f"import-{number}")
+        config = {"path": str(path), "retriever": "them", "benchmark": "sea"}
+        write_json(job / "spec.json", {"id": job.name, "kind": "import", "config": config})
+        assert work("cdp.workers.importing", job) != 0
+        failure = read_json(job / "failure.json")
+        assert reason in f"{failure['message']} {failure['hint']}", text
+    command = ("results", "import", str(path), "--benchmark", "sea", "--retriever")
+    assert "stand as its own" in refusal(*command, "minilm")
+    assert "stand as its own" in refusal(*command, "bm25:fr")
+    assert "There is no file" in refusal("results", "import", str(tmp_path / "none"), *command[3:], "them")
+
+
+@pytest.mark.slow
+def test_a_run_is_imported_from_the_command_line_as_a_job(
+    workspace: Workspace, benchmark: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "them.run").write_text(trec(a_run(3)), encoding="utf-8")
+    words = ("--benchmark", "sea", "--retriever", "them", "--wait")
+    run("results", "import", str(tmp_path / "them.run"), *words)
+    (row,) = results.list_results(workspace)
+    assert row["retriever"] == "them"
