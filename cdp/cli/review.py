@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 
-from cdp.base.config import FilterConfig
+from cdp.base.config import FilterConfig, MiningConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.cli import display
-from cdp.cli.answers import say, settings, started
+from cdp.cli.answers import config_of, say, settings, started, warn_incomplete
 
 CHOICE = ("rank_above", "by", "duplicate", "flagged", "formats", "cw_from", "cw_to", "words_from", "words_to")
 """The options that choose queries; ``decision`` besides."""
@@ -46,6 +46,15 @@ def filter_(workspace: Workspace, a: argparse.Namespace) -> int:
     given = {name: value for name in names if (value := getattr(a, name)) not in (None, "")}
     config = FilterConfig.from_dict({**given, **settings(a), "query_set": a.id})
     return started(workspace, a, filtering.start_filter(workspace, config))
+
+
+def mine(workspace: Workspace, a: argparse.Namespace) -> int:
+    """``queries mine``: start it."""
+    from cdp.services.queries import filtering
+
+    config = config_of(MiningConfig, a, "retriever", "negatives", "cross_encoder", "name", query_set=a.id)
+    warn_incomplete(workspace, a.id)
+    return started(workspace, a, filtering.start_mining(workspace, config))
 
 
 def decide(workspace: Workspace, a: argparse.Namespace) -> int:

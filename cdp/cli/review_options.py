@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.base.config import FilterConfig, RoundTripConfig
+from cdp.base.config import FilterConfig, MiningConfig, RoundTripConfig
 from cdp.cli.option import ID, NAME, SET, WAIT, Commands, Option, flag, option, setting
 from cdp.query_sets.formats import FORMATS
 from cdp.query_sets.review import DECISIONS
@@ -42,6 +42,19 @@ COMMANDS: Commands = {
             setting(FilterConfig, "--cross-encoder"),
             option("--at-least", FilterConfig.settings()["at_least"].help, type=float),
             flag("--usable", FilterConfig.settings()["usable"].help),
+            NAME,
+            SET,
+            WAIT,
+        ],
+    ),
+    "queries mine": (
+        "review.mine",
+        "a copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives; as a job",
+        [
+            ID,
+            setting(MiningConfig, "--retriever"),
+            setting(MiningConfig, "--negatives"),
+            setting(MiningConfig, "--cross-encoder"),
             NAME,
             SET,
             WAIT,

@@ -92,7 +92,7 @@ def load_cross_encoder(
 def load_encoder(
     name: str, workspace: Workspace, *, batch_size: int = 128, device: str | None = None
 ) -> Callable[[list[str]], NDArray[np.float64]]:
-    """An encoder of queries: a retriever preset, a training job's id, or any model's folder or name.
+    """An encoder of queries: a retriever preset, a training's id or name, or any model's folder or name.
 
     The retriever's query prompt is used. The result maps n texts to unit vectors, float64 of shape (n, dim).
     NotFoundError if there is no such model, ModelError if it cannot be loaded.

@@ -19,11 +19,15 @@ from cdp.query_sets import store
 from cdp.query_sets.imports import BLOCK, install
 from cdp.query_sets.store import DocumentQueries, Files, QuerySet
 
-ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages")
+ONE_PER_QUERY = ("queries", "sources", "negatives", "notes", "logprobs", "passages", "teacher")
 """The lists of a line that say something of each of its queries, in their order."""
 
 Change = Callable[[DocumentQueries], Sequence[str | None]]
 """What becomes of the queries of a document: each as it is or rewritten, None for one that is left out."""
+
+
+Lists = Callable[[DocumentQueries], Mapping[str, Sequence[Any]]]
+"""What is to be stored of a document's queries beside them: lists with an item for each, by their names."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +47,12 @@ def derive(
     facts: Mapping[str, Any],
     *,
     beside: Iterable[Path] = (),
+    of_each: Lists | None = None,
 ) -> Derived:
     """The set that ``change`` makes of ``query_set``. A document that loses all its queries has no line in it.
 
-    ``facts`` are added to its parameters; files ``beside`` are copied into its folder. InputError if nothing would
-    stay.
+    ``facts`` are added to its parameters; files ``beside`` are copied into its folder; ``of_each`` gives what is known
+    of each query beside, as its hard negatives. InputError if nothing would stay.
     """
     source = store.files(workspace, query_set.id)
     parent_hash = store.content_hash(workspace, query_set)
@@ -61,6 +66,8 @@ def derive(
         for line in store.iter_lines(workspace, query_set.id):
             document = store.document_queries(line)
             texts = change(document)
+            if of_each is not None:
+                line |= of_each(document)
             stays = [at for at, text in enumerate(texts) if text is not None]
             dropped += len(texts) - len(stays)
             rewritten += sum(texts[at] != document.queries[at] for at in stays)
@@ -80,7 +87,8 @@ def derive(
         if totals is None or not totals.n_queries:
             raise InputError(f"Nothing of {query_set.name} would stay.", hint="Use other queries.")
         # As for an import: the hash is over ids and queries; with negatives, over the whole lines.
-        content_hash = sha256_file(copied.queries)[:16] if query_set.hard_negatives else totals.content_hash
+        named = query_set.hard_negatives or facts.get("hard_negatives")
+        content_hash = sha256_file(copied.queries)[:16] if named else totals.content_hash
         for path in (source.failures, *beside):
             if path.exists():
                 shutil.copyfile(path, copied.folder / path.name)

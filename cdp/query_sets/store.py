@@ -22,6 +22,7 @@ from cdp.base.failures import Failures
 from cdp.base.names import pick
 from cdp.base.records import Query, checked
 from cdp.base.staging import staging
+from cdp.base.unchanged import Unchanged
 from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import of_manifest, written_by
@@ -129,13 +130,15 @@ class DocumentQueries:
     """The queries of one document, in the order in which Q/Doc counts them.
 
     ``sources`` names the query that each was made from (reasoned forms), ``negatives`` the ids of each one's hard
-    negatives; both are empty where the set says nothing of it.
+    negatives, ``teacher`` a cross-encoder's scores (logits) of its document and then of these; all are empty where the
+    set says nothing of it.
     """
 
     document_id: str
     queries: list[str]
     sources: list[str] = field(default_factory=list)
     negatives: list[list[str]] = field(default_factory=list)
+    teacher: list[list[float]] = field(default_factory=list)
 
     def with_ids(self, per_doc: int | None = None) -> list[tuple[str, str]]:
         """(query id, query) of the first ``per_doc``."""
@@ -182,7 +185,7 @@ def load(workspace: Workspace, query_set_id: str) -> QuerySet:
     path = files(workspace, query_set_id).manifest
     if not path.exists():
         raise NotFoundError("query set", query_set_id, known=[item.id for item in list_query_sets(workspace)])
-    return _from_dict(read_json(path), path)
+    return _manifest(path)
 
 
 def exists(workspace: Workspace, query_set_id: str) -> bool:
@@ -198,7 +201,7 @@ def list_query_sets(workspace: Workspace) -> list[QuerySet]:
         if not path.exists():
             continue
         try:
-            listed.append(_from_dict(read_json(path), path))
+            listed.append(_manifest(path))
         except WorkspaceError as error:
             _log.warning("%s", error)
     return sorted(listed, key=lambda item: (item.created, item.id), reverse=True)
@@ -257,7 +260,8 @@ def document_queries(line: Any) -> DocumentQueries:
     """What a line of the file says of its document's queries."""
     texts = [query if isinstance(query, str) else str(query.get("text", "")) for query in line.get("queries", [])]
     negatives = [[str(name) for name in names] for names in line.get("negatives") or ()]
-    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives)
+    teacher = [[float(score) for score in scores] for scores in line.get("teacher") or ()]
+    return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives, teacher)
 
 
 def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:
@@ -351,6 +355,13 @@ def known_language(corpus: CorpusManifest) -> str:
     """The corpus' language as a code, empty where it could not be guessed."""
     language = corpus.main_language
     return "" if language == "unknown" else language
+
+
+_read: Unchanged[QuerySet] = Unchanged()
+
+
+def _manifest(path: Path) -> QuerySet:
+    return _read.of(path, lambda: _from_dict(read_json(path), path))
 
 
 def _from_dict(value: Any, path: Path) -> QuerySet:

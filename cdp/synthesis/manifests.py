@@ -31,6 +31,8 @@ def open_query_set(
     if query_sets.exists(job.workspace, name):
         return name
     settings = {**parameters, "max_document_tokens": config.max_document_tokens, "limit": config.limit}
+    if config.limit is not None and config.draw is not None:
+        settings["draw"] = config.draw
     query_sets.create(
         job.workspace,
         query_sets.QuerySet(

@@ -128,14 +128,13 @@ def estimate(
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     n_queries, chosen = _sample(workspace, config, work, sample)
     limit = min(config.max_document_tokens, method.max_document_tokens or config.max_document_tokens)
-    lengths = [_prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in chosen]
+    lengths = [prompt_tokens(method, document, limit, config.per_doc, queries) for document, queries in chosen]
     if not lengths:
         return Estimate(n, 0, 0, 0, 0, 0, None, 0.0, 0.0, None)
     mean = sum(lengths) / len(lengths)
     variance = sum((length - mean) ** 2 for length in lengths) / max(1, len(lengths) - 1)
     margin = 0.0 if len(lengths) == n else Z_95 * math.sqrt(variance / len(lengths)) * n
-    per_query = method.tokens_per_query if tokens_per_query is None else tokens_per_query
-    usage = Usage(round(mean * n), round(n_queries * per_query), n_queries if method.one_per_call else n)
+    usage = expected_usage(method, mean, n, n_queries, tokens_per_query)
     price = None if generator.local else load_price(config.model_name, prices or price_file(workspace))
     cost = price.cost(usage) if price else 0.0 if generator.local else None
     return Estimate(
@@ -152,6 +151,16 @@ def estimate(
     )
 
 
+def expected_usage(
+    method: Method, prompt_tokens_each: float, documents: int, queries: int, per_query: float | None = None
+) -> Usage:
+    """Tokens and requests for ``queries`` of so many documents, ``prompt_tokens_each`` of input about each of them.
+    ``per_query`` of output as measured; without it, the method's typical query."""
+    written = method.tokens_per_query if per_query is None else per_query
+    requests = queries if method.one_per_call else documents
+    return Usage(round(prompt_tokens_each * documents), round(queries * written), requests)
+
+
 def _sample(
     workspace: Workspace, config: SynthesisConfig, work: Work, size: int
 ) -> tuple[int, list[tuple[Document, Sequence[str]]]]:
@@ -159,21 +168,22 @@ def _sample(
     draw = random.Random(config.seed)
     if not work.source:
         ids = load_documents(workspace, work.corpus_id, columns=["id"], limit=work.positions).column("id")
-        positions = sorted(draw.sample(range(work.positions), min(size, work.positions)))
+        candidates = range(work.positions) if work.drawn is None else sorted(work.drawn)
+        positions = sorted(draw.sample(candidates, min(size, work.documents)))
         documents = get_documents(workspace, work.corpus_id, [ids[position].as_py() for position in positions])
         return work.documents * config.per_doc, [(document, ()) for document in documents.values()]
     n_queries, queries_of = 0, {}
     chosen = set(draw.sample(range(work.documents), min(size, work.documents)))
-    for position, line in enumerate(query_sets.iter_lines(workspace, work.source)):
-        if line["position"] < work.positions:
-            n_queries += len(line["queries"][: config.per_doc])
-            if position in chosen:
-                queries_of[line["document_id"]] = line["queries"][: config.per_doc]
+    lines = (line for line in query_sets.iter_lines(workspace, work.source) if work.takes(line["position"]))
+    for number, line in enumerate(lines):
+        n_queries += len(line["queries"][: config.per_doc])
+        if number in chosen:
+            queries_of[line["document_id"]] = line["queries"][: config.per_doc]
     documents = get_documents(workspace, work.corpus_id, list(queries_of))
     return n_queries, [(document, queries_of[name]) for name, document in documents.items()]
 
 
-def _prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
+def prompt_tokens(method: Method, document: Document, limit: int, m: int, queries: Sequence[str]) -> int:
     """Input tokens of all requests about one document."""
     text = cut(document.content, limit).text
     if method.from_queries:

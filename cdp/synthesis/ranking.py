@@ -28,12 +28,13 @@ from cdp.base.failures import Failures, lost
 from cdp.base.records import Document
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
-from cdp.corpus import iter_documents, load_manifest
+from cdp.corpus import load_manifest
 from cdp.query_sets.ordered import scan, write_lines
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
 from cdp.synthesis.templates.phrases import sentences
+from cdp.synthesis.work import Work
 
 POSITIVE_RANKS = 10
 NEGATIVE_RANKS = (46, 50)
@@ -72,13 +73,15 @@ class RankingRun:
             model=", ".join(self.teachers),
             parameters={"positives": [1, POSITIVE_RANKS], "negatives": list(NEGATIVE_RANKS)},
         )
-        documents = list(iter_documents(self.job.workspace, self.corpus.id, limit=self.config.limit))
+        work = Work.of(self.job.workspace, self.config, method_of(self.config), self.corpus)
+        items = list(work.items(self.job.workspace))
+        documents = [item.document for item in items]
         path = self.files.failures
         splitting = self.job.failures("splitting into sentences", path=path)
         queries, too_long = distinct_sentences(documents, splitting)
         splitting.close()
         whole = self._rank(documents, queries)
-        return self._close(documents, queries, too_long, whole)
+        return self._close(documents, [item.position for item in items], queries, too_long, whole)
 
     def _rank(self, documents: list[Document], queries: list[tuple[int, str]]) -> bool:
         """Append a line per teacher and sentence; False where a stop was asked for first."""
@@ -123,7 +126,12 @@ class RankingRun:
         return True
 
     def _close(
-        self, documents: list[Document], queries: list[tuple[int, str]], too_long: int, whole: bool
+        self,
+        documents: list[Document],
+        places: list[int],
+        queries: list[tuple[int, str]],
+        too_long: int,
+        whole: bool,
     ) -> dict[str, Any]:
         queries_file, failures_file = self.files.queries, self.files.failures
         position_of = {document.id: position for position, document in enumerate(documents)}
@@ -134,14 +142,14 @@ class RankingRun:
             for position, chosen in lines:
                 labelled.add(position)
                 texts = [queries[i][1] for i in chosen]
-                yield {"document_id": documents[position].id, "position": position, "queries": texts}
+                yield {"document_id": documents[position].id, "position": places[position], "queries": texts}
 
         write_lines(queries_file, written())
         failed = list(lost(query_sets.iter_failures(self.job.workspace, self.query_set_id)))
         failed = [line for line in failed if line.get("stage")]  # not those that an earlier attempt left at its end
         reported = {line["document_id"] for line in failed if "document_id" in line}
         left = [
-            {"document_id": document.id, "position": position, "reason": "It is a positive of no sentence."}
+            {"document_id": document.id, "position": places[position], "reason": "It is a positive of no sentence."}
             for position, document in enumerate(documents)
             if whole and position not in labelled and document.id not in reported
         ]

@@ -30,6 +30,7 @@ from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generate import Generation, generate_for, to_line
 from cdp.synthesis.generators import GENERATORS, Cancelled, RequestError, Usage, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
+from cdp.synthesis.generators.spread import spread
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.pricing import load_price, price_file
@@ -105,9 +106,11 @@ class Run:
             spent += Usage.from_dict(line.get("usage"))
         self._report()
         self._any_success = self._done > 0
-        workers = min(self.source.concurrency, max(1, self.total - self._done)) if self.source.is_llm else 0
+        left = max(1, self.total - self._done)
         try:
-            with AnswerCache(self.job.workspace) as cache:
+            with spread(self.source, left) as self.source, AnswerCache(self.job.workspace) as cache:
+                threads = self.source.is_llm or self.source.concurrency > 1
+                workers = min(self.source.concurrency, left) if threads else 0
                 self._open_account(cache, spent)
                 with closing(self._outcomes(cache, written, workers)) as outcomes:
                     for outcome in outcomes:

@@ -9,12 +9,12 @@ import statistics
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from cdp.base.errors import InputError
 from cdp.metrics import self_bleu
 from cdp.metrics.measures.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
+from tests.metrics.nltks import SmoothingFunction, sentence_bleu
 from tests.support import shared
 
 METHOD1 = SmoothingFunction().method1

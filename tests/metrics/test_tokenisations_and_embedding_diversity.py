@@ -6,8 +6,6 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from nltk.tokenize import wordpunct_tokenize
-from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
 from cdp.base.errors import ConfigError
 from cdp.metrics import embedding_diversity, self_bleu
@@ -15,6 +13,7 @@ from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.tokens import HYPHENS, MARKS, TOKENISATIONS, WORDS, tokens
 from cdp.services.metrics import self_bleu_spread
 from cdp.services.metrics.self_bleu_spread import Spread, order_turns, spread
+from tests.metrics.nltks import SmoothingFunction, sentence_bleu, wordpunct_tokenize
 
 HYPHENATED = [
     "long-term low-cost well-known plan",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from cdp.base.records import Document
 from cdp.base.workspace import read_jsonl
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators import RequestError
-from cdp.synthesis.generators.recorded import RECORDINGS, RecordedGenerator
+from cdp.synthesis.generators.recorded import PASSAGES, RECORDINGS, RecordedGenerator
+from tests.support import SHARED
 
 
 def demo() -> list[Document]:
@@ -63,10 +65,35 @@ def test_a_damaged_recording_is_its_documents_failure(tmp_path: Path, queries: s
     good, bad = demo()[:2]
     lines = [
         "[]", "7", '{"queries": ["no document"]}', '{"document_id": 7, "queries": []}',
-        f'{{"document_id": "{bad.id}", "queries": {queries}}}',
-        json.dumps({"document_id": good.id, "queries": ["What is it?"]}),
+        f'{{"content_hash": "{bad.content_hash}", "queries": {queries}}}',
+        json.dumps({"content_hash": good.content_hash, "queries": ["What is it?"]}),
     ]  # fmt: skip
     (tmp_path / "diverse.jsonl").write_text("\n".join(lines) + "\n")
     assert generate_for(good, METHODS["diverse"], 1, RecordedGenerator(tmp_path)).queries == ("What is it?",)
     with pytest.raises(RequestError, match="is damaged"):
         generate_for(bad, METHODS["diverse"], 1, RecordedGenerator(tmp_path))
+
+
+@pytest.mark.parametrize("method", ["diverse", "paraphrase"])
+def test_a_passage_of_a_public_benchmark_is_known_by_its_content(method: str) -> None:
+    """The passages are not in the repository: each line holds the hash of what its queries were written for."""
+    lines = list(read_jsonl(PASSAGES / f"{method}.jsonl"))
+    assert len(lines) == len({line["content_hash"] for line in lines}) >= 1000
+    for line in lines:
+        assert {line["collection"], line["document_id"], line["prompt_hash"]} - {""}
+        assert len({query.casefold() for query in line["queries"]}) == 5, line["document_id"]
+        assert all(query == query.strip() and query for query in line["queries"])
+
+
+@pytest.mark.skipif(not SHARED.exists(), reason="needs ../shared/data")
+def test_every_recorded_passage_is_in_its_collection() -> None:
+    path = SHARED / "data" / "multiquery" / "fairytaleqa_train_en.jsonl.gz"
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        records = [json.loads(line) for line in file]
+    documents = [Document(record["doc_id"], record["text"], record["title"]) for record in records]
+    wanted = {
+        line["content_hash"] for line in read_jsonl(PASSAGES / "diverse.jsonl") if line["collection"] == "fairytaleqa"
+    }
+    recorded = [document for document in documents if document.content_hash in wanted]
+    assert len(recorded) == len(wanted) == 280
+    assert len(generate_for(recorded[0], METHODS["diverse"], 5, RecordedGenerator()).queries) == 5

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 
 from cdp import jobs, query_sets
-from cdp.base.config import FilterConfig, RoundTripConfig
+from cdp.base.config import FilterConfig, MiningConfig, RoundTripConfig
 from cdp.base.config.filtering import BM25
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
@@ -19,6 +20,7 @@ from cdp.services.jobs import devices
 from cdp.services.sharing import access
 
 RANK_WORKER, RANK_KIND = "cdp.workers.round_trip", "round-trip"
+MINING_WORKER, MINING_KIND = "cdp.workers.mining", "mining"
 FILTER_WORKER, FILTER_KIND = "cdp.workers.filtering", "filter"
 
 
@@ -42,7 +44,7 @@ def start_round_trip(workspace: Workspace, query_set: str, by: str = BM25, *, gp
         module=RANK_WORKER,
         config=config.to_dict(),
         inputs={"query_set": named.id, "query_set_hash": query_sets.state(workspace, named)},
-        device=_device(config.by, config.gpus),
+        device=_device(workspace, config.by, config.gpus),
     )
 
 
@@ -86,8 +88,35 @@ def start_filter(workspace: Workspace, config: FilterConfig, *, after: Sequence[
         module=FILTER_WORKER,
         config=config.to_dict(),
         inputs={"query_set": config.query_set},
-        device=_device("" if config.cross_encoder else config.by, config.gpus),
+        device=_device(workspace, "" if config.cross_encoder else config.by, config.gpus),
         after=after,
+    )
+
+
+@access.runs
+def start_mining(workspace: Workspace, config: MiningConfig) -> str:
+    """Make a copy of a set that names hard negatives for its queries; the job's id.
+
+    ConfigError for a set that is not whole, or a model that does not fit its role.
+    """
+    named = query_sets.resolve_query_set(workspace, config.query_set)
+    lacking = completeness.check(workspace, named)
+    if not lacking.complete:
+        raise ConfigError(f"{lacking.sentence} Hard negatives are mined for whole sets.", hint=lacking.next_step)
+    if find_spec("datasets") is None:
+        raise ConfigError("Mining hard negatives needs datasets, which is not installed.", hint="pip install datasets")
+    config = config.replace(query_set=named.id)
+    resolve(access.model(workspace, config.retriever), workspace)
+    if config.cross_encoder:
+        _check_cross_encoder(workspace, config.cross_encoder)
+    return jobs.submit(
+        workspace,
+        kind=MINING_KIND,
+        name=f"Hard negatives for {named.name}",
+        module=MINING_WORKER,
+        config=config.to_dict(),
+        inputs={"query_set": named.id},
+        device=_device(workspace, config.retriever, config.gpus),
     )
 
 
@@ -97,14 +126,18 @@ def checked(workspace: Workspace, config: FilterConfig) -> FilterConfig:
     if config.round_trip_rank is not None:
         _check_model(workspace, config.by)
     if config.cross_encoder:
-        access.model(workspace, config.cross_encoder)
-        resolved = resolve(config.cross_encoder, workspace)
-        if resolved.origin in ("preset", "job"):
-            raise ConfigError(
-                f"{config.cross_encoder} embeds single texts; the filter needs a model that scores pairs.",
-                hint="Name a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
-            )
+        _check_cross_encoder(workspace, config.cross_encoder)
     return config
+
+
+def _check_cross_encoder(workspace: Workspace, name: str) -> None:
+    """NotFoundError, or ConfigError for a model of single texts."""
+    access.model(workspace, name)
+    if resolve(name, workspace).origin in ("preset", "job"):
+        raise ConfigError(
+            f"{name} embeds single texts; what is needed is a model that scores pairs.",
+            hint="Name a cross-encoder, such as cross-encoder/ms-marco-MiniLM-L6-v2.",
+        )
 
 
 def _check_model(workspace: Workspace, by: str) -> None:
@@ -116,6 +149,7 @@ def _check_model(workspace: Workspace, by: str) -> None:
         bm25.check_language(language)
 
 
-def _device(by: str, gpus: int | None) -> DeviceRequest:
+def _device(workspace: Workspace, by: str, gpus: int | None) -> DeviceRequest:
     """BM25 keeps no device busy for long; a model takes a GPU where there is one."""
-    return DeviceRequest.light() if bm25.language_in(by) is not None else devices.request(gpus, at_most=1)
+    lexical = bm25.language_in(by) is not None
+    return DeviceRequest.light() if lexical else devices.request(workspace, gpus, at_most=1)

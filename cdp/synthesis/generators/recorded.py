@@ -1,4 +1,4 @@
-"""The ``recorded`` generator: answers that an LLM gave ahead of time for the documents of the demo collection."""
+"""The ``recorded`` generator: answers that an LLM gave ahead of time for the demo collection and some passages."""
 
 from __future__ import annotations
 
@@ -12,18 +12,22 @@ from cdp.synthesis.generators.base import Answer, GeneratorType, RequestError
 from cdp.synthesis.methods.base import Method
 
 RECORDINGS = SHIPPED_DATA / "demo" / "generations"
+"""For the demo collection, which lies beside it."""
+
+PASSAGES = SHIPPED_DATA / "recorded"
+"""For passages of public benchmarks, known by their content alone; see the README there."""
 
 
 class RecordedGenerator:
-    """Replays ``<method>.jsonl`` of a folder of recordings; a document is found by its content."""
+    """Replays ``<method>.jsonl`` of folders of recordings; a document is found by its content."""
 
     name = "recorded"
     model = "recorded"
     concurrency = 1
     is_llm = False
 
-    def __init__(self, folder: Path = RECORDINGS) -> None:
-        self._folder = folder
+    def __init__(self, *folders: Path) -> None:
+        self._folders = folders or (RECORDINGS, PASSAGES)
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -34,7 +38,7 @@ class RecordedGenerator:
 
     def methods(self) -> list[str]:
         """The methods there are recordings of."""
-        return sorted(path.stem for path in self._folder.glob("*.jsonl"))
+        return sorted({path.stem for folder in self._folders for path in folder.glob("*.jsonl")})
 
     def prepare(self) -> None:
         """Nothing to load."""
@@ -42,36 +46,30 @@ class RecordedGenerator:
     def generate(
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
-        path = self._folder / f"{method.name}.jsonl"
-        if not path.exists():
+        paths = [path for folder in self._folders if (path := folder / f"{method.name}.jsonl").exists()]
+        if not paths:
             raise NotFoundError(
                 "recording", method.name, known=self.methods(), hint="Use the generator template or openai instead."
             )
-        recorded = _read(path, path.stat().st_mtime_ns)
-        queries = recorded.get(self._demo_id(document))
+        answers = (_read(path, path.stat().st_mtime_ns).get(document.content_hash) for path in paths)
+        queries = next((answer for answer in answers if answer is not None), None)
         if queries == ():
             raise RequestError(
                 f"The recorded answer for document {document.id!r} is damaged.", hint="Restore the file."
             )
         if queries is None:
             raise RequestError(
-                f"There is no recorded answer for document {document.id!r}: only the demo collection has them.",
+                f"There is no recorded answer for document {document.id!r}: only the demo collection and the passages "
+                "of data/recorded have them.",
                 hint="Use the generator template or openai instead.",
             )
         return Answer(queries=queries[:m], model=self.model)
-
-    def _demo_id(self, document: Document) -> str:
-        """The demo's id of this document, recognised by its content: another corpus may use the same ids."""
-        documents = self._folder.parent / "corpus.jsonl"
-        if not documents.exists():
-            return document.id
-        return _ids_by_content(documents, documents.stat().st_mtime_ns).get(document.content_hash, "")
 
 
 GENERATOR = GeneratorType(
     "recorded",
     "Recorded LLM answers",
-    "Answers that an LLM gave ahead of time for the demo collection",
+    "Answers that an LLM gave ahead of time, for the demo collection and some passages of public benchmarks",
     lambda config, api_key: RecordedGenerator(),
     order=20,
 )
@@ -79,18 +77,24 @@ GENERATOR = GeneratorType(
 
 @lru_cache(maxsize=8)
 def _read(path: Path, changed_ns: int) -> dict[str, tuple[str, ...]]:
-    """Queries by document id, none where none of them is a text. ``changed_ns`` makes the cache notice edits."""
+    """Queries by the document's content hash, none where none of them is a text; a line without a hash names a document
+    of the collection beside its folder. ``changed_ns`` makes the cache notice edits."""
+    documents = path.parent.parent / "corpus.jsonl"
+    hashes = _hashes(documents, documents.stat().st_mtime_ns) if documents.exists() else {}
     recorded: dict[str, tuple[str, ...]] = {}
     for record in read_jsonl(path):
-        if isinstance(record, dict) and isinstance(record.get("document_id"), str):
+        if not isinstance(record, dict):
+            continue
+        content_hash = record.get("content_hash") or hashes.get(str(record.get("document_id")))
+        if isinstance(content_hash, str):
             queries = record.get("queries")
             texts = tuple(query for query in queries if isinstance(query, str)) if isinstance(queries, list) else ()
-            recorded[record["document_id"]] = texts
+            recorded[content_hash] = texts
     return recorded
 
 
 @lru_cache(maxsize=8)
-def _ids_by_content(path: Path, changed_ns: int) -> dict[str, str]:
-    """Content hash to id of the demo's documents (BEIR fields)."""
+def _hashes(path: Path, changed_ns: int) -> dict[str, str]:
+    """Content hash by id of the documents of a collection (BEIR fields)."""
     documents = (Document(line["_id"], line["text"], line.get("title", "")) for line in read_jsonl(path))
-    return {document.content_hash: document.id for document in documents}
+    return {document.id: document.content_hash for document in documents}

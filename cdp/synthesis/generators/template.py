@@ -46,13 +46,17 @@ class TemplateGenerator:
         self, prompt: str, document: Document, method: Method, m: int, *, sample: int = 0, query: str = ""
     ) -> Answer:
         """Up to ``m`` distinct queries; fewer only where the document holds no more material."""
-        digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
-        rng = random.Random(digest)
         if method.from_queries:
             return Answer(queries=(elaborated(query, document),), model=self.model)
+        return Answer(queries=tuple(self.queries(document, method.name, m)), model=self.model)
+
+    def queries(self, document: Document, method: str, m: int) -> list[str]:
+        """Up to ``m`` distinct queries by the method of that name; any but ``paraphrase`` gets diverse ones."""
+        digest = hashlib.sha256(f"{self._seed} {document.content_hash}".encode()).digest()
+        rng = random.Random(digest)
         room = english if is_english(document.content) else other
-        build = room.paraphrases if method.name == "paraphrase" else room.diverse
-        return Answer(queries=tuple(distinct(build(document, rng), m)), model=self.model)
+        build = room.paraphrases if method == "paraphrase" else room.diverse
+        return distinct(build(document, rng), m)
 
 
 GENERATOR = GeneratorType(

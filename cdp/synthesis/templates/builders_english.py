@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 import random
 import re
 from collections import Counter
 from collections.abc import Iterator
+from functools import cached_property
 from itertools import chain, pairwise
 
 from cdp.base.records import Document
@@ -31,36 +33,94 @@ _ARTICLE = re.compile(r"^(?:an?|the)\s", re.IGNORECASE)
 
 
 def diverse(document: Document, rng: random.Random) -> Iterator[str]:
-    """Queries in the eight formats, each on a sentence little used so far, in words little used so far."""
+    """Queries in the eight formats, each on a sentence little used so far, in words little used so far.
+
+    What a candidate is worth only ever falls while others are taken, so the best is found without looking at all of
+    them: whichever leads with what it was worth when last looked at is looked at again, and taken if it still leads.
+    """
     material = Material.of(document)
     taste = {name: rng.uniform(0, TASTE) for name in FORMATS}
-    left: list[tuple[float, str, Candidate, str, list[tuple[str, str]]]] = []
-    lowered: set[str] = set()
-    for name in FORMATS:
-        candidates = sorted(_built(material, name), key=lambda candidate: -candidate.score)[:MOST]
-        for candidate in candidates:
-            text = candidate.text if name == "keyword" else _sentence_case(candidate.text)
-            if text.lower() not in lowered and is_presentable(text):
-                lowered.add(text.lower())
-                score = candidate.score + taste[name] + questions.specificity(text, material)
-                left.append((score, name, candidate, text, _pairs(text)))
+    options = [_Option(name, candidate, taste[name]) for name in FORMATS for candidate in _best(material, name)]
+    waiting = [(-option.most, at) for at, option in enumerate(_distinct(options)) if not option.passed_over]
+    heapq.heapify(waiting)
     used: Counter[int] = Counter()
     formats: Counter[str] = Counter()
     seen: set[tuple[str, str]] = set()
-    while left:
-        worth = [
-            score
-            - SAME_SOURCE * used[candidate.source]
-            - SAME_FORMAT * formats[name]
-            - REPEATED * sum(pair in seen for pair in pairs) / max(1, len(pairs))
-            for score, name, candidate, _, pairs in left
-        ]
-        _, name, candidate, text, pairs = left.pop(worth.index(max(worth)))
-        used[candidate.source] += 1
-        formats[name] += 1
+    while waiting:
+        worth, at = waiting[0]
+        option = options[at]
+        if not option.is_presentable:
+            heapq.heappop(waiting)
+            continue
+        pairs = option.pairs
+        now = (
+            option.score(material)
+            - SAME_SOURCE * used[option.source]
+            - SAME_FORMAT * formats[option.format]
+            - REPEATED * sum([pair in seen for pair in pairs]) / max(1, len(pairs))
+        )
+        if -now != worth:
+            heapq.heapreplace(waiting, (-now, at))
+            continue
+        heapq.heappop(waiting)
+        used[option.source] += 1
+        formats[option.format] += 1
         seen.update(pairs)
-        yield text
+        yield option.text
     yield from _last_resort(material)
+
+
+class _Option:
+    """A candidate as it would be shown. What costs time to know of it is found out when it is asked for."""
+
+    passed_over = False
+    """Whether an earlier option reads the same."""
+
+    def __init__(self, name: str, candidate: Candidate, taste: float) -> None:
+        self.format = name
+        self.source = candidate.source
+        self.text = candidate.text if name == "keyword" else _sentence_case(candidate.text)
+        self._base = candidate.score + taste
+
+    @property
+    def most(self) -> float:
+        """No option is worth more: ``specificity`` is 1 at most."""
+        return self._base + 1.0
+
+    @cached_property
+    def is_presentable(self) -> bool:
+        return is_presentable(self.text)
+
+    def score(self, material: Material) -> float:
+        """What it is worth before any other is taken."""
+        if self._score is None:
+            self._score = self._base + questions.specificity(self.text, material)
+        return self._score
+
+    _score: float | None = None
+
+    @cached_property
+    def pairs(self) -> list[tuple[str, str]]:
+        """The neighbouring words of the query, in small letters."""
+        text = self.text
+        return list(pairwise(words(text.lower()) if text.isascii() else [word.lower() for word in words(text)]))
+
+
+def _best(material: Material, name: str) -> list[Candidate]:
+    return sorted(_built(material, name), key=lambda candidate: -candidate.score)[:MOST]
+
+
+def _distinct(options: list[_Option]) -> list[_Option]:
+    """The same options, with those passed over that differ in case only from an earlier presentable one."""
+    by_text: dict[str, _Option] = {}
+    for option in options:
+        earlier = by_text.setdefault(option.text.lower(), option)
+        if earlier is not option:
+            if earlier.is_presentable:
+                option.passed_over = True
+            else:
+                by_text[option.text.lower()] = option
+    return options
 
 
 def _built(material: Material, name: str) -> Iterator[Candidate]:
@@ -144,11 +204,8 @@ def _main_worth(clause: Clause, material: Material) -> float:
     )
 
 
-def _pairs(text: str) -> list[tuple[str, str]]:
-    """The neighbouring words of a query."""
-    return list(pairwise(word.lower() for word in words(text)))
-
-
 def _sentence_case(text: str) -> str:
-    text = re.sub(r"\s+\?$", "?", " ".join(text.split()))
+    text = " ".join(text.split())
+    if text.endswith(" ?"):
+        text = f"{text[:-2]}?"
     return text[:1].upper() + text[1:]

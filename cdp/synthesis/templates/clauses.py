@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from cdp.synthesis.templates.english import (
     ADVERBS,
@@ -81,6 +82,7 @@ class Clause:
         return " ".join(part for part in (self.subject, self.adverb, self.verb, self.rest) if part)
 
 
+@lru_cache(maxsize=1 << 12)
 def standing_alone(sentence: str) -> str:
     """A sentence without headings, connectives, asides, quotation marks and its full stop; "" where it points back."""
     tokens = plain(sentence).rstrip(" .!?…").split()
@@ -118,8 +120,10 @@ def _clause(sentence: str, index: int, meant: str, inner_words: set[str], topic:
     start = (
         len(topic.split()) if topic and body.lower().startswith(f"{topic.lower()} ") else 1
     )  # "The Wall Can Talk is"
-    for position in range(start, min(len(tokens) - 1, start + LONGEST_SUBJECT + 1)):
-        token, before, after = (tokens[at].lower() for at in (position, position - 1, position + 1))
+    end = min(len(tokens) - 1, start + LONGEST_SUBJECT + 1)
+    lowered = [token.lower() for token in tokens[: end + 1]]
+    for position in range(start, end):
+        token, before, after = lowered[position], lowered[position - 1], lowered[position + 1]
         if (before.endswith((",", ";", ":", "—", "–")) or token in CONJUNCTIONS) and position > start:
             return None
         helps = token in AUXILIARIES or _is_perfect(token, after)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from cdp.synthesis.templates.clauses import Clause, is_plural, standing_alone
@@ -245,12 +246,24 @@ def names_something(text: str, material: Material) -> bool:
 
 def specificity(text: str, material: Material) -> float:
     """From -1.5 for a query that could be about anything to 1 for one that names its subject and more."""
-    tokens = [word for word in text.rstrip("?").split()[1:] if word.lower() not in FUNCTION_WORDS]
-    topical = bool({token.lower().strip(",:") for token in tokens} & (content(material.title) - FUNCTION_WORDS))
-    names = sum(token[:1].isupper() or any(c.isdigit() for c in token) for token in tokens)
-    telling = sum(len(token) >= 9 for token in tokens)
+    title, topical, names, telling = material.title_words, False, 0, 0
+    for word in text.rstrip("?").split()[1:]:
+        lowered, named, long = _traits(word)
+        topical = topical or lowered in title
+        names += named
+        telling += long
     points = 0.6 * topical + 0.4 * min(names, 2) + 0.25 * min(telling, 2)
     return min(1.0, points) if points else -1.5
+
+
+@lru_cache(maxsize=1 << 16)
+def _traits(word: str) -> tuple[str, bool, bool]:
+    """A word in small letters, whether it is a name or number, and whether it is long enough to be telling; nothing of
+    that for a function word. Kept from document to document: a corpus uses the same words again and again."""
+    lowered = word.lower()
+    if lowered in FUNCTION_WORDS:
+        return "", False, False
+    return lowered.strip(",:"), word[:1].isupper() or any(map(str.isdigit, word)), len(word) >= 9
 
 
 def is_whole(sentence: str) -> bool:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
 
 from cdp.base.records import Document
 from cdp.synthesis.templates.clauses import Clause, clauses
+from cdp.synthesis.templates.english import FUNCTION_WORDS
 from cdp.synthesis.templates.phrases import key_phrases, sentences, words
 from cdp.synthesis.templates.presentable import plain
 
@@ -61,11 +63,14 @@ class Material:
             self.known[phrase] = (phrase, 0) if at is None or not phrase else (_named(phrase, self.sentences[at]), at)
         return self.known[phrase]
 
-    @property
+    @cached_property
+    def title_words(self) -> frozenset[str]:
+        """The words of the title that say something, in small letters."""
+        return content(self.title) - FUNCTION_WORDS
+
+    @cached_property
     def _lowered(self) -> list[str]:
-        if not hasattr(self, "_cache"):
-            object.__setattr__(self, "_cache", [sentence.lower() for sentence in self.sentences])
-        return self._cache  # type: ignore[attr-defined]
+        return [sentence.lower() for sentence in self.sentences]
 
 
 def _named(phrase: str, sentence: str) -> str:
@@ -87,6 +92,7 @@ def _topic(title: str, text: str, phrases: list[str]) -> str:
     return phrases[0] if phrases else title
 
 
-def content(phrase: str) -> set[str]:
-    """The words of a phrase, in small letters."""
-    return {word.lower() for word in words(phrase)}
+@lru_cache(maxsize=1 << 14)
+def content(phrase: str) -> frozenset[str]:
+    """The words of a phrase, in small letters. Asked for again and again while one document is read."""
+    return frozenset([word.lower() for word in words(phrase)])

@@ -7,8 +7,9 @@ and how long the runs are that they occur in (RAKE; Rose et al., 2010).
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
+from functools import lru_cache
 
 from cdp.synthesis.templates.english import ADVERBS, BASE_FORM, CONNECTIVES, FUNCTION_WORDS, SECTION_LABELS
 
@@ -20,6 +21,7 @@ _INITIAL = re.compile(r"\b[A-Z]\.$")
 _LONGEST_ABBREVIATION = 12
 _WIDE = re.compile(r"[\u2e80-\u9fff\uac00-\ud7af]")
 _PARTS = re.compile(r"[^\w\s'’\-–.]|(?<!\d)\.|\.(?!\d)")
+_LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’\-–.,][^\W_]+)*")
 
 SHORTEST_SENTENCE = 12
@@ -29,10 +31,10 @@ SHORTEST_WIDE = 5
 
 def is_english(text: str) -> bool:
     """Whether enough of the words are English function words to build English sentences around them."""
-    words = [word.lower() for word in re.findall(r"[^\W\d_]+", text[:4000])]
+    words = [word.lower() for word in _LETTERS.findall(text[:4000])]
     if not words:
         return False
-    return sum(word in FUNCTION_WORDS for word in words) / len(words) > 0.18
+    return len([None for word in words if word in FUNCTION_WORDS]) / len(words) > 0.18
 
 
 def sentences(text: str) -> list[str]:
@@ -72,38 +74,45 @@ def key_phrases(text: str | Sequence[str], *, longest: int = 3) -> list[str]:
 
     ``text`` may come as its sentences.
     """
-    runs: list[list[str]] = []
+    runs: list[list[tuple[str, str]]] = []
     for sentence in sentences(text) if isinstance(text, str) else text:
         for part in _PARTS.split(sentence):
-            run: list[str] = []
-            for word in [*part.split(), ""]:
-                bare = word.strip("'’-–.")
-                content = len(bare) > 1 and bare.lower() not in FUNCTION_WORDS and bare.lower() not in BASE_FORM
-                if bare.istitle() and bare.lower() in CONNECTIVES:
-                    content = False
-                if content and not run and bare.lower().endswith(("ing", "ed")):
-                    continue
-                if (
-                    bare.lower() in ADVERBS
-                    or (bare.isupper() and bare.lower() in SECTION_LABELS)
-                    or (run and bare.lower().endswith("ed"))
-                ):
-                    content = False
-                if content and not bare.isdigit() and not bare.lower().endswith("ly"):
-                    run.append(bare)
+            run: list[tuple[str, str]] = []
+            for word in part.split():
+                spelling, lowered, begins, goes_on = _traits(word)
+                if goes_on if run else begins:
+                    run.append((spelling, lowered))
                 elif run:
                     runs.append(run)
                     run = []
-    frequency: Counter[str] = Counter()
+            if run:
+                runs.append(run)
+    frequency: dict[str, int] = defaultdict(int)
     degree: dict[str, int] = defaultdict(int)
     for run in runs:
-        for word in run:
-            frequency[word.lower()] += 1
-            degree[word.lower()] += min(len(run), longest)
+        reach = min(len(run), longest)
+        for _, lowered in run:
+            frequency[lowered] += 1
+            degree[lowered] += reach
+    weight = {word: degree[word] * (1 + 0.3 * n) for word, n in frequency.items()}
     scored: dict[str, tuple[float, str]] = {}
     for run in runs:
-        phrase = " ".join(run[-longest:])
-        score = sum(degree[word.lower()] * (1 + 0.3 * frequency[word.lower()]) for word in run[-longest:])
-        if any(character.isalpha() for character in phrase):
+        kept = run[-longest:]
+        phrase = " ".join([spelling for spelling, _ in kept])
+        score = sum([weight[lowered] for _, lowered in kept])
+        if any(map(str.isalpha, phrase)):
             scored.setdefault(phrase.lower(), (score * (0.6 if len(run) == 1 else 1.0), phrase))
     return [phrase for _, phrase in sorted(scored.values(), key=lambda item: -item[0])]
+
+
+@lru_cache(maxsize=1 << 16)
+def _traits(word: str) -> tuple[str, str, bool, bool]:
+    """A word without the marks around it, the same in small letters, and whether it may begin a key phrase and go on
+    with one. Kept from document to document: a corpus uses the same words again and again."""
+    bare = word.strip("'’-–.")
+    lowered = bare.lower()
+    content = len(bare) > 1 and lowered not in FUNCTION_WORDS and lowered not in BASE_FORM and lowered not in ADVERBS
+    content = content and not (bare.istitle() and lowered in CONNECTIVES)
+    content = content and not (bare.isupper() and lowered in SECTION_LABELS)
+    content = content and not bare.isdigit() and not lowered.endswith("ly")
+    return bare, lowered, content and not lowered.endswith(("ing", "ed")), content and not lowered.endswith("ed")

@@ -9,6 +9,7 @@ from cdp.synthesis.templates.english import NOT_LAST, POINTING
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,60}>")
 _QUOTES = re.compile(r"[\"“”„«»]|``|''|(?<!\w)['‘’]|['‘’](?!\w)")
 _ASIDE = re.compile(r" ?(?:\([^()]*\)|\[[^\[\]]*\]|（[^（）]*）)")
+_ASIDE_OPENING = frozenset("([（")
 _GAP = re.compile(r" ([,.;:،])")
 _BRACKETS = {
     ")": "(",
@@ -35,9 +36,10 @@ LONGEST = 28
 
 def plain(text: str) -> str:
     """A sentence or title without markup, quotation marks and what stands in brackets."""
-    text = " ".join(_TAG.sub(" ", text).split())
-    for _ in range(2):  # brackets within brackets
-        text = _ASIDE.sub(_aside_gap, text)
+    text = " ".join((_TAG.sub(" ", text) if "<" in text else text).split())
+    if not _ASIDE_OPENING.isdisjoint(text):
+        for _ in range(2):  # brackets within brackets
+            text = _ASIDE.sub(_aside_gap, text)
     return _GAP.sub(r"\1", " ".join(_QUOTES.sub("", text).split()))
 
 
@@ -48,6 +50,8 @@ def _aside_gap(match: re.Match[str]) -> str:
 
 def balanced(text: str) -> bool:
     """Whether every bracket and quotation mark is closed, in the right order."""
+    if _MARKS.search(text) is None:
+        return True
     waiting: list[str] = []
     for character in text:
         if character in _OPENING:
@@ -70,7 +74,9 @@ def is_presentable(query: str) -> bool:
     lowered = [word.lower().strip(",;") for word in words]
     if lowered[-1] in NOT_LAST and len(words) > 1:
         return False
-    if any(first in lowered and second not in lowered for first, second in _TOGETHER):
+    if not _TOGETHER.keys().isdisjoint(lowered) and any(
+        first in lowered and second not in lowered for first, second in _TOGETHER.items()
+    ):
         return False
     return not _points_elsewhere(words)
 
@@ -86,6 +92,6 @@ def _points_elsewhere(words: list[str]) -> bool:
     return bool(subject) and subject[0].lower() in POINTING
 
 
-_TOGETHER = (("either", "or"), ("both", "and"), ("between", "and"), ("neither", "nor"), ("whether", "or"))
+_TOGETHER = {"either": "or", "both": "and", "between": "and", "neither": "nor", "whether": "or"}
 """Words that want a second: without it, the query was cut."""
 _WH = frozenset({"What", "Who", "How", "Why", "When", "Where", "Which"})

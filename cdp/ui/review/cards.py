@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import streamlit as st
 from numpy.typing import NDArray
@@ -126,15 +128,23 @@ def _card(workspace: Workspace, query_set: QuerySet, query: ReviewedQuery, *, se
                 st.button("Select", key=f"select_{query.id}", type="tertiary", on_click=_select, args=(query.id,))
 
 
+UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+"""Scripts without spaces between words, where what stands between spaces is no word."""
+
+
+def _length(query: ReviewedQuery) -> str:
+    if UNSPACED.search(query.text):
+        return count(len(query.text), "character")
+    return count(query.words, "word")
+
+
 def _facts(query: ReviewedQuery) -> None:
     """CW, format, ranks, and what is wrong with it."""
     ranks = [
         f"{found_by(by)} rank {rank}" if rank else f"not found by {found_by(by)}" for by, rank in query.ranks.items()
     ]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(
-            md(" · ".join([f"CW {query.cw}", count(query.words, "word"), query.format, *ranks])), width="content"
-        )
+        st.caption(md(" · ".join([f"CW {query.cw}", _length(query), query.format, *ranks])), width="content")
         for verdict, _, icon, _, colour, word in VERDICTS:
             if query.decision == verdict:
                 st.badge(word, icon=icon, color=colour)

@@ -55,7 +55,7 @@ def _ranks(workspace: Workspace, query_set: QuerySet) -> None:
         )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = st.text_input(
-            "Look for the documents by",
+            "Search with",
             value=filtering.BM25 if filtering.BM25 not in scores else "static-minilm",
             key=f"round_trip_by_{query_set.id}",
             help=md(FilterConfig.settings()["by"].help),
