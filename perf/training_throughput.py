@@ -40,10 +40,10 @@ CASES: dict[str, dict[str, Any]] = {
         "epochs": 3,
         "batch_size": 128,
         "learning_rate": 5e-3,
-        "repeats": 5,
+        "repeats": 3,
         "target": 3.0,
     },
-    "minilm": {"pairs": 256, "epochs": 1, "batch_size": 64, "learning_rate": 2e-5, "repeats": 3, "target": 1.3},
+    "minilm": {"pairs": 128, "epochs": 1, "batch_size": 64, "learning_rate": 2e-5, "repeats": 3, "target": 1.3},
 }
 
 

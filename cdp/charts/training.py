@@ -26,9 +26,12 @@ def curve(
     *,
     height: int = 280,
     palette: Mapping[str, str] | None = None,
+    x: str = "step",
+    y: str = "",
 ) -> go.Figure:
-    """One measure over the steps, one line per run. Each run is a list of the lines of its ``metrics.jsonl``."""
-    chart = figure(x="step", y=LABELS.get(measure, measure), height=height, legend=len(runs) > 1)
+    """One measure over the steps, one line per run. Each run is a list of the lines of its ``metrics.jsonl``. ``x`` and
+    ``y`` name the axes where they are something else."""
+    chart = figure(x=x, y=y or LABELS.get(measure, measure), height=height, legend=len(runs) > 1)
     palette = palette or colours(list(runs))
     for i, (name, lines) in enumerate(runs.items()):
         points = [(line["step"], line[measure]) for line in lines if line.get(measure) is not None]
@@ -39,7 +42,7 @@ def curve(
             name=plain(name),
             line={"color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},
             marker={"size": 5},
-            hovertemplate=f"{plain(name)}<br>step %{{x}}: %{{y:.4g}}<extra></extra>",
+            hovertemplate=f"{plain(name)}<br>{x} %{{x}}: %{{y:.4g}}<extra></extra>",
         )
     if max((step for trace in chart.data for step in trace.x), default=0) <= 10:
         chart.update_xaxes(dtick=1)

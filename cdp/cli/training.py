@@ -35,7 +35,7 @@ def train(workspace: Workspace, a: argparse.Namespace) -> int:
     """``train QUERY_SET``: start it, with evaluations before and after; ``--plan`` measures instead."""
     from cdp.services import jobs, training
 
-    config = _config(workspace, a)
+    config = _config(workspace, a, **({"name": a.name} if a.name else {}))
     if a.plan:
         preview = training.preview(workspace, config)
         return say(a, {**dataclasses.asdict(preview), "fits": preview.fits}, preview_text(preview))

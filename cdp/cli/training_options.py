@@ -16,6 +16,7 @@ from cdp.cli.option import (
     repeatable,
     setting,
 )
+from cdp.planning.config import PlanConfig
 
 _TRAINING = [
     option("query_set", "the query set to train on"),
@@ -28,6 +29,14 @@ _TRAINING = [
 ]
 
 COMMANDS: Commands = {
+    "plan": (
+        "planning.plan",
+        "what a run of any size takes: time, money, memory, storage and network of every stage",
+        [
+            *(setting(PlanConfig, f"--{name.replace('_', '-')}") for name in PlanConfig.settings()),
+            flag("--measure", "measure this machine first (the retriever too, if it is here); the rates are kept"),
+        ],
+    ),
     "train": (
         "training.train",
         "train a retriever, as a job; with --plan only say what it would do and take",
@@ -42,6 +51,10 @@ COMMANDS: Commands = {
                 "with --evaluate: only before or only after the training",
                 default="both",
                 choices=("both", "before", "after"),
+            ),
+            option(
+                "--name",
+                "a name for the trained retriever, which every command then takes; made from its inputs if left out",
             ),
             SET,
             WAIT,

@@ -11,7 +11,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.failures import Failures
 from cdp.base.workspace import Workspace
 from cdp.retrievers import ResolvedRetriever, resolve
-from cdp.training.hard_negatives import with_negatives
+from cdp.training.hard_negatives import with_negatives, with_teacher
 from cdp.training.pairs import UNTOKENISED, PairSet, load_pairs
 from cdp.training.reasoning import check_reasoned, uses_reasoned, with_reasoned
 from cdp.training.settings import complete
@@ -49,6 +49,8 @@ def prepare(config: TrainingConfig, workspace: Workspace, failures: Failures | N
         failures=failures,
     )
     pairs = with_negatives(pairs, workspace, settings.hard_negatives)
+    if settings.distil:
+        pairs = with_teacher(pairs, workspace)
     if uses_reasoned(settings):
         check_reasoned(settings, pairs.query_set.method)
         ri = WEIGHTINGS.named(settings.weighting).needs == "reasoning"

@@ -13,16 +13,18 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 from torch import Tensor
 
-from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.tokens import Store, groups
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 CPU_OVERHEAD = 48.0
 """What one more forward and backward pass costs on a CPU, in tokens of work; measured on MiniLM with two cores."""
@@ -47,6 +49,8 @@ class Batches:
     reasoned: Store | None = None
     negatives: NDArray[np.int64] | None = None
     swapped: NDArray[np.bool_] | None = None
+    teacher: NDArray[np.float64] | None = None
+    """Soft labels (n, 1 + h), see ``PairSet``."""
 
     @cached_property
     def content_hash(self) -> str:
@@ -55,7 +59,7 @@ class Batches:
         for store in (self.queries, self.documents, self.reasoned):
             for part in () if store is None else store.content():
                 digest.update(part)
-        for array in (self.document_of, self.weights, self.negatives, self.swapped):
+        for array in (self.document_of, self.weights, self.negatives, self.swapped, self.teacher):
             digest.update(b"" if array is None else np.ascontiguousarray(array).data)
         return digest.hexdigest()[:16]
 
@@ -68,6 +72,10 @@ class Batches:
         if self.reasoned is not None and self.swapped is not None:
             columns.append(self.swapped[rows].astype(np.int64))
         return torch.from_numpy(np.stack(columns, 1, dtype=np.float64)).to(device)
+
+    def soft_labels(self, rows: NDArray[np.int64], device: torch.device) -> Tensor | None:
+        """float64, shape (B, 1 + h); None without any."""
+        return None if self.teacher is None else torch.from_numpy(self.teacher[rows]).to(device)
 
     def distinct_documents(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], Tensor]:
         """The documents of these rows without repeats, and where each row's are among them: (1 + h, B), the positives
@@ -97,7 +105,7 @@ class TransformerEngine:
         self,
         model: SentenceTransformer,
         batches: Batches,
-        loss: WeightedInfoNCELoss,
+        loss: WeightedInfoNCE,
         *,
         mini_batch: int | None = None,
         autocast: Autocast = nullcontext,
@@ -121,10 +129,12 @@ class TransformerEngine:
         reasoned = None if self.batches.reasoned is None else self._embed_detached(self.batches.reasoned, rows)
         if self.mini_batch is None:
             queries, embedded = (self._embed(store, which) for store, which in columns)
-            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned)
+            soft = self.batches.soft_labels(rows, self.device)
+            loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned, soft)
             (loss * factor).backward()
             return loss.detach()
-        return self._backward_cached(columns, position, labels, reasoned, factor)
+        soft = self.batches.soft_labels(rows, self.device)
+        return self._backward_cached(columns, position, labels, reasoned, soft, factor)
 
     def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         assert self.batches.reasoned is not None
@@ -167,6 +177,7 @@ class TransformerEngine:
         position: Tensor,
         labels: Tensor,
         reasoned: Tensor | None,
+        soft: Tensor | None,
         factor: float | Tensor,
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
@@ -185,7 +196,7 @@ class TransformerEngine:
             leaf = torch.cat(parts)[_inverse(members).to(self.device)].detach().requires_grad_()
             leaves.append(leaf)
             cached.append((store, which, members, states))
-        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned)
+        loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft)
         (loss * factor).backward()
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
             assert leaf.grad is not None

@@ -49,6 +49,29 @@ def with_negatives(pairs: PairSet, workspace: Workspace, wanted: int | None) -> 
     return replace(pairs, documents=documents, negatives=negatives, dropped=dropped)
 
 
+def with_teacher(pairs: PairSet, workspace: Workspace) -> PairSet:
+    """``pairs`` with the cross-encoder's scores of each query's document and its hard negatives as soft labels.
+
+    ConfigError where the set has none.
+    """
+    if pairs.negatives is None or not pairs.query_set.parameters.get("teacher"):
+        raise ConfigError(
+            f"The query set {pairs.query_set.id} has no soft labels.",
+            hint="Make a set that has them: queries mine SET --cross-encoder MODEL. Or set distil to 0.",
+        )
+    rows = {query_id: row for row, query_id in enumerate(pairs.query_ids)}
+    teacher = np.full((len(pairs), 1 + pairs.negatives.shape[1]), np.nan)
+    for line in query_sets.read_queries(workspace, pairs.query_set.id):
+        for (query_id, _), scores in zip(line.with_ids(), line.teacher, strict=False):
+            row = rows.get(query_id)
+            if row is None or not scores:
+                continue
+            present = 1 + int((pairs.negatives[row] >= 0).sum())
+            if present == min(len(scores), teacher.shape[1]):  # else a document has gone, and labels would shift
+                teacher[row, :present] = scores[:present]
+    return replace(pairs, teacher=teacher)
+
+
 def _named(pairs: PairSet, workspace: Workspace) -> dict[str, list[str]]:
     """Query id → the ids of its hard negatives, in their order, without its own document."""
     named: dict[str, list[str]] = {}

@@ -42,7 +42,7 @@ def _queries(query_set: QuerySet) -> str:
     if generator in ("template", "ranking"):
         return "made of the documents' own words: as the documents."
     if generator == "recorded":
-        return "recorded with the demo collection: as the documents."
+        return "recorded ahead of time for these documents: as the documents."
     if generator in ("openai", "transformers"):
         return (
             f"written by {model or 'a language model'}: its licence, or the terms of its provider, say what may be "

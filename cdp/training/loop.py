@@ -14,25 +14,27 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, ModelError
 from cdp.base.workspace import write_bytes
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, TransformerEngine
-from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.optimiser import adamw, average_gradients, broadcast_parameters, cosine_rate, repeatable
 from cdp.training.outcome import Hooks, Outcome, host_memory_mib, precision_of
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import static_ri
 from cdp.training.static import StaticEngine
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 LOGGED_LINES = 400
 """About so many metric lines per run: enough for a smooth chart, few enough to draw at once."""
@@ -89,13 +91,14 @@ class Training:
         self._skipped_in_a_row = 0
         self._masked_before = 0
 
-    def _make_loss(self, gather: bool) -> WeightedInfoNCELoss:
+    def _make_loss(self, gather: bool) -> WeightedInfoNCE:
         assert self.config.scale is not None
-        return WeightedInfoNCELoss(
-            None, scale=self.config.scale, gather_across_devices=gather, ri_kappa=self.config.ri_kappa
+        config = self.config
+        return WeightedInfoNCE(
+            self.config.scale, gather_across_devices=gather, ri_kappa=config.ri_kappa, distil=config.distil
         )
 
-    def _make_engine(self, batches: Batches, loss: WeightedInfoNCELoss) -> Engine:
+    def _make_engine(self, batches: Batches, loss: WeightedInfoNCE) -> Engine:
         if StaticEngine.fits(self.model, batches.queries, batches.documents):
             return StaticEngine(self.model, batches, loss)
         dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.precision)

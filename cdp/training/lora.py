@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from sentence_transformers import SentenceTransformer
+from typing import TYPE_CHECKING
 
 from cdp.base.errors import ModelError
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 def add_lora(model: SentenceTransformer, rank: int) -> None:

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer, SimilarityFunction
 
 from cdp.base.config import TrainingConfig
 from cdp.retrievers import TRAINED_SIMILARITY, ResolvedRetriever, load
@@ -25,6 +25,11 @@ from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.settings import order_of
 from cdp.training.stores import Stores
 
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from cdp.retrievers.token_memo import TokenMemo
+
 
 @dataclass(frozen=True)
 class TrainedModel:
@@ -35,10 +40,12 @@ class TrainedModel:
     precision: str
 
 
-def base_model(retriever: ResolvedRetriever, config: TrainingConfig, device: str) -> SentenceTransformer:
-    """The untrained model, with the random state that the training's seed gives."""
+def base_model(
+    retriever: ResolvedRetriever, config: TrainingConfig, device: str, memo: TokenMemo | None = None
+) -> SentenceTransformer:
+    """The untrained model, with the random state that the training's seed gives. ``memo`` as for ``load``."""
     torch.manual_seed(config.seed)
-    return load(retriever, device, config.max_length)
+    return load(retriever, device, config.max_length, memo=memo)
 
 
 def make_retriever(
@@ -66,7 +73,9 @@ def make_retriever(
     queries, documents, reasoned = stores
     training = Training(
         model,
-        Batches(queries, documents, pairs.document_of, weights, reasoned, pairs.negatives, pairs.swapped),
+        Batches(
+            queries, documents, pairs.document_of, weights, reasoned, pairs.negatives, pairs.swapped, pairs.teacher
+        ),
         order,
         config,
         hooks,
@@ -78,5 +87,5 @@ def make_retriever(
     if config.lora_rank is not None:
         merge_lora(model)
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
-    model.similarity_fn_name = SimilarityFunction(TRAINED_SIMILARITY)
+    model.similarity_fn_name = TRAINED_SIMILARITY
     return TrainedModel(order, outcome, training.precision)

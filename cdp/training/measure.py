@@ -85,7 +85,9 @@ def measure(data: TrainingData, steps: int = STEPS) -> Measured:
     short = BatchOrder(len(part), order.global_rows, WARM_UP + steps, config.seed)
     with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         weights = data.weights[usable]
-        batches = Batches(queries, documents, part.document_of, weights, reasoned, part.negatives, part.swapped)
+        batches = Batches(
+            queries, documents, part.document_of, weights, reasoned, part.negatives, part.swapped, part.teacher
+        )
         Training(model, batches, short, config, watch, Path(folder), keep=False).run()
     durations = np.diff(watch.ends)
     texts = len(part.queries) + len(part.reasoned or ()) + len(part.documents)

@@ -44,6 +44,8 @@ class PairSet:
     swapped: NDArray[np.bool_] | None = None
     unreasoned: int = 0
     negatives: NDArray[np.int64] | None = None
+    teacher: NDArray[np.float64] | None = None
+    """Soft labels (n_pairs, 1 + h): a cross-encoder's score of the document and of each hard negative, NaN for none."""
 
     def __len__(self) -> int:
         return len(self.queries)
@@ -81,6 +83,8 @@ class PairSet:
         digest.update(self.document_of.tobytes())
         if self.negatives is not None:
             digest.update(self.negatives.tobytes())
+        if self.teacher is not None:
+            digest.update(self.teacher.tobytes())
         return digest.hexdigest()[:16]
 
     def part(self, rows: NDArray[np.int64]) -> PairSet:
@@ -101,6 +105,7 @@ class PairSet:
             reasoned=None if self.reasoned is None else [self.reasoned[row] for row in rows],
             swapped=None if self.swapped is None else self.swapped[rows],
             negatives=None if self.negatives is None else index_of[self.negatives[rows]],
+            teacher=None if self.teacher is None else self.teacher[rows],
         )
 
     def without(self, usable: NDArray[np.bool_], reason: str) -> PairSet:

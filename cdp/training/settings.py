@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.retrievers import Default, ResolvedRetriever
+from cdp.training import tracking
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import check_reasoned
 from cdp.training.weightings import WEIGHTINGS
@@ -23,6 +24,11 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
+    if retriever.exported:
+        raise ConfigError(
+            f"{retriever.name} is an exported model, which can be used and not trained.",
+            hint="Train from the model that it was exported from.",
+        )
     defaults = defaults_for(retriever.defaults, lora=config.lora_rank is not None)
     filled = {
         name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults
@@ -38,6 +44,12 @@ def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingCo
     if WEIGHTINGS.named(complete.weighting).needs == "column" and not complete.weights:
         raise ConfigError(f"The weighting {complete.weighting!r} needs 'weights', a file with query_id and weight.")
     check_reasoned(complete, "")
+    tracking.check(complete.track)
+    if complete.distil and (complete.query_source != "query-only" or complete.hard_negatives == 0):
+        raise ConfigError(
+            "'distil' compares each query's document with its hard negatives, by the labels of the query itself.",
+            hint="Leave query_source at query-only, and hard_negatives empty or above 0.",
+        )
     if complete.learning_rate == 0:
         raise ConfigError("With 'learning_rate' 0 nothing is learnt.", hint="Leave it empty for the retriever's own.")
     if complete.patience is not None and not complete.benchmark:

@@ -8,17 +8,21 @@ in the batch are ever written. The optimiser still sees the whole table, so its 
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import torch
 import torch.distributed as dist
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from torch import Tensor, nn
 
+from cdp.retrievers.static import is_static
 from cdp.training.engine import Batches
-from cdp.training.loss import WeightedInfoNCELoss
+from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.tokens import Store, TokenStore
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 
 class SparseRows:
@@ -43,13 +47,11 @@ class SparseRows:
 class StaticEngine:
     """The step of a model whose first module is a ``StaticEmbedding`` and whose others have no weights."""
 
-    def __init__(self, model: SentenceTransformer, batches: Batches, loss: WeightedInfoNCELoss) -> None:
+    def __init__(self, model: SentenceTransformer, batches: Batches, loss: WeightedInfoNCE) -> None:
         self.model = model
         self.batches = batches
         self.loss = loss
-        first = model[0]
-        assert isinstance(first, StaticEmbedding)
-        table = first.embedding.weight
+        table = model[0].embedding.weight
         assert isinstance(table, nn.Parameter)
         self.table = table
         self.parameters = [self.table]
@@ -68,7 +70,7 @@ class StaticEngine:
     def fits(model: SentenceTransformer, queries: Store, documents: Store) -> bool:
         """Whether this engine can train the model."""
         return (
-            isinstance(model[0], StaticEmbedding)
+            is_static(model)
             and isinstance(queries, TokenStore)
             and isinstance(documents, TokenStore)
             and not any(True for module in list(model)[1:] for _ in module.parameters())
@@ -90,6 +92,7 @@ class StaticEngine:
             [output[: len(rows)], *output[len(rows) :][position.to(self.device)]],
             self.batches.labels(rows, self.device),
             reasoned,
+            self.batches.soft_labels(rows, self.device),
         )
         (loss * factor).backward()
 

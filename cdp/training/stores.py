@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
 
 from cdp.base.failures import Failures, concerns_run
 from cdp.training.pairs import UNTOKENISED, PairSet
 from cdp.training.tokens import CHUNK, Store, tokenise
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 Stores = tuple[Store, Store, Store | None]
 """Queries, documents and, where there are any, reasoned queries."""

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+
+from cdp.retrievers.static import is_static
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
 
 CHUNK = 512
 PLAIN_FEATURES = {"input_ids", "attention_mask", "token_type_ids", "modality", "prompt_length", "offsets"}
@@ -94,7 +97,7 @@ def tokenise(
     lengths: list[NDArray[np.int64]] = []
     constants: dict[str, Any] = {}
     token_types = False
-    static = isinstance(model[0], StaticEmbedding)
+    static = is_static(model)
     for first in range(0, len(texts), CHUNK):
         chunk = [_encodable(text) for text in texts[first : first + CHUNK]]
         features = model.preprocess(chunk, prompt=prompt or None)

@@ -17,15 +17,18 @@ from cdp.base.config import TrainingConfig
 from cdp.base.worker import Job, run
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.trained import card_file, model_folder
-from cdp.training.card import data_rows, model_card
+from cdp.training.card import model_card
 from cdp.training.data import TrainingData, prepare
 from cdp.training.pairs import UNTOKENISED
 from cdp.training.plan import RunPlan, plan_of
 from cdp.training.settings import on_device
+from cdp.training.tracking import Tracking
 
 TOGETHER = timedelta(days=1)
 """How long processes wait for each other: while the first evaluates on a dev benchmark the others do nothing, and the
 libraries' ten minutes would end a sound training. A process that dies ends the others through the launcher."""
+
+TRACKING = "tracking"
 
 LIBRARIES = ("sentence-transformers", "transformers", "torch")
 
@@ -36,11 +39,12 @@ LOADING_S = 300.0
 class JobHooks:
     """The loop's reports, as the job's files."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, job: Job, tracking: Tracking) -> None:
+        self.job, self.tracking = job, tracking
 
     def log(self, step: int, **values: float | int | None) -> None:
         self.job.metric(step, **values)
+        self.tracking.log(step, values)
 
     def progress(self, step: int, steps: int, message: str) -> None:
         self.job.progress("training", step, steps, "steps", message, next_within_s=120.0)
@@ -64,6 +68,7 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     from accelerate import PartialState
 
     from cdp.evaluation.dev import dev_evaluation
+    from cdp.retrievers.token_memo import TokenMemo
     from cdp.training.checkpoint import write_folder
     from cdp.training.making import base_model, make_retriever
     from cdp.training.optimiser import keep_freed_memory
@@ -75,9 +80,12 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     if state.device.type == "cpu":
         keep_freed_memory()
     config = on_device(config, retriever, state.device.type)
-    model = base_model(retriever, config, str(state.device))
+    memo = TokenMemo() if config.benchmark else None  # its texts are encoded again at each evaluation
+    model = base_model(retriever, config, str(state.device), memo)
     base_hash = model_hash(model)
 
+    name = str(job.spec.get("name") or job.id)
+    tracking = Tracking(config.track if state.is_main_process else "", job.folder / TRACKING, name, config.to_dict())
     failures = job.failures("tokenising", unit="pair")
     pairs, usable, stores = stores_of(
         model, pairs, failures, lambda phase, done, total: job.progress(phase, done, total, "texts")
@@ -88,13 +96,14 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         pairs,
         stores,
         data.weights[usable],
-        JobHooks(job),
+        JobHooks(job, tracking),
         job.folder / "checkpoints",
         process=state.process_index,
         processes=state.num_processes,
         evaluate=dev_evaluation(config, job),
     )
     order, outcome, (_, documents, _) = made.order, made.outcome, stores
+    tracking.finish()
     state.destroy_process_group()
     if not state.is_main_process:
         return
@@ -155,8 +164,7 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         ],
     }
     leakage.write_hashes(job.results, pairs.queries, pairs.documents[: pairs.n_documents])
-    rows = data_rows(pairs, config, job.workspace)
-    card = model_card(config, retriever, result, rows, str(job.spec.get("name") or ""), plan.licences)
+    card = model_card(config, retriever, result, pairs, job.workspace, str(job.spec.get("name") or ""), plan.licences)
 
     def write(folder: Any) -> None:
         model.save(str(folder), create_model_card=False)

@@ -9,7 +9,9 @@ import pytest
 from huggingface_hub import ModelCard
 from sentence_transformers import SentenceTransformer
 
+from cdp.base.paths import public
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.benchmarks import manifests
 from cdp.corpus import read_documents, store
 from cdp.evaluation.results import refresh_card
 from cdp.metrics import self_bleu
@@ -18,6 +20,7 @@ from cdp.query_sets.measured import measured
 from cdp.retrievers import PRESETS
 from cdp.retrievers.card_results import section
 from cdp.training.card import MEASURES
+from tests.services.upload_hub import metadata_faults
 from tests.support import work
 from tests.support_models import tiny_retriever
 from tests.training.conftest import TOPICS, write_job
@@ -112,13 +115,61 @@ def test_evaluations_before_and_after_come_into_the_card_when_they_are_made(work
             ("sea/test (published protocol)", "test", "ndcg_at_10", 62.0),
         ]
         assert [line for line in text.splitlines() if line.startswith("|") and "published" in line] == [
-            "| lake/test | published | – | 70.00 |",
-            "| sea/test | published | 50.00 | 62.00 |",
+            "| lake/test | published | – | – | 70.00 | – | – |",
+            "| sea/test | published | – | 50.00 | 62.00 | – | – |",
         ]
         assert "| 8 | **41.50** |" in text
     card.write_text("my own card\n", encoding="utf-8")
     refresh_card(workspace, "t")
     assert card.read_text(encoding="utf-8") == "my own card\n"
+
+
+def test_scores_stand_with_their_intervals_and_what_they_are_to_be_read_with(workspace: Workspace) -> None:
+    result = {
+        "retriever": "/home/somebody/models/base", "base_hash": "base", "model_hash": "new", "best_step": None,
+        "settings": {"benchmark": "", "split": ""}, "evaluations": [],
+    }  # fmt: skip
+    job, commit = workspace.job("t"), "0123456789abcdef0123456789abcdef01234567"
+    write_json(job / "results" / "training.json", result)
+    (job / "model").mkdir()
+    card = job / "model" / "README.md"
+    card.write_text("---\nlicense: mit\n---\n# Sea\n\n## Results\n\nnone\n\n## Licences\n", encoding="utf-8")
+    hub = workspace.benchmark("sea")
+    manifests.write(hub, manifests.Manifest(source={"commits": {"BeIR/sea": commit}}))
+    drawn = workspace.benchmark("bay")
+    manifests.write(drawn, manifests.Manifest(subset=manifests.Subset("sea", "b1", "test", 4, 9, 0)))
+
+    def record(name: str, retriever: str, model: str, scores: list[float], **counts: int) -> None:
+        job_id, folder = f"{name}-{model}", str(workspace.benchmark(name))
+        evaluated(workspace, job_id, retriever, model, sum(scores) / 4, "2026-01-01", name=name, folder=folder)
+        path = workspace.job(job_id) / "results" / "evaluation.json"
+        value = read_json(path)
+        value["benchmark"]["n_queries"] = 4
+        value |= {"per_query": {"query_ids": list("abcd"), "ndcg@10": scores}, "counts": counts}
+        write_json(path, value)
+
+    record("sea", "/home/somebody/models/base", "base", [0.5, 0.25, 0.0, 0.25])
+    record("sea", "t", "new", [1.0, 0.5, 0.0, 0.5], trained_positives=4, judged_positives=4)
+    record("bay", "t", "new", [1.0, 1.0, 1.0, 1.0])
+    record("leak", "t", "new", [1.0, 1.0, 1.0, 1.0], leaked_queries=3)
+    refresh_card(workspace, "t")
+    text = card.read_text(encoding="utf-8")
+    rows = [line.split(" | ") for line in text.splitlines() if " | published | " in line]
+    assert [row[-1] for row in rows] == ["a subset of sea |", "leaked |", "in-domain |"]
+    assert rows[0][4:6] == ["100.00 [100.00, 100.00]", "–"]
+    assert rows[2][2:4] == ["4", "25.00"]
+    low, high = rows[2][4].removeprefix("50.00 [").removesuffix("]").split(", ")
+    assert 0.0 <= float(low) < 50.0 < float(high) <= 100.0
+    assert rows[2][5].startswith("+25.00 [+")
+    assert "Leaked: 3 of the 4 judged queries" in text
+    assert "/home/somebody" not in text
+    sea = next(r for r in ModelCard(text).data.eval_results if r.dataset_type == "BeIR/sea")
+    assert (sea.dataset_revision, sea.dataset_split, sea.metric_value) == (commit, "test", 50.0)
+    assert sea.metric_args == {"queries": 4, "confidence_interval_95": [float(low), float(high)]}
+    assert sea.dataset_name == "sea/test (published protocol, in-domain)"
+    names = [r.dataset_name for r in ModelCard(text).data.eval_results]
+    assert not any("leak" in name for name in names)  # no leaked score goes to the hub's tables
+    assert metadata_faults(text) == []
 
 
 def test_every_preset_has_a_licence_that_the_hub_knows() -> None:
@@ -167,14 +218,24 @@ def test_a_card_after_real_measures_and_a_real_training(workspace: Workspace, tm
         "Weighting: **cw**.",
         "| LoRA | rank 2; the adapter was merged into the weights",
         "- **Documents**: CC BY 4.0.",
+        "| written by | unknown: who wrote them was not recorded |",
+        "| Q/Doc | 2.00 on average |",
+        "| loss | WeightedInfoNCELoss, scale 20 |",
+        "| seed | 0 |",
+        "## Usage",
         f"| model hash | `{result['model_hash']}` (from `{result['base_hash']}`) |",
     ):
         assert stated in card, stated
-    assert json.loads(card.split("```json\n")[1].split("```")[0]) == result
+    assert json.loads(card.split("```json\n")[1].split("```")[0]) == public(result)
+    assert str(tmp_path) not in card
     body = card.split("---\n", 2)[2]
     metadata = ModelCard(card).data  # as the hub reads it
     assert metadata.library_name == "sentence-transformers"
     assert metadata.license is None  # a folder's licence is not known
+    assert metadata.pipeline_tag == "sentence-similarity"
+    assert metadata.language == "en"
+    assert {"dataset_size:24", "loss:WeightedInfoNCELoss", "sentence-transformers"} <= set(metadata.tags)
+    assert metadata_faults(card) == []
     for table in body.split("\n\n"):
         rows = [line for line in table.splitlines() if line.startswith("|")]
         assert len({row.replace("\\|", "").count("|") for row in rows}) <= 1, table  # every row as wide as its header

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import socket
 from pathlib import Path
 from typing import Any
 
@@ -20,11 +19,12 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 
-from cdp.training import loss as loss_module
+from cdp.training import infonce
 from cdp.training.engine import Batches, TransformerEngine
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.optimiser import average_gradients, broadcast_parameters
 from cdp.training.tokens import tokenise
+from tests.support import free_port
 from tests.support_models import tiny_retriever
 
 pytestmark = pytest.mark.slow
@@ -56,7 +56,7 @@ def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process
     dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
     torch.set_num_threads(1)
     if per_process:  # the mistake this test must catch: weights normalised over the own rows only
-        loss_module.normalised = lambda weights: weights / weights.mean()
+        infonce.normalised = lambda weights: weights / weights.mean()
     model, engine, loss = build(folder, mini_batch, hard)
     if rank == 1:
         with torch.no_grad():
@@ -94,12 +94,6 @@ def trainer_step(rank: int, port: int, processes: int, folder: str, mini_batch: 
     loss = WeightedInfoNCELoss(model, gather_across_devices=True, mini_batch=mini_batch)
     SentenceTransformerTrainer(model=model, args=arguments, train_dataset=Dataset.from_dict(columns), loss=loss).train()
     torch.save(model.state_dict(), f"{out}.{rank}")
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def processes_of(function: Any, n: int, *arguments: Any) -> None:

@@ -10,12 +10,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from cdp import query_sets
 from cdp.base.workspace import Workspace, read_json
+from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.query_sets.exports import export
+from cdp.services.workspace import demo
 from tests.support import REPOSITORY, work
 from tests.training.conftest import write_job
 
 PAGE = REPOSITORY / "docs" / "LIBRARY.md"
+
+
+def script_of_the_page(folder: Path, seed: int = 0) -> Path:
+    (script,) = re.findall(r'```python\n(""".*?)```', PAGE.read_text(encoding="utf-8"), re.DOTALL)
+    (folder / "train.py").write_text(script.replace("seed=0", f"seed={seed}"), encoding="utf-8")
+    return folder / "train.py"
 
 
 @pytest.mark.slow
@@ -36,11 +45,8 @@ def test_sentence_transformers_trainer_reaches_the_weights_of_cdp_train(
     pairs = tmp_path / "pairs.parquet"
     export(workspace, query_set, "sentence-transformers", pairs)
 
-    (script,) = re.findall(r'```python\n(""".*?)```', PAGE.read_text(encoding="utf-8"), re.DOTALL)
-    (tmp_path / "train.py").write_text(script, encoding="utf-8")
-    words = [str(base), str(pairs), str(tmp_path / "out"), "10", "1000", "1e-3"]
-    monkeypatch.setattr(sys, "argv", ["train.py", *words])
-    runpy.run_path(str(tmp_path / "train.py"))
+    monkeypatch.setattr(sys, "argv", ["train.py", str(base), str(pairs), str(tmp_path / "out"), "10", "1000", "1e-3"])
+    runpy.run_path(str(script_of_the_page(tmp_path)))
 
     models = [SentenceTransformer(str(path), device="cpu") for path in (base, folder / "model", tmp_path / "out")]
     before, ours, theirs = ({n: p.detach().numpy() for n, p in model.named_parameters()} for model in models)
@@ -54,3 +60,41 @@ def test_sentence_transformers_trainer_reaches_the_weights_of_cdp_train(
     assert np.abs(models[1].encode(texts) - models[2].encode(texts)).max() < 1e-4
     assert np.abs(models[1].encode(texts) - models[0].encode(texts)).max() > 1e-2
     assert read_json(folder / "results" / "training.json")["steps"] == 10
+
+
+@pytest.mark.soak
+def test_with_small_batches_both_reach_the_same_score(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The two see the pairs in another order then, so three seeds of each are compared, on the demo.
+
+    Measured: 72.0 (standard deviation over seeds 1.4) and 72.9 (1.2) from 53.5, so a mean of three is known to 0.8.
+    """
+    from sentence_transformers import SentenceTransformer
+
+    from cdp.evaluation import evaluate_model
+
+    demo.load(workspace)
+    (chosen,) = (item.id for item in query_sets.list_query_sets(workspace) if item.method == "diverse")
+    benchmark = load_benchmark(resolve_benchmark("demo", workspace), "test")
+
+    def score(folder: Path) -> float:
+        return evaluate_model(SentenceTransformer(str(folder), device="cpu"), benchmark).measures["ndcg@10"] * 100
+
+    settings = {"query_set": chosen, "retriever": "static-minilm", "learning_rate": 1e-4, "epochs": 1, "per_doc": 1}
+    start = write_job(workspace, "start", **settings)
+    assert work("cdp.workers.training", start) == 0
+    base, pairs = start / "model", tmp_path / "pairs.parquet"
+    export(workspace, chosen, "sentence-transformers", pairs)
+    ours, theirs = [], []
+    for seed in range(3):
+        settings = {"batch_size": 32, "epochs": 3, "learning_rate": 5e-3, "weighting": "cw", "seed": seed}
+        folder = write_job(workspace, f"t{seed}", query_set=chosen, retriever=str(base), **settings)
+        assert work("cdp.workers.training", folder) == 0
+        ours.append(score(folder / "model"))
+        out = tmp_path / f"out{seed}"
+        monkeypatch.setattr(sys, "argv", ["train.py", str(base), str(pairs), str(out), "3", "32", "5e-3"])
+        runpy.run_path(str(script_of_the_page(tmp_path, seed)))
+        theirs.append(score(out))
+    assert np.mean(ours) > score(base) + 10
+    assert abs(np.mean(ours) - np.mean(theirs)) < 3, (ours, theirs)

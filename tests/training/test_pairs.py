@@ -10,6 +10,8 @@ from cdp.base.workspace import Workspace, read_json
 from cdp.training.pairs import BatchOrder, load_pairs
 from tests.training.conftest import TOPICS, write_queries
 
+pytestmark = pytest.mark.slow
+
 
 def test_equal_contents_are_one_document_whatever_their_ids(workspace: Workspace, query_set: str) -> None:
     pairs = load_pairs(workspace, query_set)

@@ -14,7 +14,7 @@ class TrainingConfig(Config):
     query_set: str = option(REQUIRED, "The query set to train on (its id).")
     retriever: str = option(
         "static-minilm",
-        "A preset, a training job's id, or any model's name or folder.",
+        "A preset, a training's id or name, or any model's name or folder.",
         reason="It comes with the installation and trains in seconds on a CPU.",
         holds="model",
     )
@@ -155,6 +155,22 @@ class TrainingConfig(Config):
         None, "GPUs to train on; all free ones chosen by the queue if empty, 0 for CPU.", minimum=0, advanced=True
     )
     gpu_ids: str = GPU_IDS
+    distil: float = option(
+        0.0,
+        "How much a cross-encoder's soft labels count beside InfoNCE, for a query set that has them (queries mine "
+        "--cross-encoder): the loss is (1 - distil) InfoNCE + distil KL(cross-encoder || retriever).",
+        reason="Off: the paper trains on InfoNCE alone.",
+        minimum=0.0,
+        maximum=1.0,
+        advanced=True,
+    )
+    track: str = option(
+        "",
+        "Write loss, rate and dev scores for this program too, into the job's folder tracking/; off if empty. Nothing "
+        "is sent: wandb stays offline unless WANDB_MODE=online.",
+        choices=("", "tensorboard", "wandb", "mlflow", "trackio"),
+        advanced=True,
+    )
 
 
 class EvaluationConfig(Config):
@@ -162,7 +178,7 @@ class EvaluationConfig(Config):
 
     retriever: str = option(
         REQUIRED,
-        "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
+        "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …) to compare with.",
         holds="model",
     )
     benchmark: str = option(
@@ -220,7 +236,7 @@ class IndexConfig(Config):
     """Indexing a collection for searching: the embeddings of its documents by a retriever, or its BM25 index."""
 
     retriever: str = option(
-        REQUIRED, "A preset, a training job's id, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
+        REQUIRED, "A preset, a training's id or name, any model's name or folder, or bm25 (bm25:fr …).", holds="model"
     )
     collection: str = option(REQUIRED, "A corpus, or benchmark:NAME for the documents of a benchmark.")
 

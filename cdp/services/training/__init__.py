@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 
 from cdp import jobs, query_sets
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import InputError, ModelError
+from cdp.base.errors import ConfigError, InputError, ModelError
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import cached, commands, completeness, evaluation
+from cdp.services import cached, commands, completeness, evaluation, naming
 from cdp.services.jobs import devices
 from cdp.services.results import runs
 from cdp.services.sharing import access, paths
@@ -201,6 +201,8 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
 @access.reads
 def plan(workspace: Workspace, config: TrainingConfig) -> TrainingPlan:
     """What a training would do, and with which settings. Nothing is started, no model and no document is read."""
+    if naming.is_reserved(config.name):
+        raise ConfigError(f"{config.name!r} is the name of a retriever already.", hint="Give the training another one.")
     retriever = resolve(config.retriever, workspace)
     with_ids, query_set = named(workspace, config)
     settings = complete(with_ids, retriever)
@@ -303,7 +305,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         module=WORKER,
         config=with_ids.to_dict(),
         launcher="accelerate",
-        device=devices.request(config.gpus, ids=config.gpu_ids),
+        device=devices.request(workspace, config.gpus, ids=config.gpu_ids),
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_sets.content_hash(workspace, query_set),

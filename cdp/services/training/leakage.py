@@ -100,6 +100,18 @@ def find_leaks(
     return leaks
 
 
+def among(workspace: Workspace, names: Iterable[str], texts: Iterable[str], benchmark: str, split: str) -> list[Leak]:
+    """The leaks between query sets and the queries of a split that is still to be made."""
+    judged = room.distinct(room.keys(texts))
+    leaks = []
+    for name in dict.fromkeys(names):
+        query_set = query_sets.resolve_query_set(workspace, name)
+        shared, near = room.n_known(judged, _hashes(workspace, query_set.id, None, None))
+        if shared:
+            leaks.append(Leak(query_set.name, benchmark, split, shared, len(judged), query_set=query_set.id, near=near))
+    return leaks
+
+
 @access.reads
 def of_training(
     workspace: Workspace, config: TrainingConfig, benchmark_splits: Iterable[tuple[str, str]]
