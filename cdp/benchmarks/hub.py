@@ -129,7 +129,7 @@ def _told(repository: str, revision: str) -> Iterator[None]:
     except errors.GatedRepoError as error:
         raise ConfigError(
             f"The repository {repository} asks for consent before it gives its files.",
-            hint=f"Agree on its page on the hub, and set HF_TOKEN to a token of that account ({_first(error)}).",
+            hint=f"Agree on its page on the hub, and set HF_TOKEN to a token of that account ({first_line(error)}).",
         ) from error
     except errors.RevisionNotFoundError as error:
         raise ConfigError(
@@ -145,20 +145,21 @@ def _told(repository: str, revision: str) -> Iterator[None]:
     except errors.LocalEntryNotFoundError as error:
         raise DownloadError(f"{repository} cannot be fetched: the hub cannot be reached.") from error
     except errors.HfHubHTTPError as error:
-        raise DownloadError(f"The hub does not give {repository}: {_first(error)}") from error
+        raise DownloadError(f"The hub does not give {repository}: {first_line(error)}") from error
     except Exception as error:
-        if not _is_network(error):
+        if not is_network(error):
             raise
-        raise DownloadError(f"{repository} cannot be fetched: {_first(error)}") from error
+        raise DownloadError(f"{repository} cannot be fetched: {first_line(error)}") from error
 
 
-def _is_network(error: BaseException) -> bool:
+def is_network(error: BaseException) -> bool:
     """Whether an error comes from the network: its own kind, or of the HTTP library, which changes its name."""
     module = type(error).__module__.partition(".")[0]
     return isinstance(error, (ConnectionError, TimeoutError)) or module.startswith(("httpx", "httpcore", "requests"))
 
 
-def _first(error: BaseException) -> str:
+def first_line(error: BaseException | str) -> str:
+    """What a library says of an error, as one sentence."""
     lines = str(error).strip().splitlines()
     return (lines[0].rstrip(".") if lines else type(error).__name__) + "."
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import heapq
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +24,8 @@ from cdp.benchmarks.benchmark import judged_split, part, qrels_files
 from cdp.benchmarks.library import BenchmarkInfo
 from cdp.benchmarks.manifests import Manifest, Subset
 
-SUBSET = "-subset-"
-"""What stands between the whole benchmark's name and the subset's size, unless another name is given."""
+SUBSET = re.compile(r"-(sample|subset)-")
+"""What tells a subset by its name: between the whole benchmark's name and its size. Older ones say subset."""
 
 QUERIES, DOCUMENTS = 50, 2000
 """How much is drawn if nothing else is said: NanoBEIR's 50 queries, with somewhat fewer documents."""
@@ -58,7 +59,7 @@ def sample(
         raise ConfigError(f"{info.name} is a subset itself.", hint=f"Draw from {manifest.subset.of}.")
     chosen, relevant, lines = _queries(source, split, queries, seed, manifest)
     total = min(documents, info.n_documents)
-    called = checked_name(called or _name(info.name, len(chosen), total, seed))
+    called = checked_name(called or name_of(info.name, len(chosen), total, split, seed))
     subset = Subset(info.name, info.content_hash, split, len(chosen), total, seed)
     target = workspace.benchmarks / called
     if target.exists():
@@ -88,8 +89,18 @@ def _stored(target: Path, subset: Subset, workspace: Workspace) -> BenchmarkInfo
     return library.describe(target, workspace)
 
 
-def _name(name: str, queries: int, documents: int, seed: int) -> str:
-    return f"{name}{SUBSET}{queries}q-{documents}d" + (f"-s{seed}" if seed else "")
+def name_of(name: str, queries: int, documents: int, split: str, seed: int = 0) -> str:
+    """``scifact-sample-300q-2000d``: what a subset is called by whoever draws one. Another split than test is named."""
+    return "-".join(
+        [
+            name,
+            "sample",
+            f"{queries}q",
+            f"{documents}d",
+            *([split] if split != "test" else []),
+            *([f"s{seed}"] if seed else []),
+        ]
+    )
 
 
 def _order(seed: int, what: str, identifier: str) -> bytes:

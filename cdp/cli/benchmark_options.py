@@ -49,7 +49,7 @@ COMMANDS: Commands = {
     ),
     "benchmarks sample": (
         "benchmarks.sample",
-        "draw a small subset of a stored benchmark: some queries, all that answers them, other documents",
+        "draw a small subset, NAME-sample-50q-2000d: some queries, all that answers them, other documents",
         [
             _STORED,
             option("--queries", "queries to draw", type=int, default=50),
@@ -57,6 +57,27 @@ COMMANDS: Commands = {
             option("--split", "the split to draw from"),
             option("--seed", "another draw", type=int, default=0),
             option("--name", "a name for it; says its size if left out", dest="called"),
+        ],
+    ),
+    "benchmarks derive": (
+        "benchmarks.derive",
+        "harder and easier benchmarks of a stored one: its queries by hops, relevant documents or content words, or "
+        "conjunctions of them",
+        [
+            _STORED,
+            option("--by", "a benchmark for each value of this", choices=("hops", "relevant", "cw")),
+            option(
+                "--at",
+                "where parts begin, as 6 9: below 6, 6 to 8, 9 and more; terciles if left out (cw)",
+                nargs="+",
+                type=int,
+                metavar="N",
+            ),
+            option("--fewest", "leave out parts with fewer queries", type=int, default=10),
+            option("--conjunctions", "join so many queries by 'and' instead", type=int, metavar="N"),
+            option("--queries", "conjunctions to make at most", type=int, default=200),
+            option("--seed", "another draw of conjunctions", type=int, default=0),
+            option("--split", "the split to take"),
         ],
     ),
     "benchmarks training-set": (

@@ -249,10 +249,16 @@ def sample(
     if queries < 1 or documents < 1:
         raise ConfigError("A subset needs at least one query and one document.")
     drawn = subsets.sample(name, workspace, queries=queries, documents=documents, split=split, seed=seed, called=called)
+    join_projects_of(workspace, name, drawn[0].name)
+    return drawn
+
+
+@access.writes
+def join_projects_of(workspace: Workspace, name: str, made: str) -> None:
+    """What is made of a benchmark belongs to its projects."""
     for project in projects.list_projects(workspace):
         if name in project.benchmarks:
-            projects.update(workspace, project.id, lambda before: before.with_members((), (drawn[0].name,)))
-    return drawn
+            projects.update(workspace, project.id, lambda before: before.with_members((), (made,)))
 
 
 @access.writes

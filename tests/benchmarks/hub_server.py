@@ -135,8 +135,10 @@ class _Handler(BaseHTTPRequestHandler):
 class Server:
     """``with Server(hub):`` serves it; ``hub.address`` is where."""
 
-    def __init__(self, hub: Hub) -> None:
-        handler = type("Handler", (_Handler,), {"hub": hub})
+    handler: type[BaseHTTPRequestHandler] = _Handler
+
+    def __init__(self, hub: Any) -> None:
+        handler = type("Handler", (self.handler,), {"hub": hub})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         hub.address = f"http://127.0.0.1:{self._server.server_address[1]}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, describe, load_benchmark, manifests
-from cdp.benchmarks.subsets import sample
+from cdp.benchmarks.subsets import SUBSET, name_of, sample
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
@@ -28,7 +28,7 @@ def whole(workspace: Workspace, tmp_path: Path) -> str:
 def test_it_holds_all_that_is_relevant_and_others_up_to_the_number(whole: str, workspace: Workspace) -> None:
     info, existed = sample(whole, workspace, queries=4, documents=20)
     assert not existed
-    assert info.name == "whole-subset-4q-20d"
+    assert info.name == "whole-sample-4q-20d"
     found = load_benchmark(workspace.benchmarks / info.name)
     assert (found.n_queries, found.n_documents) == (4, 20)
     original = load_benchmark(workspace.benchmarks / whole)
@@ -48,8 +48,14 @@ def test_it_is_the_same_each_time_and_another_with_another_seed(whole: str, work
     same, _ = sample(whole, workspace, queries=4, documents=20, called="copy")
     assert same.content_hash == first.content_hash
     other, _ = sample(whole, workspace, queries=4, documents=20, seed=1)
-    assert other.name == "whole-subset-4q-20d-s1"
+    assert other.name == "whole-sample-4q-20d-s1"
     assert other.content_hash != first.content_hash
+
+
+def test_another_split_than_test_is_named(whole: str, workspace: Workspace) -> None:
+    assert name_of("whole", 300, 2000, "test") == "whole-sample-300q-2000d"
+    assert name_of("whole", 4, 20, "dev", seed=1) == "whole-sample-4q-20d-dev-s1"
+    assert all(SUBSET.search(name) for name in ("whole-sample-4q-20d", "whole-subset-4q-20d"))
 
 
 def test_a_larger_one_holds_the_smaller_one_s_queries(whole: str, workspace: Workspace) -> None:
