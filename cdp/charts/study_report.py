@@ -20,9 +20,13 @@ _ESCAPED = re.compile(r"\\([\\`*\[\]!])")
 STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; color: #1f2933; max-width: 1080px; margin: 2rem auto; padding: 0 1rem; }
 h1, h2 { line-height: 1.2; } h2 { margin-top: 2.2rem; }
-table { border-collapse: collapse; font-size: 14px; display: block; overflow-x: auto; }
-th, td { border-bottom: 1px solid #d5dbe1; padding: 4px 10px; text-align: left; white-space: nowrap; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; }
+.table { overflow-x: auto; max-width: 100%; }
+table { border-collapse: collapse; font-size: 14px; }
+th, td { border-bottom: 1px solid #d5dbe1; padding: 4px 10px; text-align: left; vertical-align: top; min-width: 3rem; }
+th:first-child, td:first-child { position: sticky; left: 0; background: #fff; min-width: 8rem; max-width: 16rem; }
+td { overflow-wrap: anywhere; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+@media print { .table { overflow: visible; } table { font-size: 9px; } th, td { position: static !important; } }
 figure { margin: 1.2rem 0; } figcaption { color: #52606d; font-size: 14px; }
 """
 
@@ -32,10 +36,13 @@ def html(report: StudyReport) -> str:
     parts = to_markdown(report).split("\n## ")
     head, sections = parts[0], dict(part.split("\n", 1) for part in parts[1:])
     body = [_markdown(head)]
+    drawn = 0
     for title, text in sections.items():
         body.append(f"<h2>{_inline(title)}</h2>")
         body.append(_markdown(text))
-        body += _figures(report, title)
+        for chart, caption in _figures(report, title):
+            drawn += 1
+            body.append(_figure(chart, caption, f"figure-{drawn}"))
     return (
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
@@ -44,7 +51,7 @@ def html(report: StudyReport) -> str:
     )
 
 
-def _figures(report: StudyReport, title: str) -> list[str]:
+def _figures(report: StudyReport, title: str) -> list[tuple[go.Figure, str]]:
     """The figures that belong under a heading of the report."""
     figures: list[tuple[go.Figure, str]] = []
     if title == "NDCG@10" and any(row.pairs for row in report.rows):
@@ -61,12 +68,15 @@ def _figures(report: StudyReport, title: str) -> list[str]:
         figures.append((chart, "Each difference of this study at its benchmark's CW. Shaded: the published advice."))
     if title == "Cost" and any(row.pairs and row.average is not None for row in report.rows):
         figures.append((study.cost_efficiency(report), "Mean NDCG@10 over all benchmarks by training queries."))
-    return [_figure(chart, caption) for chart, caption in figures]
+    return figures
 
 
-def _figure(chart: go.Figure, caption: str) -> str:
+def _figure(chart: go.Figure, caption: str, name: str) -> str:
+    """``name`` is the element's id: one that Plotly draws by chance would make each report another file."""
     chart.update_layout(template="plotly_white")
-    drawn = chart.to_html(full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True})
+    drawn = chart.to_html(
+        full_html=False, include_plotlyjs=False, config={"displaylogo": False, "responsive": True}, div_id=name
+    )
     return f"<figure>{drawn}<figcaption>{escaping.escape(caption)}</figcaption></figure>"
 
 
@@ -98,10 +108,14 @@ def _list(lines: Sequence[str]) -> str:
 
 def _table(lines: Sequence[str]) -> str:
     head, rows = _cells(lines[0]), [_cells(line) for line in lines[2:]]
-    out = ["<table><thead><tr>", *(f"<th>{_inline(cell)}</th>" for cell in head), "</tr></thead><tbody>"]
+    out = [
+        '<div class="table" tabindex="0"><table><thead><tr>',
+        *(f"<th>{_inline(cell)}</th>" for cell in head),
+        "</tr></thead><tbody>",
+    ]
     for row in rows:
         out.append("<tr>" + "".join(_td(cell) for cell in row) + "</tr>")
-    return "".join([*out, "</tbody></table>"])
+    return "".join([*out, "</tbody></table></div>"])
 
 
 def _td(cell: str) -> str:

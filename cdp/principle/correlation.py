@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.errors import InputError
-from cdp.base.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson
+from cdp.base.statistics import LineFit, crossing_of_lines, fit_line, leave_one_out, pearson, ranks, spearman
 from cdp.principle.differences import Difference, differences
 
 EXACT_UP_TO = 8
@@ -114,18 +114,13 @@ class Line:
 def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlation]:
     """One row per retriever, comparison and Q/Doc (tab:content_words). Conditions with fewer than 3 datasets are left
     out, and so are those whose CW or differences are all equal: there is nothing to correlate."""
-    from scipy.stats import spearmanr
-
     table = []
     for (retriever, comparison, per_doc), points in by_condition(data).items():
         cw = np.array([d.cw for d in points])
         gain = np.array([d.points for d in points])
-        correlation = pearson(cw, gain)
-        if correlation is None:
+        correlation, of_ranks = pearson(cw, gain), spearman(cw, gain)
+        if correlation is None or of_ranks is None:
             continue
-        rho, rho_p = spearmanr(cw, gain)
-        if len(points) <= EXACT_UP_TO:
-            rho_p = _exact_p(cw, gain)
         table.append(
             Correlation(
                 retriever,
@@ -134,8 +129,8 @@ def correlation_table(data: Sequence[Difference] | None = None) -> list[Correlat
                 n_datasets=correlation.n,
                 r=correlation.r,
                 p=correlation.p,
-                rho=float(rho),
-                rho_p=float(rho_p),
+                rho=of_ranks.r,
+                rho_p=_exact_p(cw, gain) if len(points) <= EXACT_UP_TO else of_ranks.p,
                 interval=correlation.interval,
                 without_one=leave_one_out(cw, gain),
             )
@@ -160,8 +155,6 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
 
     Raises InputError where ``why_no_threshold`` has an answer.
     """
-    from scipy.stats import spearmanr
-
     points = list(differences() if data is None else data)
     problem = why_no_threshold(points)
     if problem:
@@ -169,7 +162,7 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
     cw = np.array([d.cw for d in points])
     gain = np.array([d.points for d in points])
     all_points = fit_line(cw, gain)
-    overall = pearson(cw, gain)
+    overall, of_ranks = pearson(cw, gain), spearman(cw, gain)
     fit = fit_of_means(points)
     means = pearson(*dataset_means(points))
     names = sorted({d.dataset for d in points})
@@ -188,7 +181,7 @@ def threshold(data: Sequence[Difference] | None = None) -> Threshold:
         without_one_dataset=(min(left_out), max(left_out)),
         without_each=without,
         slope_interval=fit.slope_interval(),
-        rho=float(spearmanr(cw, gain)[0]),
+        rho=of_ranks.r if of_ranks else 0.0,
         r_of_dataset_means=means.r if means else 0.0,
         r_interval=means.interval if means else None,
         p_of_dataset_means=means.p if means else 1.0,
@@ -231,7 +224,9 @@ def why_no_threshold(data: Sequence[Difference]) -> str:
     if len(by_name) < 3 or len(set(by_name.values())) < 2:
         n = len(by_name)
         same = " of the same CW" if n > 1 and len(set(by_name.values())) == 1 else ""
-        return f"A threshold needs at least three datasets with different CW; there are {n}{same}."
+        return (
+            f"A threshold needs at least three datasets with different CW; there {'is' if n == 1 else 'are'} {n}{same}."
+        )
     if np.ptp([d.points for d in data]) == 0:
         return "All differences are equal, so they do not depend on CW and there is no threshold."
     return ""
@@ -269,8 +264,6 @@ def by_condition(data: Sequence[Difference] | None) -> dict[tuple[str, str, int]
 
 def _exact_p(x: Floats, y: Floats) -> float:
     """Spearman's two-sided p by permutation: the share of all orders of y whose |ρ| is at least as large."""
-    from scipy.stats import rankdata
-
-    ranks = rankdata(x) - (len(x) + 1) / 2  # centred, so ρ is the product of both ranks up to a constant
-    products = np.abs(np.array(list(permutations(rankdata(y)))) @ ranks)
+    centred = ranks(x) - (len(x) + 1) / 2  # so ρ is the product of both ranks up to a constant
+    products = np.abs(np.array(list(permutations(ranks(y)))) @ centred)
     return float((products >= products[0] - 1e-9).mean())

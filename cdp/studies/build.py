@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.statistics import has_spread, two_level_test, within_slope
+from cdp.benchmarks import derive
 from cdp.evaluation import bm25
 from cdp.principle import (
     PARAPHRASE,
@@ -25,12 +26,17 @@ from cdp.principle import (
     threshold,
     why_no_threshold,
 )
-from cdp.studies.config import StudyConfig
+from cdp.studies.choices import Choice, choices
+from cdp.studies.config import BOTH, StudyConfig
+from cdp.studies.errors import rank_one
+from cdp.studies.facts import PER_QUERY
 from cdp.studies.findings import findings, limits
 from cdp.studies.gains import Gain, Scores, gains, query_gains, read_scores
 from cdp.studies.independence import Kin, as_independent, left_out
-from cdp.studies.plan import UNTRAINED, Cell, StudySource, conditions
+from cdp.studies.plan import PARAPHRASED, UNTRAINED, Cell, StudySource, conditions, method_of
+from cdp.studies.pool_input import PoolInput, pool
 from cdp.studies.report import BenchmarkFacts, StudyReport, StudyRow
+from cdp.studies.tables import published_name
 from cdp.studies.verdict import verdict
 
 
@@ -38,31 +44,20 @@ def build(
     study_id: str, name: str, state: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]
 ) -> StudyReport:
     """The report of a study from ``results/about.json`` (``about``) and the records of its conditions."""
-    config = StudyConfig.from_dict(about["config"])
-    sources = [StudySource(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]]
-    benchmarks = tuple(
-        BenchmarkFacts(
-            **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
-            cw_interval=tuple(b["cw_interval"]),
-            **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
-        )
-        for b in about["benchmarks"]
-    )
-    names = _names(benchmarks)
-    name_of = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
-    benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
+    config, sources = plan_of(about)
+    read = read_study(study_id, about, records)
+    benchmarks, ordered, all_gains = read.benchmarks, read.scores, list(read.gains)
+    names = [b.name for b in benchmarks]
     planned = conditions(config, sources)
     records = latest(records)
-    scores, behind = read_scores(records, name_of)
-    ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
-    all_gains = gains(ordered, {b.name: b.cw for b in benchmarks})
+    foreign = [g for g in all_gains if g.source not in {b.name: b.in_domain_of for b in benchmarks}[g.benchmark]]
     all_own = own_differences(all_gains)
     kin = [Kin(b.name, b.cw, b.language, b.family, b.in_domain) for b in benchmarks]
     excluded = left_out(kin, across_languages=config.across_languages)
-    own = as_independent(all_own, kin, across_languages=config.across_languages)
+    own = as_independent(own_differences(foreign), kin, across_languages=config.across_languages)
     reason = why_no_threshold(own) if all_own else "There is no comparison of more queries per document with one."
     line = None if reason else threshold(own)
-    compared = _as_differences(all_gains, (SCALING, PARAPHRASE, WEIGHTING))
+    compared = _as_differences(foreign, (SCALING, PARAPHRASE, WEIGHTING))
     failures = tuple(
         (str(record["failed"]), str(record["failure"]["message"])) for record in records if record.get("failure")
     )
@@ -73,14 +68,23 @@ def build(
         state=state,
         config=config,
         sources=tuple(sources),
-        benchmarks=benchmarks,
-        rows=tuple(_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()),
+        benchmarks=tuple(benchmarks),
+        rows=tuple(read.rows),
         gains=tuple(all_gains),
         correlations=tuple(correlation_table(as_independent(compared, kin, across_languages=config.across_languages))),
         rates=tuple(positive_rates(all_own)) if all_own else (),
         differences=own,
         verdict=verdict(own),
-        over_queries=within_slope(_by_query(ordered, all_gains, about["benchmarks"], names, excluded)),
+        over_queries=within_slope(_by_query(ordered, foreign, about["benchmarks"], names, excluded)),
+        pooled=tuple(pool([read])),
+        choices=tuple(_choices(read)),
+        rank_one=tuple(
+            rank_one(
+                records,
+                {b["place"]: name for b, name in zip(about["benchmarks"], names, strict=True)},
+                _best(read.rows),
+            )
+        ),
         left_out=excluded,
         threshold=line,
         no_threshold=reason,
@@ -90,6 +94,70 @@ def build(
         failures=failures,
     )
     return StudyReport(**{**report.__dict__, "findings": tuple(findings(report)), "limits": tuple(limits(report))})
+
+
+def plan_of(about: Mapping[str, Any]) -> tuple[StudyConfig, list[StudySource]]:
+    """The plan and the sources of a study, from ``results/about.json``."""
+    return StudyConfig.from_dict(about["config"]), [
+        StudySource(**{**source, "counts": tuple(source["counts"])}) for source in about["sources"]
+    ]
+
+
+def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mapping[str, Any]]) -> PoolInput:
+    """The scores, rows and gains of a study, with the facts of its benchmarks: what its report is made of."""
+    config, sources = plan_of(about)
+    benchmarks = tuple(
+        BenchmarkFacts(
+            **{name: b[name] for name in ("name", "split", "n_queries", "n_documents", "cw")},
+            cw_interval=tuple(b["cw_interval"]),
+            **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
+            in_domain_of=tuple(b.get("in_domain_of", ())),
+            published=published_name(str(b["name"]), b.get("source", {}).get("kind") == derive.KIND),
+            facts=_means(b.get("facts_of", {})),
+        )
+        for b in about["benchmarks"]
+    )
+    names = _names(benchmarks)
+    name_of = {b["place"]: label for b, label in zip(about["benchmarks"], names, strict=True)}
+    benchmarks = tuple(replace(b, name=label) for b, label in zip(benchmarks, names, strict=True))
+    scores, behind = read_scores(latest(records), name_of)
+    ordered = {cell: scores[cell] for cell in _order(config, sources) if cell in scores}
+    return PoolInput(
+        study=study_id,
+        gains=gains(ordered, {b.name: b.cw for b in benchmarks}),
+        benchmarks=benchmarks,
+        rows=[_row(cell, by_benchmark, behind[cell], names) for cell, by_benchmark in ordered.items()],
+        scores=ordered,
+        about=about["benchmarks"],
+        design="equal documents" if config.held_equal == BOTH else config.held_equal,
+    )
+
+
+def _means(facts_of: Mapping[str, Mapping[str, Any]]) -> dict[str, float]:
+    """The means of what is known of a benchmark's queries."""
+    columns = {name: [f[name] for f in facts_of.values() if f.get(name) is not None] for name in PER_QUERY}
+    return {name: float(np.mean(values)) for name, values in columns.items() if values}
+
+
+def _best(rows: Sequence[StudyRow]) -> dict[tuple[str, str], Cell]:
+    """The best cell of each retriever and source: the highest mean over the benchmarks that it has, equal weights."""
+    best: dict[tuple[str, str], StudyRow] = {}
+    for row in rows:
+        if row.source == UNTRAINED or row.per_doc < 2 or row.weighting != "none" or row.held:
+            continue
+        there = best.get((row.retriever, row.source))
+        if there is None or np.mean(list(row.scores.values())) > np.mean(list(there.scores.values())):
+            best[row.retriever, row.source] = row
+    return {key: (r.retriever, r.source, r.per_doc, r.weighting, r.held) for key, r in best.items()}
+
+
+def _choices(read: PoolInput) -> list[Choice]:
+    """What the dev splits of the study's benchmarks would have chosen."""
+    labels = [
+        (b.name, str(described["name"]), b.split) for b, described in zip(read.benchmarks, read.about, strict=True)
+    ]
+    scores = {(row.retriever, UNTRAINED if row.source == UNTRAINED else row.name): row.scores for row in read.rows}
+    return choices(labels, scores, UNTRAINED)
 
 
 def latest(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -130,7 +198,11 @@ def of_principle(all_gains: Sequence[Gain]) -> list[Gain]:
     """The gains that the published threshold is drawn from: more different queries per document, equal weights where
     there are such trainings, and equal documents as in the paper where a study holds pairs equal besides. Paraphrases
     are the control and do not count as more different queries."""
-    about = [g for g in all_gains if g.comparison in (SCALING, PARAPHRASE) and g.source != "paraphrase" and not g.held]
+    about = [
+        g
+        for g in all_gains
+        if g.comparison in (SCALING, PARAPHRASE) and method_of(g.source) != PARAPHRASED and not g.held
+    ]
     return [g for g in about if g.weighting == "none"] or about
 
 
@@ -180,6 +252,7 @@ def _row(
         steps_per_epoch=_steps_per_epoch(records),
         held=cell[4],
         intervals={name: _interval(list(v.values())) for name, v in by_benchmark.items() if _several_queries(v)},
+        queries=next((dict(record["queries"]) for record in records if record.get("queries")), {}),
     )
 
 
@@ -190,7 +263,7 @@ def _several_queries(scores: Mapping[int, Any]) -> bool:
 def _interval(scores: Sequence[Any]) -> tuple[float, float]:
     """95% of a mean score, by its variance over queries and over seeds."""
     tested = two_level_test(scores)
-    return tested.low, tested.high
+    return max(0.0, tested.low), min(100.0, tested.high)
 
 
 def _steps_per_epoch(records: Sequence[Mapping[str, Any]]) -> int:

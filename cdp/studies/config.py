@@ -14,6 +14,7 @@ from cdp.base.paths import typed_path
 from cdp.base.registry import Names
 from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option
 from cdp.base.text import shown
+from cdp.base.unchanged import Unchanged
 from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
@@ -40,7 +41,7 @@ class StudyConfig(Config):
 
     benchmarks: str = option(REQUIRED, "Benchmarks to evaluate on, as name or name:split.", holds="benchmarks")
     query_sets: str = option("", "Query sets to train on (ids or names).")
-    corpus: str = option("", "The corpus that methods write queries for (its id); needed with methods only.")
+    corpus: str = option("", "The corpora that methods write queries for (ids or names); needed with methods only.")
     methods: str = option("", "Synthesis methods to train on; queries that are missing are generated first.")
     generator: str = option(
         "template",
@@ -88,7 +89,8 @@ class StudyConfig(Config):
     )
     weightings: str = option(
         "none",
-        "Weightings of the loss to compare: none, cw; ri and ri-cw where 'reasoning' names reasoned queries.",
+        "Weightings of the loss to compare: none, cw; cw@6 caps the content words at κ = 6; ri and ri-cw where "
+        "'reasoning' names reasoned queries.",
         reason="The unweighted loss is what every weighting is compared with.",
     )
     reasoning: str = option(
@@ -140,6 +142,18 @@ class StudyConfig(Config):
         "Draw one line through benchmarks of several languages. CW differs between languages, so without it only those "
         "of the most frequent one are in the line.",
         reason="Off: CW of different languages are not on one scale.",
+        advanced=True,
+    )
+    same_language: bool = option(
+        False,
+        "Evaluate what is trained on queries of one language on the benchmarks of that language alone. The untrained "
+        "retriever and BM25 are evaluated on all.",
+        reason="Off: plans of before have no other evaluations.",
+        advanced=True,
+    )
+    criteria: str = option(
+        "",
+        "What would count as support for which claim, written before the run: kept with the plan, shown in the report.",
         advanced=True,
     )
     protocol: str = option(
@@ -243,9 +257,15 @@ def ready_made() -> list[ReadyMade]:
     """The plans in ``data/plans``, by name."""
     plans = []
     for file in sorted(PLANS.glob("*.yaml")):
-        values = _read(file)
-        plans.append(ReadyMade(file.stem, " ".join(str(values.get("about", "")).split()), file))
+        plans.append(_described.of(file, lambda file=file: _describe(file)))  # type: ignore[misc]
     return plans
+
+
+_described: Unchanged[ReadyMade] = Unchanged()
+
+
+def _describe(file: Path) -> ReadyMade:
+    return ReadyMade(file.stem, " ".join(str(_read(file).get("about", "")).split()), file)
 
 
 def read_plan(source: str | Path, changes: Mapping[str, str] | None = None) -> StudyConfig:

@@ -12,23 +12,14 @@ from statistics import median
 from typing import Any
 
 from cdp.base.numbers import counted
+from cdp.planning.known import DEFAULT_SPEEDS, MODEL_LOAD_S, Speed
+from cdp.planning.rates import encoding_seconds, training_seconds
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, StudySource, conditions
+from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on
 from cdp.studies.verdict import design_power, power_text
-
-MODEL_LOAD_S = 0.7
 
 DOUBTFUL = 0.5
 """Where so many queries have no content word, the language is probably another one."""
-
-
-@dataclass(frozen=True, slots=True)
-class Speed:
-    """How fast a retriever is here: training pairs per second (each epoch counts) and texts encoded per second."""
-
-    pairs_per_second: float
-    texts_per_second: float
-    measured: bool = True
 
 
 CONFOUNDS = {
@@ -42,9 +33,6 @@ CONFOUNDS = {
     "from more pairs; one at equal pairs too comes from the queries.",
 }
 """What a design leaves mixed with Q/Doc."""
-
-DEFAULT_SPEEDS: Mapping[str, Speed] = {"static-minilm": Speed(2500.0, 3000.0, measured=False)}
-"""On two CPU cores; used until there is a run of this machine's own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,20 +102,24 @@ def estimate(
     by_label = {source.label: source for source in sources}
     pairs = {str(c): c.budget or by_label[c.source].pairs(c.per_doc, c.max_documents) for c in planned}
     steps = _steps(config, planned, pairs, epochs, batch_sizes or {})
-    texts = sum(int(b["n_queries"]) + int(b["n_documents"]) for b in benchmarks)
+    texts = sum(map(_texts, benchmarks))
     speed_of = {**DEFAULT_SPEEDS, **speeds}
     names = config.items("retrievers")
     seconds: float | None = None
     if all(name in speed_of for name in names):
-        seconds = 10.0 + sum(texts / speed_of[name].texts_per_second for name in names if name not in reused)
+        seconds = 10.0 + sum(
+            encoding_seconds(texts, speed_of[name].texts_per_second) for name in names if name not in reused
+        )
         for condition in planned:
             if str(condition) in reused:
                 continue
             speed, pairs_seen = speed_of[condition.retriever], pairs[str(condition)] * epochs[condition.retriever]
             if config.held_equal == "equal steps" and steps:
                 pairs_seen = steps[str(condition)] * (batch_sizes or {})[condition.retriever]
-            work = pairs_seen / speed.pairs_per_second
-            seconds += work + texts / speed.texts_per_second + MODEL_LOAD_S
+            judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
+            encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
+            seconds += training_seconds(pairs_seen, speed.pairs_per_second, start=MODEL_LOAD_S)
+            seconds += encoding_seconds(encoded, speed.texts_per_second)
     return StudyPlan(
         config=config,
         sources=tuple(sources),
@@ -143,6 +135,10 @@ def estimate(
             _notes(config, sources, planned, benchmarks, pairs, [n for n in names if n not in speed_of], generations)
         ),
     )
+
+
+def _texts(benchmark: Mapping[str, Any]) -> int:
+    return int(benchmark["n_queries"]) + int(benchmark["n_documents"])
 
 
 def _steps(
@@ -231,7 +227,11 @@ def _notes(
         notes.append(power_text(power))
     notes.append(CONFOUNDS[config.held_equal])
     if generations and (config.budget is not None or config.max_documents is not None):
-        notes.append("Queries that are missing are written for the corpus's first documents, from which the draw is.")
+        seed = config.numbers("seeds", minimum=0)[0]
+        notes.append(
+            f"Queries that are missing are written for documents drawn at random (seed {seed}); every training draws "
+            "among these."
+        )
     if len(config.numbers("seeds", minimum=0)) == 1:
         notes.append("One seed shows no spread between trainings: a difference may be luck of the order of pairs.")
     if 1 not in config.numbers("per_doc", minimum=1):

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
+from cdp.base.statistics import SeedTest, bootstrap_interval, has_spread, holm, t_test, two_level_test
 from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
-from cdp.studies.plan import FILTERED_BY, UNTRAINED, Cell
+from cdp.studies.plan import FILTERED_BY, UNTRAINED, Cell, paraphrase_of
 
 TRAINING = "trained_minus_untrained"
 LEXICAL = "bm25_minus_untrained"
@@ -40,7 +40,8 @@ class Gain:
     ``low`` and ``high`` bound it (95%) and ``p`` tests it by the variance over queries and over seeds together
     (``statistics.two_level_test``); with one seed, or seeds without any spread, by the queries alone, which know
     nothing of training noise. ``p_holm`` is corrected over the benchmarks of the comparison. ``seed_sd`` is the
-    standard deviation over seeds (None without a spread) and ``seeds_agree`` whether all have its sign.
+    standard deviation over seeds (None without a spread) and ``seeds_agree`` whether all have its sign; ``by_seed`` are
+    the differences of the single seeds.
     """
 
     comparison: str
@@ -60,6 +61,7 @@ class Gain:
     seed_sd: float | None
     seeds_agree: bool
     held: str = ""
+    by_seed: tuple[float, ...] = ()
 
     @property
     def significant(self) -> bool:
@@ -71,7 +73,8 @@ class Gain:
         """What besides Q/Doc the condition is, in words."""
         if self.comparison == LEXICAL:
             return f"{bm25.TITLE} against {self.source}"
-        weights = "" if self.weighting == "none" or self.comparison == WEIGHTING else f", {self.weighting}"
+        plain = self.weighting == "none" or (self.comparison == WEIGHTING and self.weighting == "cw")
+        weights = "" if plain else f", {self.weighting}"
         held = f", {self.held}" if self.held else ""
         return f"{self.retriever}, {self.source}{weights}{held}"
 
@@ -118,8 +121,8 @@ def _controls(cell: Cell, cells: Iterable[Cell]) -> list[tuple[str, Cell]]:
     wanted: list[tuple[str, Cell]] = [(TRAINING, (retriever, UNTRAINED, 0, "none", ""))]
     if per_doc > 1:
         wanted.append((SCALING, (retriever, source, 1, weighting, "")))
-    if source == "diverse":
-        wanted.append((PARAPHRASE, (retriever, "paraphrase", per_doc, weighting, held)))
+    if control := paraphrase_of(source):
+        wanted.append((PARAPHRASE, (retriever, control, per_doc, weighting, held)))
     if FILTERED_BY in source:
         wanted.append((FILTER, (retriever, source.partition(FILTERED_BY)[0], per_doc, weighting, held)))
     if weighting != "none":
@@ -167,6 +170,7 @@ def _gain(
         seed_sd=float(np.std(by_seed, ddof=1)) if spread else None,
         seeds_agree=all(value * points > 0 for value in by_seed),
         held=held,
+        by_seed=tuple(by_seed),
     )
 
 
@@ -185,6 +189,20 @@ def query_gains(
             if differences:
                 gains_of_conditions.append(np.mean(differences, axis=0))
     return np.mean(gains_of_conditions, axis=0) if gains_of_conditions else None
+
+
+def contrast(
+    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, weights: Mapping[Cell, float]
+) -> SeedTest | None:
+    """A weighted sum of conditions on one benchmark, as ``{a: 1, b: -0.5, c: -0.5}``, over the seeds that all of them
+    have. None where one of them was not evaluated."""
+    if not all(benchmark in scores.get(cell, {}) for cell in weights):
+        return None
+    seeds = set.intersection(*(set(scores[cell][benchmark]) for cell in weights))
+    sums = [
+        np.sum([w * scores[cell][benchmark][seed] for cell, w in weights.items()], axis=0) for seed in sorted(seeds)
+    ]
+    return two_level_test(sums) if sums else None
 
 
 def _holm(family: Sequence[Gain]) -> list[Gain]:

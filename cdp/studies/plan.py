@@ -19,6 +19,14 @@ FILTERED_BY = " filtered by "
 FILTERED = "filtered"
 """The kind of such a source: what is said of methods is said of whole sets."""
 
+ON = " on "
+"""In the label of a source, between its method and its corpus, where a study has the same method on several."""
+
+BY = " by "
+"""In the label of a source, between its method and its generator, where a study has the same method by several."""
+
+DIVERSE, PARAPHRASED = "diverse", "paraphrase"
+
 EQUAL_PAIRS = "equal pairs"
 """What is held equal in the conditions that ``BOTH`` adds to those of equal documents."""
 
@@ -47,6 +55,10 @@ class StudySource:
     filter: str = ""
     """The filter that makes its set of ``made_from``, as ``FilterConfig.text``; both empty where none does."""
     made_from: str = ""
+    language: str = ""
+    """The language of its queries; empty where the set does not say."""
+    corpus: str = ""
+    """The id of the corpus that its queries are of."""
 
     def n_with(self, per_doc: int) -> int:
         """How many documents have at least so many queries."""
@@ -86,6 +98,16 @@ class Condition:
         return f"{self.retriever} on {self.source}, Q/Doc {self.per_doc}{weights}{held}, seed {self.seed}"
 
 
+def method_of(label: str) -> str:
+    """The method in the label of a source: what stands before its generator, its corpus and its filter."""
+    return label.partition(FILTERED_BY)[0].partition(ON)[0].partition(BY)[0]
+
+
+def paraphrase_of(label: str) -> str:
+    """The label of the paraphrases that diverse queries are compared with: same generator, corpus and filter."""
+    return PARAPHRASED + label[len(DIVERSE) :] if method_of(label) == DIVERSE else ""
+
+
 def conditions(config: StudyConfig, sources: Sequence[StudySource]) -> list[Condition]:
     """Every training of the study. Those on the same pairs follow each other, so that their tokens are shared."""
     if len({source.label for source in sources}) < len(sources):
@@ -122,6 +144,13 @@ def documents_at(config: StudyConfig, per_doc: int) -> int | None:
     return config.max_documents if config.budget is None else max(2, -(-config.budget // per_doc))
 
 
+def evaluated_on(config: StudyConfig, source: StudySource, languages: Sequence[str]) -> list[bool]:
+    """For each benchmark, by its language, whether what is trained on a source is evaluated on it."""
+    if not config.same_language or not source.language:
+        return [True] * len(languages)
+    return [(language or "en") == source.language for language in languages]
+
+
 def problems_of_budget(config: StudyConfig, source: StudySource) -> str:
     """Why a set cannot meet the budget at every Q/Doc, in a sentence; empty where it can, or is not there yet."""
     if not source.counts or (config.budget is None and config.held_equal != BOTH):
@@ -155,17 +184,35 @@ def _problem_of_both(config: StudyConfig, source: StudySource) -> str:
     return ""
 
 
+def with_kappa(entry: str) -> tuple[str, float | None]:
+    """(weighting, its κ or None for the standard one) of an entry such as ``cw`` or ``cw@6``; ConfigError for a κ that
+    is no number above 0, or of a weighting that has none."""
+    name, sign, text = entry.partition("@")
+    if not sign:
+        return entry, None
+    try:
+        kappa = float(text)
+    except ValueError:
+        kappa = 0.0
+    if not 0 < kappa < 1e6 or (name in WEIGHTINGS and "kappa" not in WEIGHTINGS[name].settings):
+        raise ConfigError(f"{entry!r} is no weighting with a cap.", hint="For example cw@6: content words up to 6.")
+    return name, kappa
+
+
 def needs_reasoning(weighting: str) -> bool:
     """Whether a weighting compares each query with its reasoned form."""
-    return weighting in WEIGHTINGS and WEIGHTINGS[weighting].needs == "reasoning"
+    name, _ = with_kappa(weighting)
+    return name in WEIGHTINGS and WEIGHTINGS[name].needs == "reasoning"
 
 
 def training_config(config: StudyConfig, condition: Condition, query_set: str, reasoning: str = "") -> TrainingConfig:
     """The training that a condition is."""
+    weighting, kappa = with_kappa(condition.weighting)
     values: dict[str, Any] = {
         "query_set": query_set,
         "retriever": condition.retriever,
-        "weighting": condition.weighting,
+        "weighting": weighting,
+        "kappa": kappa,
         "reasoning": reasoning if needs_reasoning(condition.weighting) else None,
         "per_doc": condition.per_doc,
         "seed": condition.seed,

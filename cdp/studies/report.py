@@ -9,9 +9,12 @@ from typing import Any
 from cdp.base.statistics import WithinSlope
 from cdp.evaluation import bm25
 from cdp.principle import Correlation, Difference, PositiveRate, Threshold, level_of
+from cdp.studies.choices import Choice
 from cdp.studies.config import StudyConfig
+from cdp.studies.errors import RankOne
 from cdp.studies.gains import Gain
 from cdp.studies.plan import UNTRAINED, StudySource
+from cdp.studies.pooling import Pooled
 from cdp.studies.verdict import UNCLEAR, Verdict
 
 
@@ -28,6 +31,12 @@ class BenchmarkFacts:
     language: str = ""
     family: str = ""
     in_domain: bool = False
+    in_domain_of: tuple[str, ...] = ()
+    """The sources that are of its own documents; ``in_domain`` where all are."""
+    published: str = ""
+    """The paper's dataset that it is, or is a sample of; empty for none."""
+    facts: Mapping[str, float] = field(default_factory=dict)
+    """Means over its queries: ``words``, ``overlap`` with the relevant documents, ``relevant`` documents, ``hops``."""
 
     @property
     def level(self) -> str:
@@ -59,6 +68,8 @@ class StudyRow:
     steps_per_epoch: int = 0
     held: str = ""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    queries: Mapping[str, float | None] = field(default_factory=dict)
+    """Of the queries trained on: ``words``, ``cw``, ``overlap``, ``self_bleu``, ``round_trip``, see ``facts``."""
 
     @property
     def name(self) -> str:
@@ -77,7 +88,9 @@ class StudyReport:
 
     ``differences`` are the gains that the principle is about, one per independent dataset and condition; ``verdict``,
     ``threshold`` and ``correlations`` come from these. ``left_out`` names the benchmarks that are in none, and why;
-    ``over_queries`` is the slope of the gain on CW over the queries within each dataset.
+    ``over_queries`` is the slope of the gain on CW over the queries within each dataset. ``pooled`` are the regressions
+    over datasets and over queries with their covariates, ``choices`` what a dev split would have chosen, ``rank_one``
+    what changes at rank 1 between one query per document and the best number.
     """
 
     id: str
@@ -99,6 +112,9 @@ class StudyReport:
     differences: tuple[Difference, ...] = ()
     verdict: Verdict = field(default_factory=lambda: Verdict(UNCLEAR, 0))
     over_queries: WithinSlope | None = None
+    pooled: tuple[Pooled, ...] = ()
+    choices: tuple[Choice, ...] = ()
+    rank_one: tuple[RankOne, ...] = ()
     left_out: Mapping[str, str] = field(default_factory=dict)
     findings: tuple[str, ...] = field(default_factory=tuple)
     limits: tuple[str, ...] = field(default_factory=tuple)

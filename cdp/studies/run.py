@@ -10,7 +10,7 @@ import shutil
 import time
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,9 +27,11 @@ from cdp.evaluation import Evaluation, bm25, evaluate_model
 from cdp.evaluation.dev import judge_on
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
-from cdp.studies import records
+from cdp.retrievers.token_memo import TokenMemo
+from cdp.studies import errors, records
 from cdp.studies.config import StudyConfig
-from cdp.studies.plan import Condition, StudySource, needs_reasoning, training_config
+from cdp.studies.facts import TrainingFacts
+from cdp.studies.plan import Condition, StudySource, evaluated_on, needs_reasoning, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.settings import complete, on_device
@@ -76,12 +78,16 @@ class Study:
         self.conditions, self.benchmarks, self.dev = list(conditions), list(benchmarks), dev
         self.keys = [records.evaluation_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
+        self._memo = TokenMemo()
         self.done = 0
         self.failed = 0
         self.trained = 0
         self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
+        self._facts = {source.label: TrainingFacts(job.workspace, source) for source in sources}
+        self._facts_of: dict[tuple[Any, ...], dict[str, Any]] = {}
+        self._rank_1 = errors.Sources()
         judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *([dev] if dev else [])]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
@@ -145,7 +151,7 @@ class Study:
         for place, benchmark in zip(self.keys, self.benchmarks, strict=True):
             if place not in evaluations:
                 watch = partial(self._encoding, f"{bm25.TITLE}: {benchmark.name}")
-                evaluations[place] = _scores(benchmark, bm25.evaluate_bm25(benchmark, watch=watch))
+                evaluations[place] = self._scores(benchmark, bm25.evaluate_bm25(benchmark, watch=watch))
                 if self.job.stop_requested():
                     raise Stopped
         records.save(self.job.folder, key, None, {"retriever": bm25.NAME, "evaluations": evaluations, "created": now()})
@@ -157,8 +163,9 @@ class Study:
         if stored is not None and all(key in stored["evaluations"] for key in self.keys):
             records.save(self.job.folder, key, None, stored)
             return
-        model = load(retriever, _device(self.config.gpus), self.config.max_length)
-        scores = self._evaluate(model, f"{name} untrained", stored, base_hash)
+        model = load(retriever, _device(self.config.gpus), self.config.max_length, memo=self._memo)
+        everything = list(zip(self.keys, self.benchmarks, strict=True))
+        scores = self._evaluate(model, f"{name} untrained", everything, stored, base_hash)
         records.save(
             self.job.folder, key, None, {"retriever": name, "base_hash": base_hash, **scores, "created": now()}
         )
@@ -180,11 +187,12 @@ class Study:
             steps=steps,
         )
         record = records.find(self.job.workspace, self.job.folder, key)
-        if record is None or not all(key in record["evaluations"] for key in self.keys):
+        judged = self._judged_on(condition)
+        if record is None or not all(place in record["evaluations"] for place, _ in judged):
             began = time.perf_counter()
             checkpoints = self.job.folder / "checkpoints" / key
             model, training = self._train(condition, retriever, settings, data, checkpoints, steps)
-            scores = self._evaluate(model, str(condition), record, "", self._seen(condition, data.pairs))
+            scores = self._evaluate(model, str(condition), judged, record, "", self._seen(condition, data.pairs))
             record = {
                 "retriever": condition.retriever,
                 "base_hash": base_hash,
@@ -199,9 +207,26 @@ class Study:
             self.trained += 1
         else:
             self.reused += 1
+        record = {**record, "queries": self._facts_about(condition, data.pairs)}
         records.save(self.job.folder, key, condition, record)
-        values = [record["evaluations"][key]["measures"]["ndcg@10"] for key in self.keys]
+        values = [record["evaluations"][place]["measures"]["ndcg@10"] for place, _ in judged]
         self.job.metric(self.done + 1, ndcg_at_10=100 * sum(values) / len(values), condition=str(condition))
+
+    def _judged_on(self, condition: Condition) -> list[tuple[str, Benchmark]]:
+        """(place, benchmark) of each benchmark that a condition is evaluated on."""
+        there = evaluated_on(self.config, self.sources[condition.source], [b.counted_language for b in self.benchmarks])
+        return [(place, b) for place, b, wanted in zip(self.keys, self.benchmarks, there, strict=True) if wanted]
+
+    def _facts_about(self, condition: Condition, pairs: PairSet) -> dict[str, Any]:
+        """Facts of the queries trained on: of the plan's first seed, for the draws of others differ by chance alone."""
+        size = (condition.source, condition.per_doc, condition.max_documents, condition.budget)
+        if size not in self._facts_of:
+            first = replace(condition, seed=self.config.numbers("seeds", minimum=0)[0])
+            source = self.sources[condition.source]
+            if first.seed != condition.seed:
+                pairs = condition_pairs(self.job.workspace, self.config, source, first)
+            self._facts_of[size] = self._facts[condition.source].of(pairs)
+        return self._facts_of[size]
 
     def _pairs(self, condition: Condition) -> _Data:
         drawn = None if condition.max_documents is None and condition.budget is None else condition.seed
@@ -212,9 +237,9 @@ class Study:
             failures = self.job.failures(f"reading pairs of {condition.source}")
             source = self.sources[condition.source]
             pairs = condition_pairs(self.job.workspace, self.config, source, condition, failures)
-            if source.job_id and not self._leak_allowed:
-                # Sets that were there were checked at the start. Of one that was written for the study, a query may
-                # be a benchmark's own by chance: it goes, so that the results need no mark.
+            if not self._leak_allowed:
+                # Sets that the plan names were checked at the start. Of what a method wrote, a query may be a
+                # benchmark's own by chance: it goes, so that the results need no mark.
                 judged = leakage.any_known(leakage.keys(pairs.queries), self._judged)
                 pairs = pairs.without(~judged, "queries that a benchmark judges")
             self._data = _Data(wanted, pairs)
@@ -243,7 +268,7 @@ class Study:
 
         device = _device(self.config.gpus)
         config = on_device(config, retriever, device.partition(":")[0])
-        model = base_model(retriever, config, device)
+        model = base_model(retriever, config, device, self._memo)
         if data.stores is None:
             self._report(f"tokenising {len(data.pairs):,} pairs of {condition.source}")
             failures = self.job.failures(f"tokenising {condition.source} for {condition.retriever}", unit="pair")
@@ -271,6 +296,7 @@ class Study:
         self,
         model: SentenceTransformer,
         what: str,
+        judged: Sequence[tuple[str, Benchmark]],
         stored: dict[str, Any] | None,
         identity: str,
         seen: tuple[leakage.Hashes, leakage.Hashes] | None = None,
@@ -280,7 +306,7 @@ class Study:
         precision = precision_for(model)
         model = cast(model, precision)
         evaluations: dict[str, Any] = dict(stored["evaluations"]) if stored is not None else {}
-        for key, benchmark in zip(self.keys, self.benchmarks, strict=True):
+        for key, benchmark in judged:
             if key in evaluations:
                 continue
             self._report(f"{what}: {benchmark.name}")
@@ -297,8 +323,23 @@ class Study:
             if seen is not None:
                 allowed = {"leaked_training": 1} if self._leak_allowed else {}
                 evaluation.counts.update(leakage.counts_of(*seen, benchmark) | allowed)
-            evaluations[key] = _scores(benchmark, evaluation)
+            evaluations[key] = self._scores(benchmark, evaluation)
         return {"evaluations": evaluations}
+
+    def _scores(self, benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
+        """What the report needs of an evaluation; scores in [0, 1]."""
+        return {
+            "benchmark": benchmark.name,
+            "split": benchmark.split,
+            "n_texts": benchmark.n_queries + benchmark.n_documents,
+            "measures": evaluation.measures,
+            "query_ids": benchmark.query_ids,
+            "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
+            "rank_1": self._rank_1.letters(benchmark, evaluation.ranking),
+            "counts": evaluation.counts,
+            "settings": evaluation.settings,
+            "seconds": evaluation.seconds,
+        }
 
 
 class _Hooks:
@@ -342,19 +383,4 @@ def _facts(pairs: PairSet, order: BatchOrder, outcome: Outcome) -> dict[str, Any
         "steps_taken": outcome.step,
         "best_step": outcome.best_step,
         "loss_last": sum(last) / len(last) if last else None,
-    }
-
-
-def _scores(benchmark: Benchmark, evaluation: Evaluation) -> dict[str, Any]:
-    """What the report needs of an evaluation; scores in [0, 1]."""
-    return {
-        "benchmark": benchmark.name,
-        "split": benchmark.split,
-        "n_texts": benchmark.n_queries + benchmark.n_documents,
-        "measures": evaluation.measures,
-        "query_ids": benchmark.query_ids,
-        "ndcg@10": np.round(evaluation.per_query["ndcg@10"], 6).tolist(),
-        "counts": evaluation.counts,
-        "settings": evaluation.settings,
-        "seconds": evaluation.seconds,
     }

@@ -42,7 +42,14 @@ def counted(workspace: Workspace, source: StudySource) -> StudySource:
         counts += [0] * (n - len(counts))
         for i in range(n):
             counts[i] += 1
-    return replace(source, n_documents=counts[0] if counts else 0, counts=tuple(counts))
+    query_set = query_sets.load(workspace, source.query_set)
+    return replace(
+        source,
+        n_documents=counts[0] if counts else 0,
+        counts=tuple(counts),
+        language=query_set.language,
+        corpus=query_set.corpus_id,
+    )
 
 
 def condition_pairs(

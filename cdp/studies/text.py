@@ -8,9 +8,21 @@ from cdp.base.markup import shown
 from cdp.base.numbers import counted, signed
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
-from cdp.studies.gains import TITLES, Gain
+from cdp.studies.gains import TITLES
 from cdp.studies.plan import Condition
 from cdp.studies.report import StudyReport, StudyRow
+from cdp.studies.tables import (
+    PAPER_NOTE,
+    POOLED_NOTE,
+    RANK_ONE_NOTE,
+    benchmark_rows,
+    choice_rows,
+    difference_rows,
+    paper_rows,
+    pooled_rows,
+    rank_one_rows,
+    training_rows,
+)
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.pricing import dollars
 
@@ -102,20 +114,41 @@ def to_markdown(report: StudyReport) -> str:
     lines += [f"- {shown(text)}" for text in report.findings] or ["- Nothing yet."]
     lines += ["", "## What this study cannot tell", ""]
     lines += [f"- {shown(text)}" for text in report.limits] or ["- Nothing is missing from what was planned."]
+    if report.config.criteria:
+        lines += [
+            "",
+            "## What would count as support",
+            "",
+            "Written before the run:",
+            "",
+            shown(report.config.criteria),
+        ]
+    lines += ["", "## Benchmarks", "", table(*benchmark_rows(report))]
     lines += ["", "## NDCG@10", "", main_table(report)]
+    lines += _section("Chosen on dev", choice_rows(report))
+    lines += _section("Queries trained on", training_rows(report))
     for title, body in comparison_tables(report).items():
         lines += ["", f"## {title}", "", body]
     if report.gains:
         lines += ["", SIGNIFICANCE]
+    lines += _section("Beside the paper", paper_rows(report), PAPER_NOTE)
+    lines += _section("Errors at rank 1", rank_one_rows(report), RANK_ONE_NOTE)
+    lines += _section("All together", pooled_rows(report.pooled), POOLED_NOTE)
     lines += ["", "## Relation to content words", "", *relation_lines(report), "", "## Cost", "", cost_table(report)]
     lines += ["", "## Settings", "", settings_table(report)]
     return "\n".join(lines) + "\n"
 
 
+def _section(title: str, content: tuple[list[str], list[list[str]]], note: str = "") -> list[str]:
+    """A heading with its table; nothing where the table has no rows."""
+    head, rows = content
+    return ["", f"## {title}", "", table(head, rows), *(["", note] if note else [])] if rows else []
+
+
 SIGNIFICANCE = (
-    "Difference in NDCG@10 points, mean over the seeds ± standard deviation over them. \\* p below 0.05 (variance over "
-    "queries and seeds together, Holm-corrected over the benchmarks of a line) and all seeds of one sign. (\\*) the "
-    "same without ±: one seed, or seeds without any spread, so the test is over the queries alone and knows nothing of "
+    "Differences in NDCG@10 points, mean over the seeds, with 95% intervals. \\* p below 0.05 (variance over "
+    "queries and seeds together, Holm-corrected over the benchmarks of a condition) and all seeds of one sign. (\\*) "
+    "the same with one seed, or seeds without any spread, so the test is over the queries alone and knows nothing of "
     "training noise."
 )
 
@@ -167,29 +200,9 @@ def score(row: StudyRow, name: str, best: float) -> str:
 
 
 def comparison_tables(report: StudyReport) -> dict[str, str]:
-    """{title: table} of each comparison: conditions against benchmarks."""
-    tables = {}
-    names = [b.name for b in report.benchmarks]
-    for comparison, title in TITLES.items():
-        lines: dict[tuple[str, int], dict[str, Gain]] = {}
-        for gain in report.of(comparison):
-            lines.setdefault((gain.condition, gain.per_doc), {})[gain.benchmark] = gain
-        if lines:
-            rows = [
-                [shown(name), str(per_doc), *(gain_text(by.get(b)) for b in names)]
-                for (name, per_doc), by in lines.items()
-            ]
-            tables[title] = table(["Condition", "Q/Doc", *map(shown, names)], rows)
-    return tables
-
-
-def gain_text(gain: Gain | None) -> str:
-    """``+1.20 ± 0.31 *``."""
-    if gain is None:
-        return "–"
-    spread = "" if gain.seed_sd is None else f" ± {gain.seed_sd:.2f}"
-    mark = "" if not gain.significant else " (\\*)" if gain.seed_sd is None else " \\*"
-    return f"{signed(gain.points)}{spread}{mark}"
+    """{title: table} of each comparison: a row for each condition and benchmark."""
+    listed = {title: report.of(comparison) for comparison, title in TITLES.items()}
+    return {title: table(*difference_rows(gains)) for title, gains in listed.items() if gains}
 
 
 def relation_lines(report: StudyReport) -> list[str]:

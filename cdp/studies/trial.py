@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from cdp.base.config.shared import AT_ONCE
 from cdp.base.registry import Names
 from cdp.base.settings import REQUIRED, Config, option
+from cdp.planning.known import MODEL_LOAD_S, STARTING_S, WRITTEN_PER_S, Speed
+from cdp.planning.rates import encoding_seconds, training_seconds
 from cdp.studies.config import BOTH, StudyConfig
-from cdp.studies.estimate import MODEL_LOAD_S, Speed
 from cdp.studies.plan import StudySource, conditions
 
 METHODS = "diverse, paraphrase"
@@ -19,12 +20,6 @@ SHAPES = (("1, 2, 5", "0, 1, 2"), ("1, 5", "0, 1, 2"), ("1, 5", "0, 1"))
 
 LEAST_DOCUMENTS = 200
 """With fewer documents a smaller shape is taken, if it allows more."""
-
-STARTING_S = 15.0
-"""Seconds until the first training: two processes start one after the other and import their libraries."""
-
-WRITTEN_PER_S = 150.0
-"""Documents for which the template generator writes queries in a second, both methods at once, on one core."""
 
 
 class TrialConfig(Config):
@@ -108,11 +103,11 @@ def seconds_of(
     """How long a test of this size takes: starting, writing by template, encoding, and every training."""
     study = study_of(config, "any", Size(documents, per_doc, seeds, 0.0, True))
     sources = [StudySource(name, name, n_documents=documents) for name in ("diverse", "paraphrase")]
-    evaluation = texts / speed.texts_per_second
+    evaluation = encoding_seconds(texts, speed.texts_per_second)
     seconds = STARTING_S + (0.0 if there else documents / WRITTEN_PER_S) + 2 * evaluation
     for c in conditions(study, sources):
         pairs = c.budget or documents * c.per_doc
-        seconds += MODEL_LOAD_S + evaluation + pairs * epochs / speed.pairs_per_second
+        seconds += evaluation + training_seconds(pairs * epochs, speed.pairs_per_second, start=MODEL_LOAD_S)
     return seconds
 
 

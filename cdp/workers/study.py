@@ -16,13 +16,23 @@ from typing import Any
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now
-from cdp.benchmarks import Benchmark, choose_split, describe, load_benchmark, manifests, registry, resolve_benchmark
+from cdp.benchmarks import (
+    Benchmark,
+    choose_split,
+    derive,
+    describe,
+    load_benchmark,
+    manifests,
+    registry,
+    resolve_benchmark,
+)
 from cdp.complexity import count_content_words, profile
 from cdp.corpus import iter_documents
-from cdp.studies import records
+from cdp.studies import facts, records
 from cdp.studies.config import StudyConfig
 from cdp.studies.independence import OVERLAP, families, overlap
 from cdp.studies.plan import StudySource, benchmark_names, conditions, dev_name
+from cdp.studies.provenance import licences, versions
 from cdp.studies.run import Study
 from cdp.studies.sources import corpus_of, written
 
@@ -68,7 +78,7 @@ def describe_study(
     """What the report needs besides the conditions: the plan, the sources, and the benchmarks with their CW."""
     about = []
     kin = kinship(job_workspace, config, sources, benchmarks)
-    for benchmark, (family, in_domain) in zip(benchmarks, kin, strict=True):
+    for benchmark, (family, in_domain_of) in zip(benchmarks, kin, strict=True):
         language = config.language or benchmark.counted_language
         cw = count_content_words(benchmark.queries, language)
         cw_profile = profile(cw)
@@ -77,13 +87,17 @@ def describe_study(
                 "name": benchmark.name,
                 "split": benchmark.split,
                 "hash": benchmark.hash,
+                "licence": benchmark.licence,
+                "source": manifests.read(benchmark.folder).source,
                 "place": records.evaluation_key(benchmark.hash, benchmark.split, config.protocol),
                 "n_queries": benchmark.n_queries,
                 "n_documents": benchmark.n_documents,
                 "language": language,
                 "family": family,
-                "in_domain": in_domain,
+                "in_domain": bool(in_domain_of) and set(in_domain_of) >= {source.label for source in sources},
+                "in_domain_of": in_domain_of,
                 "cw_of": dict(zip(benchmark.query_ids, map(int, cw), strict=True)),
+                "facts_of": facts.of_queries(benchmark, language),
                 "cw": cw_profile.mean,
                 "cw_interval": list(cw_profile.interval),
             }
@@ -93,24 +107,35 @@ def describe_study(
         "config": config.to_dict(),
         "sources": [asdict(source) for source in sources],
         "benchmarks": about,
+        "corpora": licences(job_workspace, sources),
+        "versions": versions(),
         "created": now(),
     }
 
 
 def kinship(
     workspace: Workspace, config: StudyConfig, sources: Sequence[StudySource], benchmarks: Sequence[Benchmark]
-) -> list[tuple[str, bool]]:
-    """(family, whether it is in-domain) of each benchmark: as the plan says, else as their documents tell."""
-    trained: set[int] = set()
-    for corpus_id in {corpus_of(workspace, source) for source in sources}:
-        trained |= {hash(document.content.strip()) for document in iter_documents(workspace, corpus_id)}
+) -> list[tuple[str, list[str]]]:
+    """(family, the sources that it is in-domain for) of each benchmark: as the plan says, else as documents tell."""
+    corpus_ids = {source.label: corpus_of(workspace, source) for source in sources}
+    trained = {
+        corpus_id: {hash(document.content.strip()) for document in iter_documents(workspace, corpus_id)}
+        for corpus_id in set(corpus_ids.values())
+    }
     documents = {str(i): {hash(text.strip()) for text in b.documents} for i, b in enumerate(benchmarks)}
     named = config.family_names()
     origins = {str(i): named.get(b.name) or origin_of(b) for i, b in enumerate(benchmarks)}
     family = families(origins, documents)
     own = set(config.items("in_domain"))
     return [
-        (family[str(i)], b.name in own or overlap(documents[str(i)], trained) >= OVERLAP)
+        (
+            family[str(i)],
+            [
+                label
+                for label, corpus_id in corpus_ids.items()
+                if b.name in own or overlap(documents[str(i)], trained[corpus_id]) >= OVERLAP
+            ],
+        )
         for i, b in enumerate(benchmarks)
     ]
 
@@ -120,6 +145,8 @@ def origin_of(benchmark: Benchmark) -> str:
     manifest = manifests.read(benchmark.folder)
     if manifest.subset is not None:
         return manifest.subset.of
+    if manifest.source.get("kind") == derive.KIND:
+        return str(manifest.source.get("of", benchmark.name))
     entry = registry.find(manifest.entry) if manifest.entry else None
     return (entry.part_of or entry.name) if entry is not None else benchmark.name
 

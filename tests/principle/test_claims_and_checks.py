@@ -7,7 +7,7 @@ import re
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from cdp.principle import differences
 from cdp.principle.checks import PER_DOCS, checks, held

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from cdp.base.errors import InputError, NotFoundError
 from cdp.principle import (
@@ -21,6 +21,7 @@ from cdp.principle import (
     threshold,
     threshold_by_retriever,
     weighting_differences,
+    why_no_threshold,
 )
 from tests.support import shared
 
@@ -198,6 +199,14 @@ def test_the_band_is_narrowest_in_the_middle() -> None:
     assert width[1] < width[2]
     assert (found.new_high - found.new_low > 1.4 * width).all(), "a new dataset scatters on top of the line's own error"
     assert found.n_datasets == 4
+
+
+@pytest.mark.parametrize(
+    ("cws", "why"), [((5.0,), "there is 1."), ((5.0, 7.0), "there are 2."), ((5.0, 5.0), "there are 2 of the same CW.")]
+)
+def test_too_few_datasets_are_counted_in_words(cws: tuple[float, ...], why: str) -> None:
+    few = [Difference("any", "qdoc_minus_one", 5, f"d{i}", cw, 1.0) for i, cw in enumerate(cws)]
+    assert why_no_threshold(few).endswith(why)
 
 
 def test_equal_differences_have_no_threshold() -> None:

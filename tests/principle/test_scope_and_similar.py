@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from cdp.principle import ALL, KINDS, differences, kinds_of_datasets, most_similar, outlook, recommend
 from cdp.principle.published import datasets, results

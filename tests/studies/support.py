@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions
+from cdp.base.workspace import Workspace, write_json
+from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions, records
+from tests.pages.support import ended_job
 
 BENCHMARKS = {"simple": 5.0, "medium": 8.0, "hard": 12.0}
 """Name → mean CW."""
@@ -37,7 +39,22 @@ def record(condition: Mapping[str, Any] | None, retriever: str, scores: Mapping[
     }  # fmt: skip
 
 
-def study(
+def study(truth: Truth, **settings: Any) -> StudyReport:
+    """The report over ``made``'s records."""
+    return build("study-1", "made up", "finished", *made(truth, **settings))
+
+
+def stored(workspace: Workspace, job_id: str, truth: Truth, **settings: Any) -> str:
+    """A finished study over ``made``'s records, as its job leaves it on disk; its id."""
+    about, kept = made(truth, **settings)
+    folder = ended_job(workspace, job_id, "study", about["config"])
+    write_json(folder / "results" / "about.json", about)
+    for number, one in enumerate(kept):
+        write_json(folder / records.FOLDER / f"{number}.json", one)
+    return job_id
+
+
+def made(
     truth: Truth,
     *,
     benchmarks: Mapping[str, float] = BENCHMARKS,
@@ -48,9 +65,9 @@ def study(
     lexical: float | None = None,
     facts: Mapping[str, Mapping[str, Any]] | None = None,
     **settings: Any,
-) -> StudyReport:
-    """A report over records made from ``truth``, with noise per query; conditions that ``drop`` names are missing.
-    ``lexical`` is how many points BM25 is above the untrained retriever, where it was evaluated."""
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """(what a study's worker says of it, records made from ``truth``), with noise per query; conditions that ``drop``
+    names are missing. ``lexical`` is how many points BM25 is above the untrained retriever, where it was evaluated."""
     config = StudyConfig.from_dict(
         {
             "benchmarks": ", ".join(benchmarks),
@@ -64,11 +81,11 @@ def study(
     sources = [StudySource(kind, kind, f"{kind}-set", "", 100, (100,) * 20) for kind in kinds]
     rng = np.random.default_rng(0)
     easy = {name: rng.uniform(10, 70, N_QUERIES) for name in benchmarks}
-    records = [record(None, "tiny", easy)]
+    kept = [record(None, "tiny", easy)]
     if lexical is not None:
         config = StudyConfig.from_dict({**config.to_dict(), "bm25": True})
         shifted = {name: easy[name] + lexical + rng.normal(0, noise, N_QUERIES) for name in benchmarks}
-        records.append(record(None, "bm25", shifted))
+        kept.append(record(None, "bm25", shifted))
     for condition in conditions(config, sources):
         about = asdict(condition)
         if drop(about):
@@ -79,8 +96,11 @@ def study(
             + rng.normal(0, noise, N_QUERIES)
             for name in benchmarks
         }
-        records.append(record(about, "tiny", scores))
-    records += [{"schema": 1, "failed": name, "failure": {"message": reason}} for name, reason in failures]
+        kept.append(record(about, "tiny", scores))
+    kept += [
+        {"schema": 1, "retriever": "tiny", "condition": None, "failed": name, "failure": {"message": reason}}
+        for name, reason in failures
+    ]
     about = {
         "config": config.to_dict(),
         "sources": [asdict(source) for source in sources],
@@ -98,4 +118,4 @@ def study(
             for name, cw in benchmarks.items()
         ],
     }
-    return build("study-1", "made up", "finished", about, records)
+    return about, kept

@@ -16,7 +16,7 @@ from cdp.services.queries import synthesis
 from cdp.services.workspace import demo
 from cdp.studies import ready_made
 
-ON_DEMO = [plan.name for plan in ready_made() if "demo" in plan.file.read_text(encoding="utf-8")]
+ON_DEMO = [plan.name for plan in ready_made() if "corpus: demo" in plan.file.read_text(encoding="utf-8")]
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from cdp.base.statistics import within_slope
 from cdp.principle import Difference

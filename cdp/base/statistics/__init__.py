@@ -8,17 +8,21 @@ importing it is cheap.
 from __future__ import annotations
 
 from cdp.base.statistics.clusters import crossing_of_lines, mean_interval, prediction_interval
-from cdp.base.statistics.correlation import fisher_interval, leave_one_out, pearson
+from cdp.base.statistics.correlation import fisher_interval, leave_one_out, pearson, ranks, spearman
 from cdp.base.statistics.lines import LineFit, fit_line, power_of_slope
-from cdp.base.statistics.paired import holm, paired_test, seed_spread, t_test
+from cdp.base.statistics.paired import holm, paired_test, randomisation_test, seed_spread, t_test
+from cdp.base.statistics.regression import Coefficient, cluster_regression
 from cdp.base.statistics.resampling import bootstrap_interval
-from cdp.base.statistics.seeds import has_spread, two_level_test
+from cdp.base.statistics.seeds import SeedTest, has_spread, two_level_test
 from cdp.base.statistics.within import WithinSlope, within_slope
 
 __all__ = [
+    "Coefficient",
     "LineFit",
+    "SeedTest",
     "WithinSlope",
     "bootstrap_interval",
+    "cluster_regression",
     "crossing_of_lines",
     "fisher_interval",
     "fit_line",
@@ -30,7 +34,10 @@ __all__ = [
     "pearson",
     "power_of_slope",
     "prediction_interval",
+    "randomisation_test",
+    "ranks",
     "seed_spread",
+    "spearman",
     "t_test",
     "two_level_test",
     "within_slope",

@@ -1,4 +1,7 @@
-"""Pearson's r between few points, with Fisher's interval and what remains when each point in turn is left out."""
+"""Pearson's r and Spearman's ρ between few points, Fisher's interval, and what remains without each point in turn.
+
+``scipy.stats`` has the same; to import it takes a second, which the first page of the dashboard would wait for.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,7 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import stdtr
 
 from cdp.base.errors import InputError
@@ -36,6 +39,18 @@ def pearson(x: ArrayLike, y: ArrayLike) -> Pearson | None:
     degrees = len(xs) - 2
     p = 0.0 if abs(r) == 1 else float(2 * stdtr(degrees, -abs(r) * np.sqrt(degrees / (1 - r * r))))
     return Pearson(len(xs), r, p, fisher_interval(r, len(xs)))
+
+
+def ranks(values: ArrayLike) -> NDArray[np.float64]:
+    """The rank of each value, from 1; equal values share the mean of their ranks. Shape (n,)."""
+    _, place, counts = np.unique(np.asarray(values, np.float64), return_inverse=True, return_counts=True)
+    means = np.cumsum(counts) - (counts - 1) / 2
+    return means[place]
+
+
+def spearman(x: ArrayLike, y: ArrayLike) -> Pearson | None:
+    """Spearman's ρ: ``pearson`` of the ranks, whose p is the usual approximation."""
+    return pearson(ranks(x), ranks(y))
 
 
 def fisher_interval(r: float, n: int, *, level: float = 0.95) -> Range | None:

@@ -8,32 +8,36 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp import catalog, jobs, query_sets
-from cdp.base.config import FilterConfig, SynthesisConfig, TrainingConfig
+from cdp.base.config import FilterConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
+from cdp.base.statistics import SeedTest
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
-from cdp.query_sets import QuerySet
+from cdp.planning.known import Speed
 from cdp.retrievers import resolve
-from cdp.services import completeness, queries
+from cdp.services import commands, completeness, queries
 from cdp.services.jobs import devices
 from cdp.services.jobs import in_use as jobs_in_use
-from cdp.services.queries import filtering, synthesis
+from cdp.services.queries import filtering
 from cdp.services.sharing import access
-from cdp.services.studies import filtered, study_reuse
+from cdp.services.studies import planned_sources, study_reuse
 from cdp.services.training import leakage
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
-from cdp.studies.estimate import PlannedGeneration, Speed, StudyPlan, estimate, measured_speeds
+from cdp.studies import bundle as bundling
+from cdp.studies.build import read_study
+from cdp.studies.estimate import StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
-from cdp.studies.plan import FILTERED_BY, benchmark_names, dev_name, needs_reasoning, problems_of_budget
-from cdp.studies.sources import counted
-from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
-from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.methods import get_method
-from cdp.training.reasoning import check_reasoned
+from cdp.studies.gains import contrast as contrast_of
+from cdp.studies.plan import FILTERED_BY, Cell, benchmark_names, dev_name, method_of, problems_of_budget, with_kappa
+from cdp.studies.pool_input import PoolInput
+from cdp.studies.pool_input import pool as pool_of
+from cdp.studies.pooling import Pooled
+from cdp.studies.tables import POOLED_NOTE, beside, pooled_rows
+from cdp.studies.text import minutes, plan_text, progress_text, table, threshold_rows
 from cdp.training.settings import complete
 from cdp.training.weightings import WEIGHTINGS
 
@@ -41,15 +45,21 @@ __all__ = [
     "SCALING",
     "TITLES",
     "Gain",
+    "Pooled",
     "ReadyMade",
     "StudyConfig",
     "StudyPlan",
     "StudyReport",
     "StudyStart",
+    "beside",
+    "bundle",
+    "contrast",
     "list_studies",
     "minutes",
     "plan",
     "plan_text",
+    "pool",
+    "pooled_text",
     "progress_text",
     "read_plan",
     "ready_made",
@@ -79,14 +89,14 @@ def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[s
 
     ``known`` are the facts of its benchmarks where they are not in the workspace yet.
     """
-    sources, missing = _sources(workspace, config)
+    sources, missing = planned_sources.sources(workspace, config)
     benchmarks = known or [_benchmark(workspace, config, name, split) for name, split in benchmark_names(config)]
     benchmark_splits = [(b["name"], b["split"]) for b in benchmarks]
     if len(set(benchmark_splits)) < len(benchmark_splits):
         raise ConfigError("A benchmark is named twice.", hint="Name each benchmark and split once.")
     dev = _dev_place(workspace, config, benchmark_splits) if config.dev else ""
     for weighting in config.items("weightings"):
-        if weighting not in weightings():
+        if with_kappa(weighting)[0] not in weightings():
             raise NotFoundError("weighting", weighting, known=list(weightings()))
     retrievers = {name: resolve(access.model(workspace, name), workspace) for name in config.items("retrievers")}
     for source in sources:
@@ -105,11 +115,57 @@ def plan(workspace: Workspace, config: StudyConfig, *, known: Sequence[Mapping[s
         batch_sizes={name: settings.batch_size or 1 for name, settings in whole.items()},
         speeds=speeds(workspace),
         generations=missing,
-        reused=study_reuse.reused(workspace, config, sources, retrievers, [b["place"] for b in benchmarks], dev),
+        reused=study_reuse.reused(
+            workspace,
+            config,
+            sources,
+            retrievers,
+            [b["place"] for b in benchmarks],
+            dev,
+            [b["language"] for b in benchmarks],
+        ),
     )
     lacking = completeness.list_incomplete(workspace, config.items("query_sets"))
-    notes = tuple(item.note for item in lacking)
+    notes = [item.note for item in lacking]
+    notes += [text for source in sources if (text := _of_first_documents(workspace, source))]
+    if not known:
+        written = [source for source in sources if _written(config, source)]
+        notes += [left_out(leak) for leak in leaks_of(workspace, config, _sets(written))]
     return dataclasses.replace(study_plan, notes=(*notes, *study_plan.notes))
+
+
+def _of_first_documents(workspace: Workspace, source: StudySource) -> str:
+    """What has to be said of a set that was written for the first documents of its corpus alone; empty of others."""
+    if not source.query_set:
+        return ""
+    query_set = query_sets.load(workspace, source.query_set)
+    limit = query_set.parameters.get("limit")
+    if query_set.parameters.get("draw") is not None or not isinstance(limit, int):
+        return ""
+    if limit >= resolve_corpus(workspace, query_set.corpus_id).n_documents:
+        return ""
+    return (
+        f"{query_set.name} has queries for the first {limit:,} documents of its corpus alone: what holds for them may "
+        "not hold for the others."
+    )
+
+
+def _written(config: StudyConfig, source: StudySource) -> bool:
+    """Whether a source is what a method writes, for this study or before, and no set that the plan names."""
+    return method_of(source.label) in config.items("methods")
+
+
+def _sets(sources: Sequence[StudySource]) -> list[str]:
+    return [name for source in sources if (name := source.query_set or source.made_from)]
+
+
+def left_out(leak: leakage.Leak) -> str:
+    """Of queries that a method wrote, those that a benchmark judges are not trained on: how many, in a sentence."""
+    reworded = f" ({leak.near:,} of them reworded)" if leak.near else ""
+    return (
+        f"{leak.source}: queries that {leak.benchmark} {leak.split} judges too, {leak.queries:,} of its "
+        f"{leak.judged:,}{reworded}, are left out of the training."
+    )
 
 
 def _dev_place(workspace: Workspace, config: StudyConfig, benchmark_splits: Sequence[tuple[str, str]]) -> str:
@@ -142,14 +198,14 @@ def run(
 ) -> StudyStart:
     """Submit a study as one job, after the jobs that write the queries it lacks.
 
-    ConfigError for a query set that is not whole, unless ``allow_incomplete``, or with queries that a benchmark
-    judges, unless ``allow_leakage``.
+    ConfigError for a query set that is not whole, unless ``allow_incomplete``, or a named one with queries that a
+    benchmark judges, unless ``allow_leakage``; of what methods wrote, such queries are left out, unless it is.
     """
     plan(workspace, config)
     completeness.require(workspace, config.items("query_sets"), allow_incomplete)
-    sources, _ = _sources(workspace, config)
-    leaks = leaks_of(workspace, config, [source.query_set or source.made_from for source in sources])
-    leakage.require(leaks, allow_leakage)
+    sources, _ = planned_sources.sources(workspace, config)
+    leakage.require(leaks_of(workspace, config), allow_leakage)
+    leaks = leaks_of(workspace, config, _sets(sources)) if allow_leakage else []
     generations = []
     written: dict[str, str] = {}
     ready = []
@@ -157,15 +213,15 @@ def run(
         if source.query_set:
             ready.append(source)
             continue
-        method, _, _ = source.label.partition(FILTERED_BY)
-        if not source.made_from and method not in written:
-            written[method] = queries.generate(workspace, _synthesis(config, method), api_key=api_key)
-            generations.append(written[method])
+        whole, _, _ = source.label.partition(FILTERED_BY)
+        if not source.made_from and whole not in written:
+            written[whole] = queries.generate(workspace, planned_sources.synthesis_of(config, source), api_key=api_key)
+            generations.append(written[whole])
         if not source.filter:
-            ready.append(dataclasses.replace(source, job_id=written[method]))
+            ready.append(dataclasses.replace(source, job_id=written[whole]))
             continue
-        made_from = source.made_from or jobs_in_use.set_of(workspace, written[method])
-        after = [] if source.made_from else [written[method]]
+        made_from = source.made_from or jobs_in_use.set_of(workspace, written[whole])
+        after = [] if source.made_from else [written[whole]]
         job_id = filtering.start_filter(workspace, FilterConfig.from_text(made_from, source.filter), after=after)
         generations.append(job_id)
         ready.append(dataclasses.replace(source, job_id=job_id, made_from=made_from))
@@ -175,7 +231,7 @@ def run(
         name=config.name or "study",
         module=WORKER,
         config=config.to_dict(),
-        device=devices.request(config.gpus, at_most=1),
+        device=devices.request(workspace, config.gpus, at_most=1),
         inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,
     )
@@ -184,10 +240,8 @@ def run(
 
 @access.reads
 def leaks_of(workspace: Workspace, config: StudyConfig, sets: Sequence[str] | None = None) -> list[leakage.Leak]:
-    """The judged queries among those that a study trains on: of ``sets``, or of all that there is to train on now."""
-    if sets is None:
-        sets = [source.query_set or source.made_from for source in _sources(workspace, config)[0]]
-    names = [name for name in sets if name]
+    """The judged queries among those of ``sets``; without these, of the query sets that the plan names."""
+    names = config.items("query_sets") if sets is None else sets
     benchmark_splits = benchmark_names(config) + ([dev_name(config)] if config.dev else [])
     return leakage.find_leaks(workspace, names, benchmark_splits)
 
@@ -199,16 +253,65 @@ def list_studies(workspace: Workspace) -> list[JobView]:
 
 def report(workspace: Workspace, study: str) -> StudyReport:
     """What a study has found so far, by its id, the beginning of its id, or its name."""
-    view = jobs.view(workspace, jobs.resolve_job(workspace, study), with_size=False)
+    view = _study(workspace, study)
+    about = _about(view)
+    study_report = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
+    leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
+    return dataclasses.replace(study_report, limits=(*(f"Leaked: {leak}" for leak in leaks), *study_report.limits))
+
+
+@access.reads
+def pool(workspace: Workspace, names: Sequence[str], *, per_doc: int | None = None) -> list[Pooled]:
+    """The gains of several studies in one model, those at one Q/Doc alone where it is given. ConfigError for a job that
+    is no study, InputError for one without results."""
+    inputs = [_read(_study(workspace, name)) for name in dict.fromkeys(names)]
+    if per_doc is not None:
+        inputs = [dataclasses.replace(i, gains=[g for g in i.gains if g.per_doc == per_doc]) for i in inputs]
+    return pool_of(inputs)
+
+
+@access.reads
+def contrast(workspace: Workspace, study: str, benchmark: str, weights: Mapping[Cell, float]) -> SeedTest | None:
+    """A weighted sum of a study's conditions on one benchmark, with its interval over queries and seeds; None where
+    one of them is not there."""
+    return contrast_of(_read(_study(workspace, study)).scores, benchmark, weights)
+
+
+def _read(view: JobView) -> PoolInput:
+    return read_study(view.id, _about(view), list(records.list_records(view.folder)))
+
+
+def pooled_text(models: Sequence[Pooled]) -> str:
+    """The models as a table in words, with what it takes to read it."""
+    return f"{table(*pooled_rows(models))}\n\n{POOLED_NOTE}" if models else "There is nothing to pool yet."
+
+
+@access.reads
+def bundle(workspace: Workspace, study: str, more: Mapping[str, bytes] | None = None) -> bytes:
+    """A study as a zip: plan, report, every score, settings, versions, hashes, licences, commands. ``more`` adds files
+    by name."""
+    view = _study(workspace, study)
+    about = _about(view)
+    plan_file = to_yaml(StudyConfig.from_dict(about["config"]))
+    again = [commands.line("study", "run", "plan.yaml", wait=True), commands.line("study", "report", view.id)]
+    kept = list(records.list_records(view.folder))
+    content = bundling.files(report(workspace, view.id), about, kept, plan_file, again)
+    return bundling.zipped({**content, **(more or {})})
+
+
+def _study(workspace: Workspace, name: str) -> JobView:
+    view = jobs.view(workspace, jobs.resolve_job(workspace, name), with_size=False)
     if view.kind != "study":
         raise ConfigError(f"The job {view.id} is of kind {view.kind}.", hint="Name a study: see study list.")
+    return view
+
+
+def _about(view: JobView) -> dict[str, Any]:
     about = read_json_or_none(view.folder / "results" / "about.json")
     if not isinstance(about, dict):
         why = view.failure["message"] if view.failure else f"it is {view.state}"
         raise InputError(f"The study {view.id} has nothing to report yet: {why}.")
-    study_report = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
-    leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
-    return dataclasses.replace(study_report, limits=(*(f"Leaked: {leak}" for leak in leaks), *study_report.limits))
+    return about
 
 
 def weightings() -> dict[str, str]:
@@ -222,132 +325,6 @@ def to_yaml(config: StudyConfig) -> str:
 
     values = {name: value for name, value in config.to_dict().items() if value not in (None, "")}
     return yaml.safe_dump(values, allow_unicode=True, sort_keys=False)
-
-
-def _sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
-    """What is trained on, and what has to be written for it first."""
-    whole, missing = _whole_sources(workspace, config)
-    filters = config.items("filters")
-    if not filters:
-        return whole, missing
-    if filters != [filtered.NONE] and any(map(needs_reasoning, config.items("weightings"))):
-        raise ConfigError("RI compares whole sets with their reasoned forms.", hint="Leave out filters, or RI.")
-    return [filtered.source_of(workspace, source, text) for source in whole for text in filters], missing
-
-
-def _whole_sources(workspace: Workspace, config: StudyConfig) -> tuple[list[StudySource], list[PlannedGeneration]]:
-    """The query sets and methods of the plan, before any filter."""
-    sources: list[StudySource] = []
-    for name in config.items("query_sets"):
-        query_set = query_sets.resolve_query_set(workspace, name)
-        kind = "human" if query_set.kind == "human" else query_set.method
-        reasoning = _reasoning(workspace, config, query_set)
-        source = counted(workspace, StudySource(_label(query_set, sources), kind, query_set.id, reasoning=reasoning))
-        if not source.n_documents:
-            raise InputError(f"The query set {query_set.name} has no queries to train on.")
-        sources.append(source)
-    missing: list[PlannedGeneration] = []
-    if config.items("methods"):
-        manifest = resolve_corpus(workspace, config.corpus)
-        most = max(config.numbers("per_doc", minimum=1))
-        n_documents = min(manifest.n_documents, _documents_needed(config) or manifest.n_documents)
-        for method in config.items("methods"):
-            get_method(method)
-            existing_set = _existing_set(workspace, manifest.id, method, config, most)
-            if existing_set is not None:
-                reasoning = _reasoning(workspace, config, existing_set)
-                sources.append(counted(workspace, StudySource(method, method, existing_set.id, reasoning=reasoning)))
-            else:
-                if any(map(needs_reasoning, config.items("weightings"))):
-                    raise ConfigError(
-                        "RI needs reasoned forms of queries that are there.",
-                        hint="Write the queries and their reasoned forms first, and name both as query sets.",
-                    )
-                sources.append(StudySource(method, method, "", "", n_documents))
-                missing.append(_generation(workspace, config, method))
-    return sources, missing
-
-
-def _reasoning(workspace: Workspace, config: StudyConfig, query_set: QuerySet) -> str:
-    """The set of reasoned forms for a set to train on, where a weighting needs one; ConfigError where none fits."""
-    if not any(map(needs_reasoning, config.items("weightings"))):
-        return ""
-    named = [query_sets.resolve_query_set(workspace, name) for name in config.items("reasoning")]
-    reasoned = [q for q in named if q.parameters.get("source") == query_set.id]
-    fitting = reasoned or [q for q in named if not q.parameters.get("source") and q.corpus_id == query_set.corpus_id]
-    if len(fitting) != 1 or fitting[0].id == query_set.id:
-        problem = "no query set" if not fitting else "the set itself" if len(fitting) == 1 else "several"
-        raise ConfigError(
-            f"RI needs the reasoned forms of {query_set.name}, and 'reasoning' names {problem} for it.",
-            hint="Name one set for each query set: written with the method reasoning from it, or imported.",
-        )
-    check_reasoned(TrainingConfig(query_set=query_set.id, weighting="ri", reasoning=fitting[0].id), query_set.method)
-    return fitting[0].id
-
-
-def _generation(workspace: Workspace, config: StudyConfig, method: str) -> PlannedGeneration:
-    """What it takes to have the queries of a method written, counted on a sample of the documents."""
-    if not GENERATORS[config.generator].endpoint:
-        return PlannedGeneration(method, config.generator)
-    cost_estimate = synthesis.estimate(workspace, _synthesis(config, method))
-    return PlannedGeneration(
-        method,
-        config.generator,
-        cost_estimate.requests,
-        cost_estimate.input_tokens,
-        cost_estimate.output_tokens,
-        cost_estimate.cost,
-    )
-
-
-def _label(query_set: QuerySet, sources: Sequence[StudySource]) -> str:
-    unnamed = query_set.imported and query_set.kind != "human"  # "imported" would tell two of them from nothing
-    label = "human" if query_set.kind == "human" else (not unnamed and query_set.method) or query_set.name
-    used = {source.label for source in sources}
-    if label not in used:
-        return label
-    return query_set.name if query_set.name not in used else query_set.id
-
-
-def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: StudyConfig, most: int) -> QuerySet | None:
-    """The newest complete set of this method and generator with enough queries per document for all documents."""
-    needed = _documents_needed(config)
-    for query_set in query_sets.list_query_sets(workspace):
-        same = (
-            query_set.corpus_id == corpus_id
-            and query_set.method == method
-            and query_set.generator == config.generator
-            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model)
-        )
-        limit = query_set.parameters.get("limit")
-        enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))
-        # A copy without some of its queries says the same of method and Q/Doc: it is not what the method wrote.
-        if same and enough and query_set.complete and not query_set.parameters.get("made_from"):
-            return query_set
-    return None
-
-
-def _documents_needed(config: StudyConfig) -> int | None:
-    """How many of the first documents the study looks at; None for all."""
-    if config.budget is None:
-        return config.max_documents
-    most = max(2, config.budget // min(config.numbers("per_doc", minimum=1)))
-    return most if config.max_documents is None else min(most, config.max_documents)
-
-
-def _synthesis(config: StudyConfig, method: str) -> SynthesisConfig:
-    return SynthesisConfig.from_dict(
-        {
-            "corpus": config.corpus,
-            "method": method,
-            "per_doc": max(config.numbers("per_doc", minimum=1)),
-            "generator": config.generator,
-            "model": config.model,
-            "base_url": config.base_url,
-            "limit": _documents_needed(config),
-            "budget": config.spend / len(config.items("methods")) if config.spend else None,
-        }
-    )
 
 
 def _benchmark(workspace: Workspace, config: StudyConfig, name: str, split: str) -> dict[str, Any]:

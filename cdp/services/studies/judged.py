@@ -7,9 +7,8 @@ is trained on.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +31,11 @@ from cdp.benchmarks import (
 from cdp.benchmarks.beir_writing import write_beir
 from cdp.complexity import count_content_words
 from cdp.corpus import CorpusManifest, iter_documents
+from cdp.corpus.draws import permutation
 from cdp.query_sets import QuerySet
 from cdp.services import corpora, projects
 from cdp.services.sharing import access
+from cdp.services.training import leakage
 from cdp.studies.trial import judging_split
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
@@ -50,12 +51,16 @@ HELD_OUT = 0.25
 SEED = 1
 """The training queries are written with seed 0."""
 
+DRAW = 0
+"""The first seed of a test: it draws the documents that are trained on from its beginning."""
+
 
 @dataclass(frozen=True)
 class JudgedBy:
     """What decides a test. ``kind`` is BENCHMARK, HUMAN or TEMPLATE; ``benchmark`` its name, ``there`` whether it is in
     the workspace already. ``of`` is the benchmark that it is a sample of, or the query set that its queries are from.
-    ``held_out`` documents at the corpus's end are not trained on. ``notes`` say what has to be known, in sentences."""
+    The last ``held_out`` documents of the corpus's draw with ``DRAW`` are not trained on. ``notes`` say what has to be
+    known, in sentences."""
 
     kind: str
     benchmark: str
@@ -140,7 +145,7 @@ def _benchmark(info: BenchmarkInfo, asked: str) -> JudgedBy:
         f"A sample of {info.name} decides: {n_queries:,} of {queries:,} judged queries on {n_documents:,} of "
         f"{documents:,} documents. Scores are higher than on the whole; differences are what counts."
     )
-    name = f"{info.name}{subsets.SUBSET}test"
+    name = subsets.name_of(info.name, n_queries, n_documents, split)
     return JudgedBy(BENCHMARK, name, split, n_queries, n_documents, False, of=info.name, notes=tuple(notes))
 
 
@@ -190,6 +195,14 @@ def facts(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, prot
         "cw": float(cw.mean()) if len(cw) else 0.0,
         "empty": float((cw == 0).mean()) if len(cw) else 0.0,
     }
+
+
+def leaks(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, sets: Sequence[str]) -> list[leakage.Leak]:
+    """``leakage.find_leaks`` for what a test would be judged by, whether it is there or still to be made."""
+    if judged.there or judged.kind == BENCHMARK:
+        return leakage.find_leaks(workspace, sets, [(judged.of or judged.benchmark, judged.split)])
+    texts = [text for _, text in _queries(workspace, manifest, judged)]
+    return leakage.among(workspace, sets, texts, judged.benchmark, judged.split)
 
 
 @access.writes
@@ -251,8 +264,10 @@ def _queries(workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy) -
         yield from ((identifier, str(written[-1])) for identifier, written in drawn)
         return
     generator = TemplateGenerator(SEED)
-    start = manifest.n_documents - judged.held_out
-    for document in islice(iter_documents(workspace, manifest.id, start=start), judged.held_out):
+    held_out = frozenset(permutation(manifest.n_documents, DRAW)[manifest.n_documents - judged.held_out :].tolist())
+    for position, document in enumerate(iter_documents(workspace, manifest.id)):
+        if position not in held_out:
+            continue
         answer = generator.generate("", document, METHODS["diverse"], 1)
         if answer.queries:
             yield document.id, answer.queries[0]

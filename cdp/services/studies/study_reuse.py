@@ -10,7 +10,7 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.retrievers import ResolvedRetriever
 from cdp.studies import StudyConfig, StudySource, records
-from cdp.studies.plan import conditions, training_config
+from cdp.studies.plan import conditions, evaluated_on, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
 from cdp.training.settings import complete
 
@@ -22,9 +22,10 @@ def reused(
     retrievers: Mapping[str, ResolvedRetriever],
     evaluation_keys: Sequence[str],
     dev: str = "",
+    languages: Sequence[str] = (),
 ) -> set[str]:
-    """The conditions (as text) that have scores under all ``evaluation_keys``, and the retrievers that have untrained
-    ones.
+    """The conditions (as text) that have scores under the ``evaluation_keys`` that they are to have, and the retrievers
+    that have untrained ones. ``languages`` are those of the benchmarks.
 
     The weights of an untrained retriever are not loaded to tell: they are taken to be those of earlier studies.
     """
@@ -32,15 +33,16 @@ def reused(
     bases: dict[str, set[str]] = defaultdict(set)
     for folder in sorted(workspace.jobs.glob("study-*")):
         for record in records.list_records(folder):
-            if not record.get("failure") and all(
-                evaluation_key in record["evaluations"] for evaluation_key in evaluation_keys
-            ):
+            if not record.get("failure"):
                 records_by_key[str(record["key"])] = record
                 bases[str(record["retriever"])].add(str(record.get("base_hash", "")))
     reusable = {
         name
         for name in retrievers
-        if any(records.untrained_key(base, config.max_length) in records_by_key for base in bases[name])
+        if any(
+            _has(records_by_key.get(records.untrained_key(base, config.max_length)), evaluation_keys)
+            for base in bases[name]
+        )
     }
     by_label = {source.label: source for source in sources}
     pairs_of: dict[tuple[Any, ...], str] = {}
@@ -68,6 +70,13 @@ def reused(
             )
             for base in bases[condition.retriever]
         )
-        if any(record_key in records_by_key for record_key in keys):
+        there = evaluated_on(config, source, languages or [""] * len(evaluation_keys))
+        wanted = [place for place, judged in zip(evaluation_keys, there, strict=True) if judged]
+        if any(_has(records_by_key.get(record_key), wanted) for record_key in keys):
             reusable.add(str(condition))
     return reusable
+
+
+def _has(record: Mapping[str, Any] | None, places: Sequence[str]) -> bool:
+    """Whether a record has scores at all of these places."""
+    return record is not None and all(place in record["evaluations"] for place in places)

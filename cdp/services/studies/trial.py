@@ -2,36 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from cdp import jobs
 from cdp.base.config import TrainingConfig
-from cdp.base.errors import ConfigError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
-from cdp.corpus import CorpusManifest, iter_documents, resolve_corpus
+from cdp.complexity import LANGUAGES
+from cdp.corpus import CorpusManifest, resolve_corpus
 from cdp.jobs import JobView
-from cdp.retrievers import resolve
-from cdp.services import commands, queries, studies
+from cdp.planning.known import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed
+from cdp.retrievers import PRESETS, resolve
+from cdp.services import commands, corpora, queries, studies
+from cdp.services.jobs import job_words
+from cdp.services.queries.writers import siblings
 from cdp.services.sharing import access
 from cdp.services.studies import judged as judging
 from cdp.services.studies.judged import JudgedBy
 from cdp.studies.config import StudyConfig
-from cdp.studies.estimate import DEFAULT_SPEEDS, Speed, StudyPlan
+from cdp.studies.estimate import StudyPlan
 from cdp.studies.trial import Size, TrialConfig, sized, study_of
 from cdp.synthesis.generators import GENERATORS
 from cdp.training.settings import complete
 
-SLOW = Speed(60.0, 60.0, measured=False)
-"""A small transformer on two cores, for retrievers that have not run here: said to be a guess."""
-
-
-TYPICAL_CHARACTERS = 600
-"""Of a document for which the default speeds hold."""
-
-SAMPLE = 200
-"""Documents whose length is looked at."""
+ENOUGH = 0.9
+"""Of the documents this part has to have all the queries that a condition asks for."""
 
 
 @dataclass(frozen=True)
@@ -66,13 +63,15 @@ class Trial:
 
 
 def last_generator(workspace: Workspace, corpus: str) -> dict[str, str]:
-    """The generator that was used last for a corpus, else in the workspace, with its model and address; settings of
-    ``TrialConfig``. Recorded queries come first: they are there. Empty where nothing was ever written."""
+    """The generator that was used last for a corpus, else in its projects, else in the workspace, with its model and
+    address; settings of ``TrialConfig``. Recorded queries come first: they are there. Empty where nothing was ever
+    written."""
     offered = TrialConfig.settings()["generator"].choices
     if any(q.generator == "recorded" for q in queries.list_query_sets(workspace, corpus=corpus)):
         return {"generator": "recorded"}
     written = [view.config for view in jobs.list_jobs(workspace, ["synthesis"])]
-    for config in sorted(written, key=lambda config: config.get("corpus") != corpus):
+    related = siblings(workspace, corpus)
+    for config in sorted(written, key=lambda c: (c.get("corpus") != corpus, c.get("corpus") not in related)):
         if config.get("generator") in offered:
             return {name: str(config.get(name) or "") for name in ("generator", "model", "base_url")}
     return {}
@@ -91,14 +90,14 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     there = GENERATORS[config.generator].endpoint or config.generator == "recorded"
     texts = judged.n_queries + judged.n_documents
     if not measured:  # the default speeds are those of a paragraph
-        length = max(1.0, _characters(workspace, manifest) / TYPICAL_CHARACTERS)
+        length = max(1.0, corpora.mean_characters(workspace, manifest) / TYPICAL_CHARACTERS)
         speed = Speed(speed.pairs_per_second / length, speed.texts_per_second / length, measured=False)
     size = sized(config, documents=documents, texts=texts, speed=speed, epochs=epochs, there=there)
     known = judging.facts(workspace, manifest, judged, "published")
     study = _study(config, manifest, judged, size)
     study_plan = studies.plan(workspace, study, known=[known] if known else None)
     cost, requests = _cost(study_plan)
-    notes = list(judged.notes)
+    notes = [*_foreign(manifest, config.retriever), *judged.notes]
     if cost is not None and cost > config.spend:
         fewer = max(2, int(size.documents * config.spend / cost * 0.95))
         size = replace(size, documents=fewer)
@@ -125,15 +124,39 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         measured=measured,
         requests=requests,
         cost=cost,
-        notes=(*notes, *(note for note in study_plan.notes if note.startswith("Queries that are missing"))),
+        notes=(*notes, *_of_queries(workspace, manifest, judged, study_plan)),
         documents_there=documents,
     )
 
 
-def _characters(workspace: Workspace, manifest: CorpusManifest) -> float:
-    """The mean length of the corpus's first documents."""
-    lengths = [len(d.content) for d in islice(iter_documents(workspace, manifest.id), SAMPLE)]
-    return sum(lengths) / max(1, len(lengths))
+def _of_queries(
+    workspace: Workspace, manifest: CorpusManifest, judged: JudgedBy, study_plan: StudyPlan
+) -> Iterator[str]:
+    """What has to be known of the queries that are trained on: which documents they are for, and what is left out."""
+    told = ("Queries that are missing", "has queries for the first", "are left out of the training")
+    yield from (note for note in study_plan.notes if any(words in note for words in told))
+    there = [source.query_set for source in study_plan.sources if source.query_set]
+    if not judged.there:
+        yield from map(studies.left_out, judging.leaks(workspace, manifest, judged, there))
+    if judged.held_out and there:
+        yield (
+            "Queries of earlier jobs are trained on, among them perhaps some for the documents that decide: such "
+            "results are marked in-domain."
+        )
+
+
+def _foreign(manifest: CorpusManifest, retriever: str) -> Iterator[str]:
+    """What has to be said of a retriever that never saw the corpus's language: its gains say little of another one."""
+    preset = PRESETS.get(retriever)
+    if preset is None or not preset.languages or manifest.main_language in (*preset.languages, "unknown"):
+        return
+    known, here = (
+        LANGUAGES[code].name if code in LANGUAGES else code for code in (preset.languages[0], manifest.main_language)
+    )
+    yield (
+        f"{retriever} was trained on {known} text alone and these documents are {here}: its scores will be low "
+        "whatever it is trained on. For an answer that holds, choose a retriever that knows the language."
+    )
 
 
 def _study(
@@ -169,15 +192,51 @@ def start(
     return studies.run(workspace, study, api_key=api_key, allow_leakage=allow_leakage)
 
 
+@dataclass(frozen=True)
+class Trouble:
+    """What kept a test from an answer and what to do about it, in sentences. ``fewer`` is a list of Q/Doc for which the
+    queries suffice; empty where it is not a lack of queries."""
+
+    what: str
+    next_step: str
+    fewer: str = ""
+
+
+def trouble(workspace: Workspace, study: JobView) -> Trouble:
+    """Why a study that failed has no answer, or only a part of one: first whether there were queries enough."""
+    try:
+        report = studies.report(workspace, study.id)
+    except CdpError:
+        what, next_step, _ = job_words.failure(study)
+        return Trouble(what or "The test was cut off before its first training.", next_step or "Resume its job.")
+    most = max(report.config.numbers("per_doc", minimum=1))
+    lacking = [source for source in report.sources if source.n_with(most) < ENOUGH * source.n_documents]
+    if not report.failures or not lacking:
+        first = f" The first: {report.failures[0][1]}" if report.failures else ""
+        done = f"{report.finished:,} of {report.planned:,} trainings are done."
+        return Trouble(f"{done}{first}", "Resume its job to try the others again: what is done stays done.")
+    source = min(lacking, key=lambda s: s.n_with(most))
+    mean = source.pairs(most) / max(1, source.n_documents)
+    fits = [n for n in range(1, most) if source.n_with(n) >= ENOUGH * source.n_documents]
+    return Trouble(
+        f"The generator wrote {most} {source.label} queries for only {source.n_with(most):,} of "
+        f"{source.n_documents:,} documents ({mean:.1f} on average), too few to compare Q/Doc {most} on the same number "
+        "of pairs.",
+        "Test again with another model, or compare fewer queries per document.",
+        ", ".join(map(str, fits)) if len(fits) > 1 else "",
+    )
+
+
 def running(workspace: Workspace, corpus: str) -> JobView | None:
     """The study of a corpus that is at work or waits, the newest; None without one."""
-    return next((v for v in studies.list_studies(workspace) if v.active and v.config.get("corpus") == corpus), None)
+    at_work = [view for view in jobs.list_active(workspace) if view.kind == "study"]
+    return next((view for view in at_work if view.config.get("corpus") == corpus), None)
 
 
 def at_work(workspace: Workspace, study: JobView) -> JobView:
     """The job of a test that is at work: one that writes its queries, or the study itself."""
     before = jobs.load_spec(workspace, study.id).after
-    return next((view for view in jobs.list_jobs(workspace, ["synthesis"]) if view.active and view.id in before), study)
+    return next((view for view in jobs.list_active(workspace) if view.id in before), study)
 
 
 def command(config: TrialConfig) -> str:

@@ -60,7 +60,8 @@ def choose(workspace: Workspace) -> StudyConfig | None:
         key = f"study_{start}"
     cloned, suffix = clone.first(workspace, "study")
     if cloned:
-        first, key = cloned, f"study{suffix}"
+        changes = asked_changes()
+        first, key = {**cloned, **changes}, f"study{suffix}_{zlib.crc32(repr(sorted(changes.items())).encode()):08x}"
     settings = _from_lists(workspace, first, key)
     settings |= forms.fields(StudyConfig, key=key, leave_out=LISTS, values=first)
     if not settings.get("benchmarks") or not (settings.get("query_sets") or settings.get("methods")):

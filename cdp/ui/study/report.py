@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from html import unescape as html_unescape
 
 import streamlit as st
 
@@ -16,6 +18,8 @@ from cdp.services.jobs import JobView
 from cdp.services.studies import Gain, StudyReport
 from cdp.ui.shell import charts, command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import cut, md, moment, p_value, points
+
+_ESCAPES = re.compile(r"\\([\\`*\[\]!])")
 
 
 def listed(workspace: Workspace) -> list[JobView]:
@@ -45,6 +49,7 @@ def shown(workspace: Workspace, study: str) -> None:
     comparisons(report)
     relation(report)
     cost(report)
+    more(report)
     export(report)
 
 
@@ -192,6 +197,26 @@ def cost(report: StudyReport) -> None:
         alt="Mean NDCG@10 against the number of training queries for each way of training",
         caption="Mean NDCG@10 over all benchmarks by training queries.",
     )
+
+
+def more(report: StudyReport) -> None:
+    """What else could explain a gain, the errors, the paper's cells and the pooled models: a table each, folded."""
+    if report.config.criteria:
+        with st.expander("What would count as support", icon=":material/gavel:"):
+            st.caption("Written before the run.")
+            st.markdown(md(report.config.criteria))
+    for title, (head, rows, note) in studies.beside(report).items():
+        with st.expander(title, icon=":material/table_rows:"):
+            plain = [[plain_text(cell) for cell in row] for row in rows]
+            tables.show({name: [row[i] for row in plain] for i, name in enumerate(head)}, alt=title,
+                        config={head[0]: st.column_config.TextColumn(width=240)})  # fmt: skip
+            if note:
+                st.caption(md(note))
+
+
+def plain_text(cell: str) -> str:
+    """A cell of a Markdown table as it reads."""
+    return html_unescape(_ESCAPES.sub(r"\1", cell))
 
 
 def export(report: StudyReport) -> None:
