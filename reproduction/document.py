@@ -1,0 +1,251 @@
+"""docs/REPRODUCTION.md, its figures and the tables behind them, from the studies' reports: nothing in it is typed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from cdp.base.markup import shown
+from cdp.base.numbers import signed
+from cdp.base.workspace import write_bytes
+from cdp.principle import differences, line
+from cdp.principle.claims import claims as published_claims
+from cdp.principle.claims import limits as published_limits
+from cdp.principle.published import notes
+from cdp.services import studies
+from cdp.services.studies import Pooled, StudyReport
+from cdp.studies.gains import SCALING
+from cdp.studies.plan import PARAPHRASED, method_of
+from cdp.studies.pooling import MEAN
+from cdp.studies.tables import (
+    POOLED_NOTE,
+    RANK_ONE_NOTE,
+    benchmark_rows,
+    p_text,
+    pooled_rows,
+    rank_one_rows,
+    span,
+    training_rows,
+)
+from cdp.studies.text import minutes, table
+from reproduction import claims, figures, preface
+from reproduction.evidence import POOLS, Evidence, in_domain
+from reproduction.runs import Runs, keep
+from reproduction.stages import Stage
+
+NAME = "REPRODUCTION.md"
+FOLDER = "reproduction"
+
+
+def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False) -> Path:
+    """The document in ``out``, its figures, tables and what it can be made from again in ``out/reproduction``."""
+    drawn = figures.files(runs.evidence.reports)
+    for name, content in drawn.items():
+        write_bytes(out / FOLDER / name, content.encode())
+    for plan, report in runs.evidence.reports.items():
+        write_bytes(out / FOLDER / f"{plan}.md", studies.to_markdown(report).encode())
+    keep(runs, out / FOLDER)
+    write_bytes(out / NAME, _text(runs, chosen, small=small, drawn=drawn).encode())
+    return out / NAME
+
+
+def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
+    """What was run, what it took beside what was planned, all that is missing or failed, and what limits the rest."""
+    rows, failures = [], []
+    limits: dict[str, list[str]] = defaultdict(list)
+    for run, stage in zip(runs.studies, chosen, strict=True):
+        report, done = run.report, ["–", "–", "–"]
+        if report is None:
+            why = f"has no report: {shown(run.problem)}" if run.problem else "was not run"
+            failures.append(f"{run.plan} {why}; no claim that needs it is judged.")
+        else:
+            spent = sum(row.seconds * row.n_seeds for row in report.rows)
+            done = [f"{report.finished} of {report.planned}", str(report.reused), minutes(spent)]
+            if report.finished < report.planned:
+                failures.append(
+                    f"{run.plan}: {report.planned - report.finished} of {report.planned} trainings missing."
+                )
+            failures += [f"{run.plan}: {shown(name)} failed. {shown(reason)}" for name, reason in report.failures]
+            if report.config != studies.read_plan(run.plan, {**stage.changes, "name": run.plan}):
+                failures.append(f"{run.plan} was run with another plan than the one in `data/plans`.")
+            for text in report.limits:
+                limits[shown(text)].append(run.plan)
+        rows.append([run.plan, run.state, *done, str(stage.minutes), stage.arithmetic])
+    head = [
+        "Study",
+        "State",
+        "Trainings",
+        "Of these reused",
+        "Time in trainings",
+        "Planned minutes",
+        "Plan's arithmetic",
+    ]
+    return [
+        table(head, rows),
+        "",
+        "### What is missing or failed",
+        "",
+        *([f"- {text}" for text in failures] or ["- Nothing."]),
+        "",
+        "### What limits the studies, in the words of their reports",
+        "",
+        *([f"- {text} ({', '.join(plans)})" for text, plans in limits.items()] or ["- Nothing was run."]),
+        "",
+    ]
+
+
+def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool, drawn: Mapping[str, str]) -> str:
+    evidence, reports = runs.evidence, runs.evidence.reports
+    lines = ["# Does it hold? The paper's experiment, run by the product", ""]
+    if small:
+        lines += ["**The form for tests: it checks the pipeline. None of its numbers means anything.**", ""]
+    lines += [
+        "Made by `make reproduction` from the reports of the studies below, which any user can run: their plans are in "
+        "`data/plans` and on the Study page, and state what would count as support before the run. Every figure and "
+        f"table of the studies comes from files in `{FOLDER}/`, which the command makes anew.",
+        "",
+        *preface.lines(),
+        "## What was run",
+        "",
+        *_stages(runs, chosen),
+        "## The claims",
+        "",
+        "Each is judged by the criterion that a plan states, quoted beside it as it was committed before the run. "
+        "Where a criterion leaves a choice, the stricter reading was taken and is named.",
+        "",
+        *(f"- {text}" for text in claims.COMBINED),
+        "",
+    ]
+    found = claims.judged(evidence)
+    rows = [[judged.claim.name, judged.verdict, judged.finding.why] for judged in found]
+    lines += [table(["Claim", "Verdict", "Why"], rows), ""]
+    for judged in found:
+        lines += _claim(judged)
+    models = [(whose, own) for whose, own in _models(evidence) if own]
+    lines += ["## The models behind the claims", "", *([] if models else ["None.", ""])]
+    for whose, own in models:
+        lines += [f"### {whose}", "", table(*pooled_rows(own)), ""]
+    lines += [POOLED_NOTE, ""]
+    lines += [*_spread(reports), *figures.lines(reports, drawn, FOLDER)]
+    lines += [
+        "## What else could explain it",
+        "",
+        *_covariates(models),
+        *_predicted(reports),
+        "## Errors at rank 1",
+        "",
+    ]
+    for plan, report in reports.items():
+        head, rows = rank_one_rows(report)
+        if rows:
+            lines += [f"### {plan}", "", table(head, rows), ""]
+    lines += [RANK_ONE_NOTE, ""]
+    lines += ["## The judged sets and the queries trained on", ""]
+    for plan, report in reports.items():
+        lines += [f"### {plan}", "", table(*benchmark_rows(report)), ""]
+        head, rows = training_rows(report)
+        lines += [table(head, rows), ""] if rows else []
+    lines += _published()
+    for plan, report in reports.items():
+        lines += [f"- [{plan}]({FOLDER}/{plan}.md): every difference, study {report.id}"]
+    return "\n".join(lines) + "\n"
+
+
+def _claim(judged: claims.Judged) -> list[str]:
+    """A claim: verdict, what it rests on, the criteria in their own words, and what would settle it."""
+    finding, claim = judged.finding, judged.claim
+    lines = [f"### {claim.name}", "", f"**{judged.verdict[0].upper()}{judged.verdict[1:]}.** {finding.why}", ""]
+    lines += [f"- {shown(number)}" for number in finding.numbers]
+    lines += [f"- Spread over seeds: {judged.spread}"] if judged.spread else []
+    lines += [f"- Criterion ({plan}): “{shown(text)}”" for plan, text in judged.criteria]
+    lines += [f"- Read as: {claim.reading}"] if claim.reading else []
+    return [*lines, f"- What would settle it: {claim.settles}", ""]
+
+
+def _models(evidence: Evidence) -> list[tuple[str, Sequence[Pooled]]]:
+    """(whose they are, models): those that claims are judged by, then those of studies that no claim is."""
+    found: list[tuple[str, Sequence[Pooled]]] = []
+    for name, models in evidence.pools.items():
+        pool = POOLS[name]
+        plans = ", ".join(plan for plan in pool.plans if plan in evidence.reports)
+        found.append((f"{plans}, Q/Doc {pool.per_doc} alone" if pool.per_doc else plans, models))
+    pooled = {plan for pool in POOLS.values() for plan in pool.plans}
+    return found + [(plan, report.pooled) for plan, report in evidence.reports.items() if plan not in pooled]
+
+
+def _spread(reports: Mapping[str, StudyReport]) -> list[str]:
+    """The largest and the median standard deviation over seeds of a difference, per study."""
+    rows = []
+    for plan, report in reports.items():
+        spreads = sorted(g.seed_sd for g in report.gains if g.seed_sd is not None)
+        if spreads:
+            seeds = max(g.n_seeds for g in report.gains)
+            rows.append(
+                [plan, str(seeds), f"{spreads[len(spreads) // 2]:.2f}", f"{spreads[-1]:.2f}", str(len(spreads))]
+            )
+    head = ["Study", "Seeds", "Median SD over seeds", "Largest", "Differences"]
+    return ["### Spread over seeds", "", table(head, rows), ""] if rows else []
+
+
+def _covariates(models: Sequence[tuple[str, Sequence[Pooled]]]) -> list[str]:
+    """The slopes on CW alone and beside what comes with it."""
+    rows = [
+        [whose, shown(model.title), term.name, signed(term.value), span(term.low, term.high), p_text(term.p)]
+        for whose, own in models
+        for model in own
+        if ": " in model.title
+        for term in model.terms
+        if term.name != MEAN
+    ]
+    head = ["Studies", "Model", "Per", "Points", "95%", "p"]
+    if not rows:
+        return ["Too few independent families for a model with covariates.", ""]
+    return [table(head, rows), "", "A slope that vanishes beside length or overlap was theirs as much as CW's.", ""]
+
+
+def _predicted(reports: Mapping[str, StudyReport]) -> list[str]:
+    """The gain measured on each judged set out of domain beside what the published line predicts at its CW."""
+    rows = []
+    known = [d.cw for d in differences()]  # of the datasets that the line goes through
+    for plan, report in reports.items():
+        for b in report.benchmarks:
+            scaling = [g for g in report.of(SCALING) if g.benchmark == b.name and not g.held]
+            own = [g for g in scaling if method_of(g.source) != PARAPHRASED and g.weighting == "none"]
+            own = [g for g in own if not in_domain(report, g)]
+            if not own:
+                continue
+            most = max(own, key=lambda g: g.per_doc)
+            published = line(differences(), [b.cw])
+            value, low, high = (float(v[0]) for v in (published.points, published.new_low, published.new_high))
+            within = "yes" if low <= most.points <= high else "no"
+            beyond = b.language not in ("", "en") or not min(known) <= b.cw <= max(known)
+            rows.append(
+                [plan, shown(b.name), f"{b.cw:.2f}", str(most.per_doc), signed(most.points), span(most.low, most.high),
+                 signed(value), span(low, high), f"{within}, beyond its data" if beyond else within]
+            )  # fmt: skip
+    head = ["Study", "Judged set", "CW", "Q/Doc", "Measured", "95%", "Predicted", "95% for a new set", "Within"]
+    if not rows:
+        return []
+    return [
+        "### Measured and predicted",
+        "",
+        table(head, rows),
+        "",
+        "Predicted: the line through the paper's four multi-hop datasets, at this set's CW, with the interval in which "
+        "a further such dataset would lie. So wide an interval is rarely left: to lie within it supports little. Other "
+        f"languages, and CW outside {min(known):.2f} to {max(known):.2f}, are beyond the data of the line.",
+        "",
+    ]
+
+
+def _published() -> list[str]:
+    """The paper's own figures computed anew, with the conflicts between them."""
+    lines = ["## The published numbers, computed anew", ""]
+    rows = [[c.name, shown(c.claim), shown(c.recomputed), c.verdict] for c in published_claims()]
+    lines += [table(["Claim", "What it says", "Computed from the printed tables", "Verdict"], rows), "", "Limits:", ""]
+    lines += [f"- {shown(limit.stated)} {shown(limit.recomputed)}" for limit in published_limits()]
+    lines += ["", "Conflicts between printed numbers:", ""]
+    rows = [[str(n.id), n.kind, shown(n.note), shown(n.printed), shown(n.computed)] for n in notes()]
+    lines += [table(["", "Kind", "What", "Printed", "Computed"], rows), "", "## The studies' reports", ""]
+    return lines

@@ -1,0 +1,106 @@
+"""What the claims are judged by: the reports of the studies, and their gains pooled claim by claim.
+
+A claim is judged by the studies whose plans speak of it, and by no other: two studies that share trainings (the grid of
+weightings takes those of the first study) would count the same seeds twice in one model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from cdp.base.statistics import SeedTest
+from cdp.base.workspace import Workspace
+from cdp.services import studies
+from cdp.services.studies import Pooled, StudyReport
+from cdp.studies.gains import WEIGHTING, Gain
+
+DOCUMENTS, PAIRS, MINILM, LANGUAGES = (
+    "human-equal-documents",
+    "human-equal-pairs",
+    "human-minilm",
+    "human-languages",
+)
+RECORDED, TEMPLATE = "recorded-contrast", "template-contrast"
+GRID, FRENCH, REASONING = "weighting-grid", "weighting-languages", "reasoning-grid"
+FULL = "paper-full"
+
+QUESTION_WORDS = "cw-question-words"
+
+
+@dataclass(frozen=True)
+class Pool:
+    """The studies of one set of models, by the names of their plans; ``per_doc`` keeps to one Q/Doc."""
+
+    plans: tuple[str, ...]
+    per_doc: int | None = None
+
+
+POOLS = {
+    "people": Pool((DOCUMENTS, PAIRS, MINILM)),
+    "contrast": Pool((RECORDED,)),
+    "contrast at 1": Pool((RECORDED,), 1),
+    "contrast at 5": Pool((RECORDED,), 5),
+    "template": Pool((TEMPLATE,)),
+    "weighting": Pool((GRID,)),
+    "reasoning": Pool((REASONING,)),
+}
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """``reports`` by plan, ``pools`` the models by the names of ``POOLS``. ``half`` is what counting question words
+    gives back of the loss by CW weighting, beyond half of it, on the French set (points); None where not measured."""
+
+    reports: Mapping[str, StudyReport] = field(default_factory=dict)
+    pools: Mapping[str, Sequence[Pooled]] = field(default_factory=dict)
+    half: SeedTest | None = None
+
+    def model(self, pool: str, title: str) -> Pooled | None:
+        return next((m for m in self.pools.get(pool, ()) if m.title == title), None)
+
+    def gains(self, plan: str, comparison: str) -> list[Gain]:
+        return self.reports[plan].of(comparison) if plan in self.reports else []
+
+    def lacking(self, plans: Sequence[str]) -> list[str]:
+        """The studies among ``plans`` that are not whole, in words: nothing is judged by what happens to be there."""
+        found = []
+        for plan in plans:
+            report = self.reports.get(plan)
+            if report is None:
+                found.append(f"{plan} was not run")
+            elif report.finished < report.planned or report.failures:
+                found.append(f"{plan} has {report.finished} of {report.planned} trainings")
+        return found
+
+
+def gather(workspace: Workspace, reports: Mapping[str, StudyReport]) -> Evidence:
+    """The evidence of the studies that are there."""
+    pools = {}
+    for name, pool in POOLS.items():
+        ids = [reports[plan].id for plan in pool.plans if plan in reports]
+        if ids:
+            pools[name] = studies.pool(workspace, ids, per_doc=pool.per_doc)
+    return Evidence(reports, pools, _half(workspace, reports.get(FRENCH)))
+
+
+def in_domain(report: StudyReport, gain: Gain) -> bool:
+    """Whether a gain is on documents of the source that was trained on, or on a benchmark that the plan calls so."""
+    b = next(b for b in report.benchmarks if b.name == gain.benchmark)
+    return b.in_domain or gain.source in b.in_domain_of
+
+
+def french(report: StudyReport, weighting: str) -> Gain | None:
+    """What a weighting does on the French set."""
+    own = {b.name for b in report.benchmarks if b.language == "fr"}
+    return next((g for g in report.of(WEIGHTING) if g.benchmark in own and g.weighting == weighting), None)
+
+
+def _half(workspace: Workspace, report: StudyReport | None) -> SeedTest | None:
+    """(counted - cw) - (none - cw) / 2: above 0 where counting question words takes more than half of the loss away."""
+    gain = french(report, "cw") if report is not None else None
+    if report is None or gain is None:
+        return None
+    shares = {QUESTION_WORDS: 1.0, "cw": -0.5, "none": -0.5}
+    weights = {(gain.retriever, gain.source, gain.per_doc, name, gain.held): share for name, share in shares.items()}
+    return studies.contrast(workspace, report.id, gain.benchmark, weights)

@@ -1,0 +1,122 @@
+"""The studies of the reproduction, in the order in which they run, and running them: each is started, or gone on with.
+
+The estimates are for two cores. Measured: a training of static-minilm with its evaluation on the twelve English
+benchmarks takes 4 CPU seconds; the first of a process takes 13 more, for it tokenises their 45,000 texts for all that
+follow; starting and reading take 6. ``docs/REPRODUCTION.md`` quotes both these and what was measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+
+from cdp import jobs
+from cdp.base.workspace import Workspace
+from cdp.jobs import JobView
+from cdp.services import studies
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A study: its plan by name, about how many minutes it takes on two cores and from what that follows,
+    with a reserve of a third and more, and what it needs to be there."""
+
+    plan: str
+    minutes: int
+    arithmetic: str = ""
+    needs: tuple[str, ...] = ()
+    changes: dict[str, str] = field(default_factory=dict)
+
+
+RECORDED = "recorded queries"
+
+STAGES = (
+    Stage("human-equal-documents", 5, "20 trainings × 4 s and 19 s to start = 2 min; BM25 and untrained 1 min"),
+    Stage("human-equal-pairs", 4, "20 trainings × 4 s and 19 s to start = 2 min"),
+    Stage("human-languages", 6, "45 trainings × 3,500 texts / 3,000 a second, with 2 s for loading and words = 3 min"),
+    Stage("template-contrast", 7, "48 trainings × 4 s and 19 s to start = 4 min; 2,080 documents by template 1 min"),
+    Stage("recorded-contrast", 8, "72 trainings × 4 s and 19 s to start = 5 min", (RECORDED,)),
+    Stage("weighting-grid", 4, "40 trainings, 10 of them of the first study: 30 × 4 s and 19 s to start = 2 min"),
+    Stage("weighting-languages", 3, "30 trainings × 3 s = 2 min"),
+    Stage("reasoning-grid", 3, "12 trainings × 4 s, RI encodes twice, and 19 s to start = 2 min"),
+    Stage(
+        "human-minilm", 20, "6 trainings × 5,600 texts / 60 a second = 10 min; 300 to 1,500 pairs / 15 a second = 5 min"
+    ),
+)
+"""60 minutes in all."""
+
+SMALL = (
+    Stage("single-query", 1, changes={"benchmarks": "demo:test, demo-cw-0to6, demo-cw-from7", "seeds": "0, 1",
+                                      "epochs": "1", "gpus": "0"}),
+)  # fmt: skip
+"""The form for tests: the demo's own queries, enough to draw every table of the document."""
+
+POLL_S = 2.0
+
+
+GO_ON = "the same command goes on from here"
+
+
+def run(workspace: Workspace, chosen: Sequence[Stage], missing: Collection[str], *, hours: float) -> bool:
+    """Run the stages one after the other: what is finished is left, what was stopped goes on. False where the time was
+    up, a study was stopped, or a stage could not finish.
+
+    A study that fails does not keep the next from its turn; one that somebody stopped does. Ctrl-C stops the study.
+    """
+    until = time.monotonic() + 3600 * hours
+    whole = True
+    for stage in chosen:
+        lacking = [need for need in stage.needs if need in missing]
+        if lacking:
+            print(f"{stage.plan}: left out, for there are no {', '.join(lacking)}", flush=True)
+            continue
+        view = started(workspace, stage)
+        print(f"{stage.plan}: {view.id}, about {stage.minutes} minutes on two cores", flush=True)
+        try:
+            ended = follow(workspace, view.id, until)
+        except KeyboardInterrupt:
+            jobs.stop(workspace, view.id)
+            jobs.wait(workspace, view.id)
+            print(f"{stage.plan}: interrupted; {GO_ON}", flush=True)
+            return False
+        if ended is None:
+            print(f"{stage.plan}: the time is up; {GO_ON}", flush=True)
+            return False
+        if ended == "stopped":
+            print(f"{stage.plan}: stopped; {GO_ON}", flush=True)
+            return False
+        print(f"{stage.plan}: {ended}", flush=True)
+        whole = whole and ended == "finished"
+    return whole
+
+
+def follow(workspace: Workspace, job_id: str, until: float) -> str | None:
+    """The state in which a study ended; None where it was stopped here, ``until`` having come."""
+    while jobs.view(workspace, job_id, with_size=False).active:
+        if time.monotonic() > until:
+            jobs.stop(workspace, job_id)
+            jobs.wait(workspace, job_id)
+            return None
+        time.sleep(POLL_S)
+    return str(jobs.view(workspace, job_id, with_size=False).state)
+
+
+def started(workspace: Workspace, stage: Stage) -> JobView:
+    """The stage's study: the one that is there, resumed where it is not finished, else a new one."""
+    there = find(workspace, stage)
+    if there is None:
+        config = studies.read_plan(stage.plan, {**stage.changes, "name": stage.plan})
+        return jobs.view(workspace, studies.run(workspace, config).job_id, with_size=False)
+    if not there.active and str(there.state) != "finished":
+        for before in jobs.load_spec(workspace, there.id).after:  # the jobs that write its queries
+            view = jobs.view(workspace, before, with_size=False)
+            if not view.active and str(view.state) != "finished":
+                jobs.resume(workspace, before)
+        jobs.resume(workspace, there.id)
+    return jobs.view(workspace, there.id, with_size=False)
+
+
+def find(workspace: Workspace, stage: Stage) -> JobView | None:
+    """The newest study of a stage."""
+    return next((view for view in studies.list_studies(workspace) if view.name == stage.plan), None)

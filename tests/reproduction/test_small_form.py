@@ -1,0 +1,139 @@
+"""The reproduction on the demo: prepared, run, written, and the same a second time. It checks no conclusion."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from dataclasses import asdict
+from pathlib import Path
+
+import pytest
+
+from cdp import jobs
+from cdp.base.worker import Job
+from cdp.base.workspace import Workspace, write_json
+from cdp.services import studies
+from cdp.services.studies import planned_sources
+from reproduction import document, full, prepare, runs, stages
+from tests.jobs.support import start, until_state, until_step
+from tests.support import REPOSITORY
+
+
+def run_in_process(workspace: Workspace, stage: stages.Stage) -> None:
+    """A stage's study as its job would run it, without a process of its own."""
+    from cdp.workers.study import main
+
+    changes = {**stage.changes, "name": stage.plan, "seeds": "0, 1"}
+    config = studies.read_plan(stage.plan, changes)
+    sources, missing = planned_sources.sources(workspace, config)
+    assert not missing
+    folder = workspace.job("study-20260102-030405-0000-small")
+    spec = {
+        "id": folder.name,
+        "kind": "study",
+        "name": stage.plan,
+        "created": "2026-01-02T03:04:05+00:00",
+        "sequence": 1,
+        "module": "cdp.workers.study",
+        "config": config.to_dict(),
+        "inputs": {"sources": [asdict(source) for source in sources]},
+    }
+    write_json(folder / "spec.json", spec)
+    main(Job(folder))
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(folder)): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+
+
+@pytest.mark.slow
+def test_the_document_is_made_from_the_studies_and_is_the_same_again(workspace: Workspace, tmp_path: Path) -> None:
+    prepare.small(workspace)
+    (stage,) = stages.SMALL
+    run_in_process(workspace, stage)
+    came = runs.of_workspace(workspace, stages.SMALL)
+    written = document.write(came, stages.SMALL, tmp_path / "first", small=True)
+    text = written.read_text()
+    assert "None of its numbers means anything" in text
+    series = (tmp_path / "first" / "reproduction" / "qdoc_minus_one-single-query.csv").read_text().splitlines()
+    assert all(line.split(",")[0] == "in-domain" for line in series[1:])  # the demo is trained on and judged
+    assert "| demo-cw-from7" in text
+    assert re.search(r"### A\. .*\n\n\*\*Not run yet\.\*\* human-equal-documents was not run", text)
+    for name in re.findall(r"\]\((reproduction/[^)]+)\)", text):
+        assert (written.parent / name).is_file(), name
+    assert "<svg" in (tmp_path / "first" / "reproduction" / "qdoc_minus_one-single-query.svg").read_text()
+    for number, again in enumerate(
+        (runs.of_workspace(workspace, stages.SMALL), runs.of_files(tmp_path / "first" / document.FOLDER, stages.SMALL))
+    ):
+        folder = tmp_path / f"again-{number}"
+        document.write(again, stages.SMALL, folder, small=True)
+        assert contents(folder) == contents(tmp_path / "first")
+    assert stages.find(workspace, stage) is not None
+
+
+def test_a_study_that_was_not_run_is_said_to_be_missing(workspace: Workspace, tmp_path: Path) -> None:
+    nothing = runs.of_workspace(workspace, stages.STAGES)
+    text = document.write(nothing, stages.STAGES, tmp_path).read_text()
+    assert text.count("was not run; no claim that needs it is judged") == len(stages.STAGES)
+    assert not re.search(r"^\*\*(Supported|Contradicted|Not supported|Not decided)\.", text, re.MULTILINE)
+
+
+def test_the_plans_state_what_would_count_before_the_run() -> None:
+    for stage in stages.STAGES:
+        config = studies.read_plan(stage.plan)
+        assert len(config.criteria) > 80, stage.plan
+        assert len(config.items("seeds")) >= 2, stage.plan
+    assert sum(stage.minutes for stage in stages.STAGES) <= 120
+    judged = set(studies.read_plan("human-equal-documents").items("benchmarks"))
+    assert len(judged) >= 8
+
+
+def test_the_dry_run_names_models_downloads_hours_and_dollars() -> None:
+    text = full.text()
+    for name in ("facebook/contriever", "Shitao/RetroMAE", "Qwen/Qwen3-Embedding-0.6B", "novelhopqa", "dollars", " h "):
+        assert name in text
+    assert len(studies.read_plan("paper-full").items("benchmarks")) == 31
+
+
+@pytest.mark.soak
+def test_the_command_goes_on_where_it_was_and_gives_the_same_numbers(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "reproduction", "small", "--workspace", str(tmp_path / "w")]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    first = subprocess.run(
+        [*command, "--hours", "0.000001"], cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
+    assert first.returncode == 3, first.stderr
+    texts = []
+    for _ in range(2):
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        texts.append((tmp_path / "w" / "REPRODUCTION.md").read_text())
+    assert texts[0] == texts[1]
+    assert "| single-query | finished | 8 of 8" in texts[0]
+
+
+@pytest.mark.parametrize("how", ["from outside", "by Ctrl-C"])
+def test_a_study_that_is_stopped_ends_the_run_and_says_how_to_go_on(
+    how: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    begun: list[str] = []
+
+    def started(there: Workspace, stage: stages.Stage) -> jobs.JobView:
+        begun.append(start(there, steps=60, hold_at=5))
+        until_step(there, begun[-1], 2)
+        if how == "from outside":
+            jobs.stop(there, begun[-1])
+        return jobs.view(there, begun[-1])
+
+    def interrupted(there: Workspace, job_id: str, until: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(stages, "started", started)
+    if how == "by Ctrl-C":
+        monkeypatch.setattr(stages, "follow", interrupted)
+    assert not stages.run(workspace, stages.STAGES[:2], (), hours=1)
+    assert len(begun) == 1, "the next stage waits for the same command"
+    assert until_state(workspace, begun[0], "stopped", "finished").state == "stopped"
+    assert "the same command goes on from here" in capsys.readouterr().out
