@@ -12,9 +12,10 @@ Workers are started by module name; this room imports none of them.
 
 from __future__ import annotations
 
-from cdp.jobs.control import delete, delete_many, resume, stop, submit
+from cdp.jobs.control import delete, delete_many, place_of, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, list_gpus
 from cdp.jobs.logs import follow_log, read_log, search_log
+from cdp.jobs.place import Place, choosing
 from cdp.jobs.spec import JobSpec, load_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
 from cdp.jobs.view import (
@@ -34,7 +35,9 @@ __all__ = [
     "JobSpec",
     "JobState",
     "JobView",
+    "Place",
     "State",
+    "choosing",
     "cpu_slots",
     "delete",
     "delete_many",
@@ -44,6 +47,7 @@ __all__ = [
     "list_gpus",
     "list_jobs",
     "load_spec",
+    "place_of",
     "read_log",
     "read_metrics",
     "resolve_job",

@@ -18,11 +18,13 @@ from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.worker import release_reserve
 from cdp.base.workspace import Workspace, new_id, now, read_json_or_none, write_json
-from cdp.jobs import alive, tidy
+from cdp.jobs import alive, ray_cluster, tidy
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
+from cdp.jobs.place import Place, chosen, current
 from cdp.jobs.processes import send
 from cdp.jobs.queue import Queue
+from cdp.jobs.records import read_record
 from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
 from cdp.jobs.status import Status, set_reserve
 
@@ -57,11 +59,11 @@ def submit(
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.
     """
-    device = device or DeviceRequest.cpu()
+    place = current(workspace)
+    device = (device or DeviceRequest.cpu()).at(place)
     if launcher not in LAUNCHERS:
         raise NotFoundError("launcher", launcher, known=LAUNCHERS)
-    device.check(list_gpus() if device.count else [])
-    cpu_slots()
+    _check(device, place)
     for other in after:
         load_spec(workspace, other)
     queue = Queue(workspace)
@@ -85,9 +87,10 @@ def submit(
             cwd=_current_folder(),
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
+            place=place,
         )
         set_reserve(folder)
-        Status.queued(folder)
+        Status.queued(folder, place)
         write_json(folder / "spec.json", spec.to_dict())
         folder = _appear(folder, workspace.job(job_id))
         queue.add(sequence, job_id, device, after)
@@ -117,16 +120,22 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
             f"Job {job_id} needs {', '.join(missing)}, which is not set.",
             hint="Keys are never stored: give it again, or set it in the environment.",
         )
-    spec.device.check(list_gpus() if spec.device.count else [])
-    lock = _lock_of_ended(folder, job_id, "resumed")
+    place = place_of(workspace, job_id)
+    device = spec.device.at(place)
+    _check(device, place)
+    lock = _lock_of_ended(folder, job_id, "resumed", elsewhere=bool(_last_place(folder, spec).address))
     try:
         queue = Queue(workspace)
         (folder / "stop.request").unlink(missing_ok=True)
         set_reserve(folder)
-        status = Status.queued(folder)
+        try:
+            status = Status.queued(folder, place)
+        except WorkspaceError:  # it stays as it had ended
+            release_reserve(folder)
+            raise
         try:
             queue.remove(job_id)
-            queue.add(queue.next_sequence(), job_id, spec.device, spec.after)
+            queue.add(queue.next_sequence(), job_id, device, spec.after)
             _start_supervisor(workspace, folder, lock, env_secrets or {})
         except WorkspaceError as error:
             queue.remove(job_id)
@@ -175,6 +184,26 @@ def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
         except ConfigError:
             active.append(job_id)
     return active
+
+
+def _check(device: DeviceRequest, place: Place) -> None:
+    """ConfigError or ClusterError if the place cannot run such a job, as far as that is known now."""
+    if place.address:
+        ray_cluster.check(place.address)
+    else:
+        device.check(list_gpus() if device.count else [])
+        cpu_slots()
+
+
+def place_of(workspace: Workspace, job_id: str) -> Place:
+    """Where a resume of the job would run: where that is chosen now, else where the attempt before ran."""
+    return chosen() or _last_place(workspace.job(job_id), load_spec(workspace, job_id))
+
+
+def _last_place(folder: Path, spec: JobSpec) -> Place:
+    """Where the attempt before ran; by the submission, where its status is damaged."""
+    status = read_record(folder / "status.json")
+    return Place.from_dict(status.get("place")) if status and "attempt" in status else spec.place
 
 
 def _current_folder() -> str:
@@ -238,8 +267,9 @@ def _has_ended(folder: Path) -> bool:
     return isinstance(status, dict) and status.get("phase") == "ended"
 
 
-def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
-    """The held ``alive.lock`` of a job that is not active.
+def _lock_of_ended(folder: Path, job_id: str, what: str, *, elsewhere: bool = False) -> int:
+    """The held ``alive.lock`` of a job that is not active. A worker ``elsewhere``, on a node that has been given up, is
+    waited for by the next attempt.
 
     A supervisor that has recorded the end needs a moment to leave, and whoever asks whether the lock is held has it
     for an instant: both are waited for.
@@ -247,7 +277,7 @@ def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
     deadline = time.monotonic() + (LEAVE_WITHIN_S if _has_ended(folder) else 0.0)
     path = folder / "alive.lock"
     while True:
-        lock = None if is_held(folder / "worker.lock") else try_lock(path)
+        lock = None if not elsewhere and is_held(folder / "worker.lock") else try_lock(path)
         if lock is not None and not _has_ended(folder):
             _end_orphans(folder)
         if lock is not None:

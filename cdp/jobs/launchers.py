@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import site
 import sys
 import sysconfig
@@ -31,15 +32,29 @@ MOVED = {
 """What jobs of earlier versions name in their ``spec.json``, and where it is now: such a job can be resumed."""
 
 
+def is_worker(module: str) -> bool:
+    """Whether a job that names this module runs a worker of this program."""
+    return re.fullmatch(r"cdp\.workers\.\w+", MOVED.get(module, module)) is not None
+
+
+def starting_folder(spec: JobSpec, folder: Path) -> str | None:
+    """Where the worker starts; None: where the supervisor does. Python imports from there first, so it is never a
+    folder within the workspace, into which an archive may have brought any file."""
+    workspace = folder.resolve().parent.parent
+    if not spec.cwd or not os.path.isdir(spec.cwd) or workspace in Path(spec.cwd).resolve().parents:
+        return None
+    return spec.cwd
+
+
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     """The command line that runs the job's module on the granted devices."""
     module = MOVED.get(spec.module, spec.module)
-    if spec.launcher == "python":
-        return [sys.executable, "-m", module, str(folder)]
-    if spec.launcher != "accelerate":
+    if spec.launcher not in ("python", "accelerate"):
         raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
-    processes = spec.device.processes if CPU in devices else len(devices)
-    if CPU in devices and processes > 1:
+    if not is_launched(spec, devices):
+        return [sys.executable, "-m", module, str(folder)]
+    processes = _processes(spec, devices)
+    if CPU in devices:
         # accelerate starts several processes on CPU only through MPI; torchrun needs nothing but torch.
         launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
         return [sys.executable, "-m", *launcher, "-m", module, str(folder)]
@@ -47,12 +62,23 @@ def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
         "--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
         "--num_cpu_threads_per_process", str(max(1, (os.cpu_count() or 1) // processes)),
     ]  # fmt: skip
-    if CPU in devices:
-        options += ["--cpu"]
-    else:
-        options += ["--config_file", str(_own_config(folder, processes)), "--main_process_port", "0"]
-        options += ["--multi_gpu"] if processes > 1 else []
+    options += ["--config_file", str(_own_config(folder, processes)), "--main_process_port", "0"]
+    options += ["--multi_gpu"] if processes > 1 else []
     return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", module, str(folder)]
+
+
+def is_launched(spec: JobSpec, devices: tuple[str, ...]) -> bool:
+    """Whether a launcher stands between the supervisor and the worker.
+
+    Not before a single process on the CPU: accelerate's launcher would load torch, which takes seconds, in order to
+    start one Python with ``ACCELERATE_USE_CPU`` set, and ``environment`` sets that. The worker asks accelerate for its
+    rank and its device either way.
+    """
+    return spec.launcher == "accelerate" and not (CPU in devices and _processes(spec, devices) == 1)
+
+
+def _processes(spec: JobSpec, devices: tuple[str, ...]) -> int:
+    return spec.device.processes if CPU in devices else len(devices)
 
 
 def _own_config(folder: Path, processes: int) -> Path:

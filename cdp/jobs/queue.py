@@ -20,8 +20,12 @@ from cdp.jobs.alive import is_alive
 from cdp.jobs.devices import LIGHT_SLOTS, DeviceRequest
 from cdp.jobs.records import read_record
 
-CPU, LIGHT = "cpu", "light"
-"""The names of a granted CPU slot and of a place among the light jobs: unlike GPUs, these are not told apart."""
+CPU, LIGHT, CLUSTER = "cpu", "light", "cluster"
+"""The names of a granted CPU slot, of a place among the light jobs, and of one among those that run on a cluster:
+unlike GPUs, these are not told apart."""
+
+CLUSTER_SLOTS = 1_000
+"""How many jobs of a workspace are given to clusters at once: these queue them, by what they ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,8 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
     free, so that smaller jobs cannot starve it.
     """
     free = {
-        lane: room - sum(1 for t in tickets if lane in t.granted) for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS))
+        lane: room - sum(1 for t in tickets if lane in t.granted)
+        for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS), (CLUSTER, CLUSTER_SLOTS))
     }
     taken = {device for t in tickets for device in t.granted}
     free_gpus = [gpu for gpu in gpus if gpu not in taken]

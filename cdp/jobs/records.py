@@ -13,11 +13,24 @@ _FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(
         ("attempt", "done", "total", "failures", "exit_code", "signal", "supervisor_pid", "worker_pid"), (int,)
     ),
-    **dict.fromkeys(("phase", "outcome", "message", "unit", "queued", "started", "ended", "hint", "kind"), (str,)),
     **dict.fromkeys(
-        ("clock", "started_clock", "next_within_s", "seconds", "eta_s", "rate", "host_memory", "gpu_memory"), _NUMBER
+        ("phase", "outcome", "message", "unit", "queued", "started", "ended", "hint", "kind", "host"), (str,)
     ),
-    **dict.fromkeys(("failure", "request"), (dict,)),
+    **dict.fromkeys(
+        (
+            "clock",
+            "clock_offset",
+            "started_clock",
+            "next_within_s",
+            "seconds",
+            "eta_s",
+            "rate",
+            "host_memory",
+            "gpu_memory",
+        ),
+        _NUMBER,
+    ),
+    **dict.fromkeys(("failure", "request", "place"), (dict,)),
     **dict.fromkeys(("devices", "history", "granted", "after"), (list,)),
 }
 """What the fields that the dashboard reads hold; any of them may be null."""

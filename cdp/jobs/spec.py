@@ -9,6 +9,7 @@ from typing import Any, Self
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace, checked_name, read_json
 from cdp.jobs.devices import DeviceRequest
+from cdp.jobs.place import Place
 
 SCHEMA = 1
 LAUNCHERS = ("python", "accelerate")
@@ -21,7 +22,8 @@ class JobSpec:
     ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
     needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
     orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
-    ``after`` names jobs that have to end well before this one's turn can come.
+    ``after`` names jobs that have to end well before this one's turn can come; ``place`` is where it was submitted to
+    (a resume may choose another, which stands in ``status.json``).
     """
 
     id: str
@@ -38,10 +40,11 @@ class JobSpec:
     cwd: str = ""
     grace_s: float = 30.0
     after: tuple[str, ...] = ()
+    place: Place = field(default_factory=Place)
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}
-        return {"schema": SCHEMA, **values, "device": self.device.to_dict()}
+        return {"schema": SCHEMA, **values, "device": self.device.to_dict(), "place": self.place.to_dict()}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -60,6 +63,7 @@ class JobSpec:
             cwd=str(values.get("cwd", "")),
             grace_s=float(values.get("grace_s", 30.0)),
             after=tuple(values.get("after", ())),
+            place=Place.from_dict(values.get("place")),
         )
 
 

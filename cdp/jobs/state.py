@@ -64,7 +64,7 @@ class JobFiles:
             return cls(status=status, heartbeat=read_record(folder / "heartbeat.json"))
         return cls(
             status=status,
-            heartbeat=read_record(folder / "heartbeat.json"),
+            heartbeat=_on_this_clock(read_record(folder / "heartbeat.json"), status),
             failure=read_record(folder / "failure.json"),
             outcome=read_record(folder / "outcome.json"),
             stop_requested=(folder / "stop.request").exists(),
@@ -78,6 +78,14 @@ class JobFiles:
     def current(self, record: dict[str, Any] | None) -> dict[str, Any] | None:
         """``record`` if it was written by the present attempt, else None."""
         return record if record is not None and record.get("attempt", 1) == self.attempt else None
+
+
+def _on_this_clock(heartbeat: dict[str, Any] | None, status: dict[str, Any] | None) -> dict[str, Any] | None:
+    """A heartbeat of another machine with its time on this machine's clock; one of this machine as it is."""
+    offset = (status or {}).get("clock_offset")
+    if heartbeat is None or offset is None or "clock" not in heartbeat:
+        return heartbeat
+    return {**heartbeat, "clock": heartbeat["clock"] + offset}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +112,7 @@ def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:
     if files.stop_requested:
         return JobState(State.STOPPING, "It saves what it has and ends." if phase == "running" else "")
     if phase == "queued":
-        return JobState(State.QUEUED)
+        return JobState(State.QUEUED, str(status.get("message") or ""))
     silence, promised = _silence(files, now)
     if silence > promised:
         return JobState(

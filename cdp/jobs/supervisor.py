@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import sys
 import time
 import traceback
@@ -22,25 +21,20 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.output import survives_a_full_disk
 from cdp.base.worker import release_reserve
 from cdp.base.workspace import Workspace, private_files, read_json_or_none
-from cdp.jobs import processes
+from cdp.jobs import lease, processes
 from cdp.jobs.alive import VARIABLE
+from cdp.jobs.attending import Attendant, End, outcome_of
 from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.failures import classify
-from cdp.jobs.launchers import command, environment
 from cdp.jobs.logs import log_tail
-from cdp.jobs.queue import CPU, LIGHT, Queue
+from cdp.jobs.queue import CLUSTER, CLUSTER_SLOTS, CPU, LIGHT, Queue
+from cdp.jobs.remote import Remote
 from cdp.jobs.spec import JobSpec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 from cdp.jobs.status import Status
 
-POLL_S = 0.1
-"""Seconds between looks at the worker and at the stop request."""
-
 QUEUE_POLL_S = 0.25
 """Seconds between looks at the queue, while waiting in it."""
-
-LEAVE_WITHIN_S = 60.0
-"""How long processes may linger after the worker has said that it is done (a hung communication library)."""
 
 
 class Supervisor:
@@ -52,6 +46,8 @@ class Supervisor:
         self.spec: JobSpec = read_spec(folder)
         self.status = Status.load(folder)
         self.queue = Queue(self.workspace)
+        self.place = self.status.place
+        self.device = self.spec.device.at(self.place)
         self.asked_to_end = False
 
     def run(self) -> None:
@@ -86,10 +82,11 @@ class Supervisor:
     def _wait_for_turn(self) -> tuple[str, ...] | None:
         """The devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
         slots = cpu_slots()
-        present = list_gpus() if self.spec.device.lane == "gpu" else []
-        self.spec.device.check(present)
+        present = list_gpus() if self.device.lane == "gpu" else []
+        if not self.place.address:
+            self.spec.device.check(present)
         gpus = [gpu.uuid for gpu in present]
-        room = {"cpu": slots, "light": LIGHT_SLOTS}.get(self.spec.device.lane, max(1, len(gpus)))
+        room = {CPU: slots, LIGHT: LIGHT_SLOTS, CLUSTER: CLUSTER_SLOTS}.get(self.device.lane, max(1, len(gpus)))
         seen, asked = -1, 0.0
         while not self._stop_requested():
             if not self._foundations_laid():
@@ -125,70 +122,36 @@ class Supervisor:
         return True
 
     def _run_worker(self, devices: tuple[str, ...]) -> None:
-        kills_before = processes.memory_kills()
-        log_path = self.folder / "worker.log"
-        with open(log_path, "ab") as log:
-            if self.status.attempt > 1:
-                log.write(f"\n--- attempt {self.status.attempt} ---\n".encode())
-                log.flush()
-            worker = subprocess.Popen(
-                command(self.spec, self.folder, devices),
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=subprocess.STDOUT,
-                cwd=self.spec.cwd if self.spec.cwd and os.path.isdir(self.spec.cwd) else None,
-                env=environment(self.spec, devices, self.status.attempt, os.environ),
-                process_group=0,
+        if self.place.address:
+            with Remote(self.folder, self.spec, self.status, self.place) as remote:
+                end = remote.run(self._stop_requested, self._stop_now)
+        else:
+            attendant = Attendant(
+                self.folder,
+                self.spec,
+                self.status.attempt,
+                stop_requested=self._stop_requested,
+                stop_now=self._stop_now,
             )
-        self.status.running(supervisor_pid=os.getpid(), worker_pid=worker.pid, devices=devices)
-        code, forced = self._watch(worker)
-        self._record_end(code, forced, processes.memory_kills() > kills_before, log_path)
-
-    def _watch(self, worker: subprocess.Popen[bytes]) -> tuple[int, bool]:
-        """Wait until no process of the worker is left. Its exit code, and whether a stop had to be forced."""
-        code: int | None = None
-        deadline: float | None = None
-        forced = stopping = False
-        while True:
-            ended = processes.reap()
-            if worker.pid in ended:
-                code = worker.returncode = ended[worker.pid]
-            left = processes.descendants() if code is not None or deadline is not None else [worker.pid]
-            if code is not None and not left:
-                return code, forced
-            moment = time.monotonic()
-            if not stopping and self._stop_requested():
-                stopping, deadline = True, moment + self.spec.grace_s
-                self._ask_to_stop(worker.pid)
-            if deadline is None and (code is not None or self._outcome() is not None):
-                deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))
-                if code is not None:
-                    processes.send(left, signal.SIGTERM)
-            if deadline is not None and (moment >= deadline or self._stop_now()):
-                forced = forced or (stopping and self._outcome() is None)
-                processes.send(left, signal.SIGKILL)
-            time.sleep(POLL_S)
-
-    def _ask_to_stop(self, pid: int) -> None:
-        """SIGTERM to the workers themselves. Launchers are spared: they would kill what is busy saving."""
-        targets = processes.children_of(pid) if self.spec.launcher == "accelerate" else [pid]
-        processes.send(targets, signal.SIGTERM)
+            patience_s = self.spec.grace_s + 60.0
+            lease.wait_until_over(self.folder, self.status.attempt, self._stop_requested, patience_s)
+            worker = attendant.start(devices, os.environ)
+            self.status.running(supervisor_pid=os.getpid(), worker_pid=worker, devices=devices)
+            end = attendant.watch()
+        if end is None:
+            self.status.ended("stopped", message="It was stopped before it started.")
+        else:
+            self._record_end(end)
 
     def _stop_now(self) -> bool:
         request = read_json_or_none(self.folder / "stop.request")
         return isinstance(request, dict) and bool(request.get("now"))
 
-    def _outcome(self) -> str | None:
-        """What the worker of this attempt says of its end: finished, stopped, or None."""
-        record = read_json_or_none(self.folder / "outcome.json")
-        if isinstance(record, dict) and record.get("attempt") == self.status.attempt:
-            return str(record.get("outcome"))
-        return None
-
-    def _record_end(self, code: int, forced: bool, killed_for_memory: bool, log_path: Path) -> None:
+    def _record_end(self, end: End) -> None:
         """Decide between finished, stopped and failed, and write it down."""
+        code = end.code
         facts = {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
-        outcome = self._outcome()
+        outcome = outcome_of(self.folder, self.status.attempt)
         reported = read_json_or_none(self.folder / "failure.json")
         if not isinstance(reported, dict) or reported.get("attempt") != self.status.attempt:
             reported = None
@@ -196,7 +159,7 @@ class Supervisor:
             # A rank that failed takes the others with it, and those believe that they were asked to stop.
             self.status.ended(outcome, message=self._stopped_message() if outcome == "stopped" else "", **facts)
         elif reported is None and self._stop_requested():
-            message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if forced else ""
+            message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if end.forced else ""
             self.status.ended("stopped", message=f"{message}Resume it to go on from its last checkpoint.", **facts)
         elif reported is None and code == 0:
             self.status.ended("finished", **facts)
@@ -205,8 +168,8 @@ class Supervisor:
                 exit_code=code,
                 signal_number=-code if code < 0 else None,
                 reported=reported,
-                tail=log_tail(log_path),
-                killed_for_memory=killed_for_memory,
+                tail=log_tail(self.folder / "worker.log"),
+                killed_for_memory=end.killed_for_memory,
             )
             self.status.ended("failed", failure=failure, **facts)
 

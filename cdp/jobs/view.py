@@ -18,6 +18,7 @@ from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
 from cdp.jobs import alive, tidy
 from cdp.jobs.logs import log_tail
+from cdp.jobs.place import Place
 from cdp.jobs.queue import Queue
 from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
@@ -31,7 +32,8 @@ class JobView:
     ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
     about its present phase; ``position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
     message, hint and log_tail; ``size`` is None in lists. ``n_failures`` are items (documents, pairs, queries) that
-    failed while the job went on.
+    failed while the job went on. ``place`` is where the present attempt runs, ``host`` the
+    cluster's node, once it has one.
     """
 
     id: str
@@ -62,6 +64,8 @@ class JobView:
     folder: Path
     size: int | None = None
     n_failures: int = 0
+    place: Place = field(default_factory=Place)
+    host: str = ""
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -167,6 +171,7 @@ def _view(
         if table.get(os.path.realpath(folder)):
             state = derive(replace(files, worker_alive=True), False, clock)
     beat = files.current(files.heartbeat) or {}
+    place = Place.from_dict(status.get("place")) if status else spec.place
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
     eta = beat.get("eta_s") if running else None
     if eta is not None and isinstance(beat.get("clock"), (int, float)):
@@ -183,7 +188,7 @@ def _view(
         unit=str(beat.get("unit", "")),
         rate=beat.get("rate"),
         eta_s=eta,
-        position=positions().get(spec.id, 1) if state.state is State.QUEUED else None,
+        position=positions().get(spec.id, None if place.address else 1) if state.state is State.QUEUED else None,
         attempt=files.attempt,
         created=spec.created,
         started=str(status.get("started", "")),
@@ -200,6 +205,8 @@ def _view(
         folder=folder,
         size=folder_size(folder) if with_size else None,
         n_failures=int(beat.get("failures") or 0),
+        place=place,
+        host=str(status.get("host") or ""),
         history=list(status.get("history", [])),
     )
 

@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import psutil
+
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, read_json_or_none
 
@@ -30,6 +32,14 @@ def until(condition: Callable[[], Any], what: str, patience_s: float = PATIENCE_
             return value
         time.sleep(0.03)
     raise AssertionError(f"waited {patience_s:g} s in vain for: {what}")
+
+
+def lives(pid: int) -> bool:
+    """Whether this process still runs. One that has ended and that nobody has asked about (a zombie) does not."""
+    try:
+        return bool(psutil.Process(pid).status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
 
 
 def state(workspace: Workspace, job_id: str) -> str:

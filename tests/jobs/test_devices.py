@@ -9,7 +9,7 @@ import pytest
 
 from cdp.base.errors import ConfigError
 from cdp.jobs.devices import DeviceRequest, list_gpus
-from cdp.jobs.launchers import SPINS, command, environment
+from cdp.jobs.launchers import SPINS, command, environment, is_launched
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec
 
@@ -68,9 +68,12 @@ def test_command_lines(tmp_path: Path) -> None:
     plain = command(spec("python", DeviceRequest.cpu()), tmp_path, (CPU,))
     assert plain == [sys.executable, "-m", "cdp.x", str(tmp_path)]
 
-    on_cpu = command(spec("accelerate", DeviceRequest.cpu()), tmp_path, (CPU,))
-    assert "--cpu" in on_cpu
-    assert on_cpu[on_cpu.index("--num_processes") + 1] == "1"
+    assert command(spec("accelerate", DeviceRequest.cpu()), tmp_path, (CPU,)) == plain, "nothing to launch"
+    assert not is_launched(spec("accelerate", DeviceRequest.cpu()), (CPU,))
+
+    on_gpu = command(spec("accelerate", DeviceRequest.gpus(1)), tmp_path, ("GPU-a",))
+    assert on_gpu[on_gpu.index("--num_processes") + 1] == "1"
+    assert is_launched(spec("accelerate", DeviceRequest.gpus(1)), ("GPU-a",))
 
     two = command(spec("accelerate", DeviceRequest.gpus(2)), tmp_path, ("GPU-a", "GPU-b"))
     assert "--multi_gpu" in two
@@ -80,6 +83,7 @@ def test_command_lines(tmp_path: Path) -> None:
 
     pair = command(spec("accelerate", DeviceRequest.cpu(processes=2)), tmp_path, (CPU,))
     assert pair[pair.index("--nproc_per_node") + 1] == "2"
+    assert is_launched(spec("accelerate", DeviceRequest.cpu(processes=2)), (CPU,))
 
 
 def test_the_worker_sees_its_devices_only() -> None:

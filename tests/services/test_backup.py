@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from cdp import catalog, jobs
+from cdp.base import archives
 from cdp.base.archives import LIST
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace, write_json
@@ -87,7 +88,10 @@ def test_nothing_is_overwritten(filled: Workspace, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_job_at_work_is_left_out_and_named(filled: Workspace, tmp_path: Path) -> None:
+def test_a_job_at_work_is_left_out_and_named(
+    filled: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(backup, "is_worker", lambda module: True)  # the job is a test's
     done = start(filled, steps=1)
     until_state(filled, done, "finished")
     busy = start(filled, steps=1000, hold_at=1)
@@ -275,6 +279,20 @@ def test_no_room_is_said_before_anything_is_written(good: Path, workspace: Works
     with pytest.raises(WorkspaceError, match="5 are free"):
         backup.import_archive(workspace, good)
     assert not workspace.root.exists()
+
+
+@pytest.mark.parametrize("module", ["torch.distributed.run", "own.evil", "cdp.workers.training.evil", "cdp.jobs.node"])
+def test_a_job_that_would_run_something_else_is_kept_out(tmp_path: Path, module: str) -> None:
+    """``python -m torch.distributed.run FOLDER`` runs the ``__main__.py`` that the archive has put there."""
+    source, other = Workspace(tmp_path / "a" / "workspace"), Workspace(tmp_path / "b" / "workspace")
+    write_json(source.jobs / "train-1" / "spec.json", {"module": module})
+    (source.jobs / "train-1" / "__main__.py").write_text("print('here')")
+    other.root.mkdir(parents=True)
+    archives.export(source, tmp_path / "all.zip", [source.jobs])
+    assert "no worker of this program" in str(refused(other, tmp_path / "all.zip"))
+    write_json(source.jobs / "train-1" / "spec.json", {"module": "cdp.training.worker"})  # of an earlier version
+    archives.export(source, tmp_path / "good.zip", [source.jobs])
+    assert backup.import_archive(other, tmp_path / "good.zip").files == 2
 
 
 @pytest.mark.slow

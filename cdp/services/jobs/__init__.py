@@ -18,7 +18,7 @@ from cdp.metrics import MEASURES
 from cdp.services.jobs import in_use, live_metrics
 from cdp.services.jobs.live_metrics import Curve
 from cdp.services.results import evaluated
-from cdp.services.sharing import access, endpoints
+from cdp.services.sharing import access, clusters, endpoints
 from cdp.synthesis.manifests import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
@@ -142,6 +142,7 @@ def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None
     if room.view(workspace, job_id, with_size=False).state is room.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
     typed = dict(env_secrets or {})
+    clusters.check(workspace, room.place_of(workspace, job_id).address)
     key = endpoints.key_for(room.load_spec(workspace, job_id).config, typed.pop(endpoints.OWN, ""))
     room.resume(workspace, job_id, env_secrets={**typed, **key.environment})
     return room.view(workspace, job_id, with_size=False)

@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cdp.base.config import DownloadConfig, EvaluationConfig, MetricsConfig, SynthesisConfig, TrainingConfig
+from cdp.base.config import (
+    DownloadConfig,
+    EvaluationConfig,
+    FilterConfig,
+    IndexConfig,
+    MetricsConfig,
+    RoundTripConfig,
+    SynthesisConfig,
+    TrainingConfig,
+)
 from cdp.base.errors import ConfigError
 from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
 from cdp.jobs import load_spec, resolve_job
-from cdp.services import benchmarks, evaluation, metrics, queries, studies, training
+from cdp.services import benchmarks, evaluation, metrics, queries, search, studies, training
+from cdp.services.queries import filtering
 from cdp.services.sharing import access
 from cdp.services.studies import StudyConfig
 
@@ -21,6 +31,9 @@ CONFIGS: dict[str, type[Config]] = {
     "evaluation": EvaluationConfig,
     "study": StudyConfig,
     "download": DownloadConfig,
+    "round-trip": RoundTripConfig,
+    "filter": FilterConfig,
+    "index": IndexConfig,
 }
 """The kinds of job that can be started again, and what their settings are made of."""
 
@@ -61,6 +74,12 @@ def start(
         return evaluation.start(workspace, config)
     if isinstance(config, DownloadConfig):
         return benchmarks.start_download(workspace, config)
+    if isinstance(config, RoundTripConfig):
+        return filtering.start_round_trip(workspace, config.query_set, config.by, gpus=config.gpus)
+    if isinstance(config, FilterConfig):
+        return filtering.start_filter(workspace, config)
+    if isinstance(config, IndexConfig):
+        return search.start_index(workspace, config)
     assert isinstance(config, StudyConfig)
     return studies.run(
         workspace, config, api_key=api_key, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage

@@ -1,11 +1,13 @@
-"""Which devices a job asks for, from the settings ``gpus`` and ``gpu_ids``."""
+"""Which devices a job asks for, from the settings ``gpus`` and ``gpu_ids`` and where it is to run."""
 
 from __future__ import annotations
 
 from functools import cache
 
 from cdp.base.errors import ConfigError
-from cdp.jobs import DeviceRequest, Gpu, list_gpus
+from cdp.base.workspace import Workspace
+from cdp.jobs import DeviceRequest, Gpu, list_gpus, place, ray_cluster
+from cdp.jobs.place import Place
 
 
 @cache
@@ -14,13 +16,17 @@ def gpus() -> tuple[Gpu, ...]:
     return tuple(list_gpus())
 
 
-def request(gpus: int | None, *, at_most: int | None = None, ids: str = "") -> DeviceRequest:
+def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None, ids: str = "") -> DeviceRequest:
     """A CPU slot, or so many GPUs, at most ``at_most``. None means every GPU of this machine, the CPU without any.
 
     ``ids`` names GPUs by their UUIDs, separated by commas, and takes the place of a number. ConfigError where both
-    contradict each other, or where too many are named.
+    contradict each other, where too many are named, or where no node of a cluster has what is asked for. On a cluster
+    None means one GPU where there are any.
     """
     named = [part.strip() for part in ids.split(",") if part.strip()]
+    where = place.current(workspace)
+    if where.address:
+        return _of_cluster(where, gpus, at_most, named)
     if named:
         if gpus is not None and gpus != len(named):
             raise ConfigError(f"gpus asks for {gpus}, and gpu_ids names {len(named)}.", hint="Set one of the two.")
@@ -31,3 +37,18 @@ def request(gpus: int | None, *, at_most: int | None = None, ids: str = "") -> D
     if at_most is not None:
         count = min(count, at_most)
     return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
+
+
+def _of_cluster(where: Place, gpus: int | None, at_most: int | None, named: list[str]) -> DeviceRequest:
+    if named:
+        raise ConfigError("gpu_ids names GPUs of this machine, and the job is for a cluster.", hint="Set gpus instead.")
+    ray_cluster.check(where.address)
+    nodes = ray_cluster.list_nodes(where.address)
+    count = where.gpus if where.gpus is not None else gpus
+    if count is None:
+        count = int(any(node.gpus for node in nodes))
+    if at_most is not None:
+        count = min(count, at_most)
+    request = DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
+    ray_cluster.check_fits(where, count, where.cpus if where.cpus is not None else float(request.processes), nodes)
+    return request

@@ -13,9 +13,12 @@ KINDS = {
     "metrics": "Measuring queries by models",
     "round-trip": "Measuring round-trip ranks",
     "filter": "Filtering queries",
+    "mining": "Mining hard negatives",
     "prompts": "Tuning prompts",
     "training": "Training",
     "evaluation": "Evaluation",
+    "import": "Importing results",
+    "export": "Exporting a model",
     "index": "Indexing documents",
     "study": "Study",
     "download": "Download",
@@ -30,6 +33,7 @@ FAILURES = {
     "data": "data",
     "configuration": "configuration",
     "network": "network",
+    "cluster": "cluster",
     "bug": "fault in the program",
 }
 """The kinds of failure."""
@@ -44,6 +48,13 @@ FIGURES: dict[str, tuple[str, str]] = {
     "gpu_memory_mib": ("GPU memory", "{:,.0f} MiB"),
 }
 """What a training writes down as it goes on, in ``metrics.jsonl``: its name and its format."""
+
+
+def where(view: JobView) -> str:
+    """On which cluster, and on which of its nodes once it has one; empty for this machine."""
+    if not view.place.address:
+        return ""
+    return f"on {view.host} of {view.place.address}" if view.host else f"on {view.place.address}"
 
 
 def duration(seconds: float | None) -> str:
@@ -67,7 +78,7 @@ def time_left(seconds: float | None) -> str:
 
 def size(n_bytes: float) -> str:
     """``812 B``, ``12.4 MB``, ``1.3 GB``: decimal units, as disks are sold."""
-    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB")
+    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB", "PB")
     for unit in units:
         if value < 1000 or unit == units[-1]:
             break
@@ -129,9 +140,11 @@ def failure(view: JobView) -> tuple[str, str, list[str]]:
 
 def figures(latest: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The newest value of each measure of a training, as (name, value with its unit)."""
+    # A study writes down the score of each training as it ends, and no score on a dev split while it trains.
+    of_study = {"ndcg_at_10": ("NDCG@10 of the last training", "{:.2f}%")} if "condition" in latest else {}
     return [
         (name, form.format(latest[key]))
-        for key, (name, form) in FIGURES.items()
+        for key, (name, form) in {**FIGURES, **of_study}.items()
         if isinstance(latest.get(key), (int, float))
     ]
 

@@ -21,6 +21,7 @@ from cdp.benchmarks import library
 from cdp.complexity.stopwords import QUESTION_WORDS_KEPT, STANDARD
 from cdp.evaluation import bm25
 from cdp.retrievers import PRESETS, in_cache
+from cdp.services import naming
 from cdp.services.sharing import endpoints, paths
 from cdp.services.sharing.modes import REASON as REASON
 from cdp.services.sharing.modes import Action, Mode, NotAllowedError, may, mode, require
@@ -41,12 +42,10 @@ def _mark(action: Action) -> Callable[[Callable[_P, _T]], Callable[_P, _T]]:
         @wraps(service)
         def guarded(*args: _P.args, **kwargs: _P.kwargs) -> _T:
             require(action)
-            if mode() is Mode.OPERATOR:
-                return service(*args, **kwargs)
-            workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), Workspace.default())
+            workspace = next((a for a in (*args, *kwargs.values()) if isinstance(a, Workspace)), None)
             # mypy cannot know that each value keeps its type.
-            values: Any = [checked(workspace, a) if isinstance(a, Config) else a for a in args]
-            named: Any = {n: checked(workspace, a) if isinstance(a, Config) else a for n, a in kwargs.items()}
+            values: Any = [_known(workspace, a) for a in args]
+            named: Any = {n: _known(workspace, a) for n, a in kwargs.items()}
             return service(*values, **named)
 
         guarded.__dict__["action"] = action
@@ -61,10 +60,14 @@ reads = _mark(Action.LOOK)
 searches = _mark(Action.SEARCH)
 
 
+def _known(workspace: Workspace | None, argument: Any) -> Any:
+    return checked(workspace or Workspace.default(), argument) if isinstance(argument, Config) else argument
+
+
 def checked(workspace: Workspace, config: _C) -> _C:
-    """The configuration with its paths resolved. NotAllowedError names what this mode may not use."""
-    if mode() is Mode.OPERATOR:
-        return config
+    """The configuration with each training called by its id, and with its paths resolved where visitors are watched.
+    NotAllowedError names what this mode may not use."""
+    free = mode() is Mode.OPERATOR
     generator = GENERATORS.get(getattr(config, "generator", ""))
     changed: dict[str, Any] = {}
     for setting in config.settings().values():
@@ -73,7 +76,7 @@ def checked(workspace: Workspace, config: _C) -> _C:
             value = (value or generator.model) if generator and generator.local else ""
         elif value == setting.default or not value:
             continue
-        if not holds or not value:
+        if not holds or not value or (free and (setting.name == "model" or not holds.startswith("model"))):
             continue
         if holds == "endpoint":
             if generator and generator.endpoint:
@@ -86,14 +89,15 @@ def checked(workspace: Workspace, config: _C) -> _C:
             checked_items = [check(workspace, item) for item in items if item]
             if checked_items != items:
                 changed[setting.name] = ", ".join(checked_items)
-    return config.replace(**changed)
+    return config.replace(**changed) if changed else config
 
 
 def model(workspace: Workspace, name: str) -> str:
-    """A retriever's or another model's name, as it may be used: a folder is resolved, a model of the hub is allowed."""
+    """A retriever's or another model's name, as it may be used: a training is called by its id, a folder is resolved, a
+    model of the hub is allowed."""
+    name = naming.retriever(workspace, name)
     if may(Action.ANY_PATH):
         return name
-    name = name.strip()
     if name in PRESETS or name in ("auto", "bi-encoder") or bm25.language_in(name) is not None:
         return name
     if not paths.is_path(name):

@@ -46,6 +46,7 @@ class Action(StrEnum):
     ASK = "have a model write: previews by an endpoint or a local model"
     KEY = "use the server's own key, at the endpoints that it is for"
     ANY_ENDPOINT = "ask any other endpoint, with a key of one's own or none"
+    ANY_CLUSTER = "give jobs to any other Ray cluster than the workspace's own and those in `CDP_ALLOWED_CLUSTERS`"
     FOLDERS = "name a path in the workspace or in `CDP_ALLOWED_FOLDERS`"
     HOME = "name a path in the home of whoever started the server, hidden files excepted"
     ANY_PATH = "name any path"
@@ -64,6 +65,7 @@ TABLE: dict[Action, frozenset[Mode]] = {
     Action.ASK: _CHANGING,
     Action.KEY: _CHANGING,
     Action.ANY_ENDPOINT: _ALONE,
+    Action.ANY_CLUSTER: _ALONE,
     Action.FOLDERS: _CHANGING,
     Action.HOME: _ALONE,
     Action.ANY_PATH: frozenset({Mode.OPERATOR}),

@@ -13,18 +13,21 @@ from typing import Any
 from cdp import jobs, query_sets
 from cdp.base import archives
 from cdp.base.archives import Report, Written
-from cdp.base.errors import ConfigError, NotFoundError
+from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.locks import is_held
 from cdp.base.staging import OLD_S, PREFIX
 from cdp.base.workspace import Workspace, folder_size, read_json_or_none
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView, State
+from cdp.jobs.launchers import is_worker
 from cdp.jobs.tidy import DELETED, NEW
 from cdp.services.jobs import in_use
 from cdp.services.sharing import access, paths
 from cdp.services.workspace.prune_kinds import BY_DEFAULT, PRUNABLE
 
 CACHES = ("llm_cache", "embeddings")
+
+_SPEC = re.compile(r"jobs/[^/]+/spec\.json", re.IGNORECASE)  # some file systems do not tell them apart
 
 _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{12}|\.(storing|importing)-.+")
 
@@ -99,7 +102,18 @@ def _with_what_they_rest_on(workspace: Workspace, chosen: dict[str, list[str]]) 
 @access.writes
 def import_archive(workspace: Workspace, source: str | Path, *, report: Report = lambda done, total: None) -> Written:
     """Bring an archive's content into the workspace, all of it or nothing. What is there is never overwritten."""
-    return archives.import_archive(workspace, paths.to_read(workspace, source), report=report)
+    return archives.import_archive(workspace, paths.to_read(workspace, source), check=_check_job, report=report)
+
+
+def _check_job(name: str, unpacked: Path) -> None:
+    """InputError for a job that would run something else than a worker of this program when it is resumed."""
+    spec = read_json_or_none(unpacked) if _SPEC.fullmatch(name) else None
+    module = spec.get("module") if isinstance(spec, dict) else None
+    if module is not None and not is_worker(str(module)):
+        raise InputError(
+            f"{name} would run {str(module)[:100]!r}, which is no worker of this program.",
+            hint="Nothing was imported. Ask whoever made the archive.",
+        )
 
 
 def prunable(workspace: Workspace, what: Sequence[str] = BY_DEFAULT) -> list[Prune]:

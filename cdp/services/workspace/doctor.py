@@ -16,6 +16,7 @@ from cdp.base.errors import CdpError
 from cdp.base.registry import HOMES, PLUGINS, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
 from cdp.retrievers.embedded import minilm_folder
+from cdp.services import clusters
 
 LOW_DISK_GB = 2.0
 DISTRIBUTION = "cdp-studio"
@@ -42,6 +43,7 @@ def check(workspace: Workspace) -> list[Check]:
         _run("catalogue", lambda: _catalogue(workspace)),
         _run("embedded model", lambda: (True, f"all-MiniLM-L6-v2, weights verified ({minilm_folder().parent.name})")),
         _run("devices", _devices),
+        _run("cluster", lambda: clusters.trouble(workspace)),
         _run("LLM endpoint key", _key),
     ]
 

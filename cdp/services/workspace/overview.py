@@ -40,6 +40,7 @@ class Overview:
     n_trained: int
     n_benchmarks: int
     n_results: int
+    n_studies: int
     running: list[JobView]
     latest: list[dict[str, Any]]
     next_step: NextStep
@@ -52,7 +53,8 @@ def summary(workspace: Workspace, *, latest: int = 6, scope: Members | None = No
     sets = scope.keep("query_set", query_sets.list_query_sets(workspace))
     every_job = jobs.list_jobs(workspace)
     all_jobs = scope.keep("job", every_job)
-    rows = scope.keep("evaluation", results.list_results(workspace))
+    measured = scope.keep("evaluation", results.list_evaluations(workspace))
+    rows = results.list_results(workspace, measured)
     trained = [job for job in all_jobs if job.kind == "training" and job.has_model]
     benchmarks = scope.keep("benchmark", list_benchmarks(workspace))
     return Overview(
@@ -62,7 +64,8 @@ def summary(workspace: Workspace, *, latest: int = 6, scope: Members | None = No
         n_queries=sum(q.n_queries for q in sets),
         n_trained=len(trained),
         n_benchmarks=len(benchmarks),
-        n_results=len(rows),
+        n_results=len(measured),
+        n_studies=sum(job.kind == "study" and str(job.state) == "finished" for job in all_jobs),
         running=[job for job in every_job if job.active],
         latest=rows[:latest],
         next_step=_next(corpora, sets, trained, benchmarks, rows, [job for job in all_jobs if job.active]),
@@ -80,7 +83,7 @@ def _next(
     if not corpora:
         return NextStep(
             "Add your documents",
-            "upload a file, or name a path on this machine.",
+            "upload files or a folder, or enter a path on this server.",
             "data/corpus",
             commands.line("corpus", "add", "documents.jsonl"),
         )

@@ -10,10 +10,9 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.base.config import EvaluationConfig
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.services import evaluation, jobs
+from cdp.services import jobs
 from cdp.services.jobs import JobView, clone
 from cdp.ui.shell import access, forms, frame, navigation
 from cdp.ui.shell.text import md
@@ -29,15 +28,24 @@ PAGES: dict[str, tuple[str, dict[str, str]]] = {
 """Where each kind of job is set up, and which settings the link carries as selections (parameter → setting)."""
 
 
+HERE = {
+    "evaluation": "Start the evaluation",
+    "round-trip": "Measure the ranks",
+    "filter": "Make the filtered set",
+    "index": "Index the documents",
+}
+"""What starts a job of a kind whose settings are asked for in a dialog."""
+
+
 def button(workspace: Workspace, view: JobView) -> None:
-    """What opens the form with this job's settings. An evaluation has no page of its own: it opens one here."""
+    """What opens the form with this job's settings: on the page of its kind, or here for kinds that have none."""
     if view.kind in PAGES:
         page, carried = PAGES[view.kind]
         carried_values = {param: str(view.config.get(field) or "") for param, field in carried.items()}
         params: dict[str, str | list[str]] = {param: value for param, value in carried_values.items() if value}
         navigation.link(page, LABEL, icon=":material/content_copy:", clone=view.id, **params)
-    elif view.kind == "evaluation" and st.button(LABEL, icon=":material/content_copy:", key=f"clone_{view.id}"):
-        _evaluation(workspace, view)
+    elif view.kind in HERE and st.button(LABEL, icon=":material/content_copy:", key=f"clone_{view.id}"):
+        _again(workspace, view)
 
 
 def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
@@ -69,10 +77,10 @@ def asked() -> bool:
     return bool(st.query_params.get("clone"))
 
 
-@st.dialog("Evaluate again with changes", width="large")
-def _evaluation(workspace: Workspace, view: JobView) -> None:
-    values = forms.fields(EvaluationConfig, key=f"again_{view.id}", values=view.config)
+@st.dialog("Run again with changes", width="large")
+def _again(workspace: Workspace, view: JobView) -> None:
+    values = forms.fields(clone.CONFIGS[view.kind], key=f"again_{view.id}", values=view.config)
     with frame.guarded():
-        if access.button("Start the evaluation", type="primary", key="again_start"):
-            job_id = evaluation.start(workspace, EvaluationConfig.from_dict(values))
+        if access.button(HERE[view.kind], type="primary", key="again_start"):
+            job_id = clone.start(workspace, view.id, {"name": "", **values} if "name" in values else values)
             navigation.go("jobs", job=job_id)

@@ -110,6 +110,7 @@ def summary(view: JobView) -> None:
     if view.active and view.seconds is not None:
         facts.append(f"running for {duration(view.seconds)}")
     facts += [name if name != "cpu" else "CPU" for name in view.devices]
+    facts += [where for where in [job_words.where(view)] if where]
     st.markdown(f"{badge(str(view.state))} {md(' · '.join(facts))}")
     st.markdown(md(job_words.sentence(view)))
     if view.active:
@@ -159,10 +160,12 @@ def curves(workspace: Workspace, view: JobView) -> None:
     thinned = ""
     if logged.n > len(logged.steps):
         thinned = f"{logged.n:,} points, reduced to the lowest and highest of each interval."
+    # A study writes down the score of each of its trainings.
+    x, y = ("training", "NDCG@10 (%)") if view.kind == "study" else ("step", LABELS[chosen])
     drawn.show(
-        curve({cut(view.name, 60): lines}, chosen),
+        curve({cut(view.name, 60): lines}, chosen, x=x, y=y),
         key=f"curve-{chosen}",
-        alt=f"{LABELS[chosen]} over the training steps; the last value is {written[chosen]:.4g}.",
+        alt=f"{y} over the {x}s; the last value is {written[chosen]:.4g}.",
         caption=thinned,
     )
 

@@ -214,6 +214,12 @@ def _settings(job: JobView) -> None:
     else:
         resume = [commands.line("jobs", "resume", job.id, "--wait")] if str(job.state) in RESUMABLE else []
         lines += [*resume, commands.line("jobs", "clone", job.id, "--set", "FIELD=VALUE")]
+        if job.kind == "training" and str(job.state) == "finished":
+            lines += [
+                commands.line("models", "card", job.id),
+                commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
+                commands.line("models", "export", job.id, "FOLDER", format="onnx-int8", wait=True),
+            ]
         lines.append(commands.line("jobs", "delete", job.id))
     command.show(*lines)
 

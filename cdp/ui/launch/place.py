@@ -1,0 +1,63 @@
+"""Where what is started runs: this machine, or one of the clusters that the operator has named."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import streamlit as st
+
+from cdp.base.workspace import Workspace
+from cdp.services import clusters, commands
+
+HERE = "here"
+EXAMPLE = "cpus=4,gpus=1,memory=16,accelerator=A100"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A cluster's address and what is asked of it; both empty where there is no choice to make."""
+
+    on: str = ""
+    resources: str = ""
+
+    @contextmanager
+    def applied(self, workspace: Workspace) -> Iterator[None]:
+        """What is started within runs there."""
+        with clusters.chosen(workspace, self.on, self.resources):
+            yield
+
+    def command(self, line: str) -> str:
+        """A command line that does the same there."""
+        return commands.placed(line, self.on, self.resources)
+
+
+def choose(workspace: Workspace, key: str) -> Choice:
+    """The choice, where the operator has named a cluster; the workspace's own comes first."""
+    named = clusters.named(workspace)
+    if not named:
+        return Choice()
+    own = clusters.setting(workspace)
+    options = [own.address, HERE, *(a for a in named if a != own.address)] if own.address else [HERE, *named]
+    labels = {HERE: "This machine", **{address: f"Ray cluster {urlsplit(address).netloc}" for address in named}}
+    on = st.selectbox(
+        "Run on",
+        options,
+        format_func=lambda address: labels.get(address, address),
+        key=f"{key}_on",
+        help="Jobs on a Ray cluster look the same: state, log, stop and resume.",
+        persist_state="session",
+    )
+    if on == HERE:
+        return Choice(HERE if own.address else "")
+    resources = st.text_input(
+        "Resources",
+        value=own.resources if on == own.address else "",
+        placeholder=EXAMPLE,
+        key=f"{key}_resources_{urlsplit(on or '').netloc}",
+        help="What the job asks of one node, separated by commas; memory in GB. Without it: what its kind needs.",
+        persist_state="session",
+    )
+    return Choice(on or "", (resources or "").strip())

@@ -1,0 +1,78 @@
+"""Launch: where a job runs is asked once the operator has named a cluster, and said on the job's page."""
+
+from __future__ import annotations
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from cdp import jobs
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.jobs import place
+from cdp.jobs.place import Place
+from cdp.ui.shell.text import JOINER
+from tests.jobs.support import start, until_state
+from tests.pages.conftest import Open
+
+OWN, LISTED = "http://127.0.0.1:9", "http://listed:8265"
+
+
+@pytest.fixture
+def named(filled: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    place.set_for_workspace(filled, Place(OWN, cpus=2))
+    monkeypatch.setenv("CDP_ALLOWED_CLUSTERS", LISTED)
+    return filled
+
+
+def plain(text: str) -> str:
+    """A text of a page without what keeps Markdown from reading it."""
+    return text.replace("\\", "").replace(JOINER, "")
+
+
+def shown(at: AppTest) -> str:
+    return next(c.value for c in at.code if "cdp " in c.value)
+
+
+def test_nothing_is_asked_where_there_is_only_this_machine(open_page: Open, filled: Workspace) -> None:
+    for page in ({}, {"start": "sweep"}, {"start": "evaluation"}):
+        at = open_page("launch", **page)
+        assert not at.exception
+        assert "Run on" not in [box.label for box in at.selectbox]
+
+
+def test_the_workspaces_own_cluster_comes_first(open_page: Open, named: Workspace) -> None:
+    at = open_page("launch")
+    at.session_state["command-train"] = True
+    at.run()
+    where = at.selectbox(key="train_on")
+    assert where.options == ["Ray cluster 127.0.0.1:9", "This machine", "Ray cluster listed:8265"]
+    assert f"--wait --on {OWN} --resources cpus=2" in shown(at)
+    where.select("http://listed:8265").run()
+    at.text_input(key="train_resources_listed:8265").set_value("gpus=1").run()
+    assert f"--wait --on {LISTED} --resources gpus=1" in shown(at)
+    at.selectbox(key="train_on").select("here").run()
+    assert "--wait --on here" in shown(at)
+    assert not [field for field in at.text_input if field.label == "Resources"]
+
+
+@pytest.mark.parametrize(("start_with", "button"), [("", "train_start"), ("evaluation", "evaluate_start")])
+def test_a_cluster_that_does_not_answer_is_said_and_nothing_begins(
+    open_page: Open, named: Workspace, start_with: str, button: str
+) -> None:
+    at = open_page("launch", **({"start": start_with} if start_with else {}))
+    at.button(key=button).click().run()
+    assert not at.exception
+    (error,) = at.error
+    told = plain(f"{error.proto.title} {error.value}")
+    assert OWN in told or "pip install -r requirements-cluster.txt" in told
+    assert not list(named.jobs.glob("*"))
+
+
+def test_a_jobs_page_says_where_it_runs(open_page: Open, filled: Workspace) -> None:
+    job_id = start(filled, "fail", how="data")
+    until_state(filled, job_id, "failed")
+    path = filled.job(job_id) / "status.json"
+    write_json(path, {**read_json(path), "place": {"address": OWN}, "host": "node-7"})
+    assert jobs.view(filled, job_id).host == "node-7"
+    at = open_page("jobs", job=job_id)
+    assert not at.exception
+    assert any(f"on node-7 of {OWN}" in plain(m.value) for m in at.markdown)

@@ -1,0 +1,83 @@
+"""Whom jobs may be given to from a dashboard: the operator's clusters, and no address that a stranger types."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdp import jobs
+from cdp.base.errors import CdpError
+from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.jobs import place
+from cdp.jobs.place import Place
+from cdp.services import clusters
+from cdp.services import jobs as service
+from cdp.services.sharing import clusters as rule
+from cdp.services.sharing import modes
+from cdp.services.sharing.modes import NotAllowedError, ReadOnlyError
+from tests.jobs.support import start, until_state
+
+STRANGE = "http://strange:8265"
+OWN, LISTED = "http://own:8265", "http://listed:8265"
+
+
+@pytest.fixture
+def named(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Workspace:
+    place.set_for_workspace(workspace, Place(OWN))
+    monkeypatch.setenv(rule.ALLOWED, f" {LISTED}/ , ")
+    return workspace
+
+
+def test_the_operator_and_a_dashboard_on_the_operators_machine_take_any(named: Workspace) -> None:
+    for _ in range(2):
+        with clusters.chosen(named, STRANGE):
+            assert place.current(named).address == STRANGE
+        modes.in_dashboard()
+
+
+@pytest.mark.parametrize("sign_in", [True, False])
+def test_others_take_those_that_the_operator_named(named: Workspace, sign_in: bool) -> None:
+    modes.in_dashboard(sign_in=sign_in, shared=True)
+    assert clusters.named(named) == [OWN, LISTED]
+    for address in (OWN, LISTED, "HTTP://Listed:8265/"):
+        with clusters.chosen(named, address):
+            assert place.current(named).address == address.lower().rstrip("/")
+    with clusters.chosen(named, "here"):
+        assert place.current(named) == Place()
+    for service_call in (clusters.look, clusters.use):
+        with pytest.raises(NotAllowedError, match="may not be given to the cluster"):
+            service_call(named, STRANGE)
+    with pytest.raises(NotAllowedError, match=rule.ALLOWED), clusters.chosen(named, STRANGE):
+        pytest.fail("it was chosen")
+    assert place.current(named) == Place(OWN)
+
+
+@pytest.mark.parametrize("address", [f"{OWN}.evil.example:8265", "http://own:8266", "https://own:8265", "http://own"])
+def test_an_address_that_only_looks_named(named: Workspace, address: str) -> None:
+    modes.in_dashboard(shared=True)
+    with pytest.raises(CdpError), clusters.chosen(named, address):
+        pytest.fail("it was chosen")
+
+
+def test_a_read_only_dashboard_chooses_none(named: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    modes.in_dashboard()
+    monkeypatch.setenv(modes.READ_ONLY, "1")
+    with pytest.raises(ReadOnlyError):
+        clusters.use(named, OWN)
+    with pytest.raises(NotAllowedError), clusters.chosen(named, OWN):
+        pytest.fail("it was chosen")
+
+
+def test_a_resume_does_not_follow_an_imported_job_to_its_cluster(named: Workspace) -> None:
+    """An archive is a stranger's file: it may say that its job ran on a cluster of the stranger's."""
+    with jobs.choosing(Place()):
+        job_id = start(named, "fail", how="data")
+    until_state(named, job_id, "failed")
+    path = named.job(job_id) / "status.json"
+    write_json(path, {**read_json(path), "place": {"address": STRANGE}})
+    modes.in_dashboard(shared=True)
+    with pytest.raises(NotAllowedError, match=STRANGE):
+        service.resume(named, job_id)
+    assert jobs.view(named, job_id).attempt == 1
+    with clusters.chosen(named, "here"):
+        service.resume(named, job_id)
+    until_state(named, job_id, "failed")
