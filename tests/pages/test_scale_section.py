@@ -1,0 +1,46 @@
+"""Launch: planning a run of any size."""
+
+from __future__ import annotations
+
+import pytest
+
+from cdp.base.workspace import Workspace
+from cdp.services import planning
+from cdp.services.planning import machine
+from cdp.services.sharing import modes
+from tests.pages.conftest import Open
+
+
+def test_a_run_is_planned_before_there_is_anything(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("launch", start="scale")
+    at.text_input(key="scale_documents").set_value("8.8M").run()
+    assert not at.exception
+    table = at.dataframe[0].value
+    assert list(table["Stage"])[:2] == ["Reading documents", "Writing queries"]
+    assert table["Rate"][0] == "unknown"
+    assert any("8.8 million documents" in m.value.replace("\\", "") for m in at.markdown)
+    at.text_input(key="scale_documents").set_value("8.8X").run()
+    assert not at.exception
+    assert any("80k" in box.value for box in at.error)
+
+
+def test_measuring_fills_in_what_was_unknown(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def measured(workspace: Workspace, retriever: str = "") -> None:
+        machine.keep(workspace, {"reading": [[1e6, 1.0, None]]})
+
+    monkeypatch.setattr(planning, "measure", measured)
+    at = open_page("launch", start="scale")
+    at.button(key="scale_measure").click().run()
+    assert not at.exception
+    assert at.dataframe[0].value["Rate"][0] == "measured here"
+
+
+def test_a_read_only_dashboard_plans_and_cannot_measure(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(modes.READ_ONLY, "1")
+    at = open_page("launch", start="scale")
+    assert at.button(key="scale_measure").disabled
+    assert len(at.dataframe[0].value) == 7
