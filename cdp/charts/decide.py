@@ -24,6 +24,9 @@ class Band(Protocol):
     def high(self) -> float: ...
 
 
+APART = 0.06
+"""Of the distance between two Q/Doc: the lines stand beside each other, so that no interval hides another."""
+
 NAMES = {"diverse": "diverse queries", "paraphrase": "paraphrases", "human": "human queries"}
 
 
@@ -32,9 +35,10 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
     are held equal."""
     chart = figure(x="queries per document (Q/Doc)", y="NDCG@10 points over one query", height=320)
     numbers = sorted({g.per_doc for g in gains} | {b.per_doc for b in band})
+    place = {n: float(i) for i, n in enumerate(numbers)}
     if band:
         ordered = sorted(band, key=lambda b: b.per_doc)
-        at = [str(b.per_doc) for b in ordered]
+        at = [place[b.per_doc] for b in ordered]
         chart.add_scatter(
             x=[*at, *at[::-1]],
             y=[*(b.high for b in ordered), *(b.low for b in reversed(ordered))],
@@ -51,7 +55,8 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
             mode="lines",
             line={"color": MUTED, "dash": "dash", "width": 1},
             name="published, mean",
-            hovertemplate="published, Q/Doc %{x}: %{y:+.1f}<extra></extra>",
+            customdata=[b.per_doc for b in ordered],
+            hovertemplate="published, Q/Doc %{customdata}: %{y:+.1f}<extra></extra>",
         )
     ways = dict.fromkeys((g.source, g.held) for g in gains)
     colour = by_method({source: source for source, _ in ways})
@@ -59,7 +64,8 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
         points = sorted((g for g in gains if (g.source, g.held) == (source, held)), key=lambda g: g.per_doc)
         name = plain(NAMES.get(source, source), 40)
         chart.add_scatter(
-            x=[str(g.per_doc) for g in points],
+            x=[place[g.per_doc] + APART * (i - (len(ways) - 1) / 2) for g in points],
+            customdata=[g.per_doc for g in points],
             y=[g.points for g in points],
             mode="lines+markers",
             name=f"{name}, {held}" if held else name,
@@ -72,8 +78,11 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
                 "arrayminus": [g.points - g.low for g in points],
                 "thickness": 1.2,
             },
-            hovertemplate=f"{name}{f', {held}' if held else ''}<br>Q/Doc %{{x}}: %{{y:+.1f}} points<extra></extra>",
+            hovertemplate=f"{name}{f', {held}' if held else ''}<br>"
+            "Q/Doc %{customdata}: %{y:+.1f} points<extra></extra>",
         )
     chart.add_hline(y=0, line={"color": MUTED, "width": 1})
-    chart.update_xaxes(type="category", categoryorder="array", categoryarray=[str(n) for n in numbers])
+    chart.update_xaxes(
+        tickvals=list(place.values()), ticktext=[str(n) for n in numbers], range=[-0.5, max(1, len(numbers)) - 0.5]
+    )
     return chart

@@ -101,6 +101,12 @@ def file_types() -> list[str]:
     return [*(suffix.lstrip(".") for reader in READERS.values() for suffix in reader.suffixes), "gz"]
 
 
+def expected_types() -> list[str]:
+    """Endings of files that one may take for documents of this product too. They are not read; to be named among what
+    was left out they have to be sent."""
+    return ["pdf", "docx", "doc", "odt", "rtf", "html", "htm", "xml", "epub", "xlsx", "xls", "ods", "pptx", "ppt"]
+
+
 @access.writes
 @contextmanager
 def received(workspace: Workspace, file_name: str, data: BinaryIO) -> Iterator[Path]:
@@ -150,6 +156,16 @@ def delete(workspace: Workspace, corpus: str) -> None:
     in_use.check_unused(workspace, f"The corpus {manifest.name}", manifest.id)
     delete_corpus(workspace, manifest.id)
     projects.forget(workspace, corpus=manifest.id)
+
+
+SAMPLE = 200
+"""Documents whose length is looked at."""
+
+
+def mean_characters(workspace: Workspace, manifest: CorpusManifest) -> float:
+    """The mean length of the corpus's first documents."""
+    lengths = [len(d.content) for d in iter_documents(workspace, manifest.id, limit=SAMPLE)]
+    return sum(lengths) / max(1, len(lengths))
 
 
 def cw_language(manifest: CorpusManifest) -> str:

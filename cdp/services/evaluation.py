@@ -83,7 +83,7 @@ def without_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str
     here = {info.name for info in list_benchmarks(workspace) if not info.problem}
     with_bm25 = {
         (row["benchmark"], row["split"])
-        for row in catalog.evaluations(workspace)
+        for row in catalog.runs(workspace)[0]
         if bm25.language_in(row["retriever_id"]) is not None
     }
     return [
@@ -107,7 +107,7 @@ def start_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     gpus_chosen = config.gpus is not None or config.gpu_ids
-    device = devices.request(config.gpus, at_most=None if gpus_chosen else 1, ids=config.gpu_ids)
+    device = devices.request(workspace, config.gpus, at_most=None if gpus_chosen else 1, ids=config.gpu_ids)
     return jobs.submit(
         workspace,
         kind="evaluation",

@@ -10,6 +10,7 @@ from cdp.ui.complexity import advice as complexity
 from cdp.ui.complexity import decision, trial
 from cdp.ui.complexity import distribution as cw_distribution
 from cdp.ui.complexity import evidence as complexity_evidence
+from cdp.ui.queries import generators
 from cdp.ui.shell import frame
 
 workspace = Workspace.default()
@@ -21,14 +22,14 @@ with frame.guarded():
     st.subheader("Content words and the published rule", anchor=False, help=frame.definition("cw"))
     request = complexity.choose_rest(workspace, corpus, source, name)
     target, prior = request.target, request.recommend()
-    known = decide.decide(workspace, corpus=corpus, target=target, prior=prior)
+    known = decide.decide(workspace, corpus=corpus, target=target, prior=prior, chosen=generators.chosen())
     with first:
         decision.answer(workspace, known, request)
         trial.panel(workspace, corpus, name if source == complexity.BENCHMARK else "")
         decision.options(known)
         decision.cli(request, target.benchmark if target is not None else "")
     if target is not None and prior is not None:
-        complexity.rule(workspace, prior, request, target, known.standing == decide.MEASURED)
+        complexity.rule(workspace, prior, request, target, known.standing == decide.MEASURED, known.writer)
         complexity_evidence.similar(prior)
         cw_distribution.heading()
         others = cw_distribution.compared(workspace, target)

@@ -56,7 +56,7 @@ with frame.guarded():
     if query_sets:
         frame.next_step(
             "complexity",
-            "Check what your task needs",
-            "whether diversity helps depends on the content words of your target queries.",
+            "See what helps on your data",
+            "whether diverse queries help is a matter of your task: Decide has what was measured, or measures it.",
             "measures_next",
         )

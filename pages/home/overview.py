@@ -22,10 +22,10 @@ with frame.guarded():
     imports.flash()
     summary = overview.summary(workspace, scope=project.scope(workspace))
     home_project.section(workspace)
-    guide.next_step(summary.next_step)
     mine = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
     if mine:
-        decision.line(workspace, mine[0].id)
+        decision.line(workspace, mine[0].id)  # what people come for stands first
+    guide.next_step(summary.next_step)
     if summary.n_corpora or summary.n_results:
         with st.grid(4, min_column_width=150):
             st.metric("Corpora", number(summary.n_corpora), border=True, help=frame.definition("corpus"))

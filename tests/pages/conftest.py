@@ -28,14 +28,11 @@ def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
 
     def opened(name: str, **query: str | list[str]) -> AppTest:
         at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=30)
+        if name != "overview":
+            at.switch_page(PAGES[name].path)
         for key, value in query.items():
             at.query_params[key] = value
         at.run()
-        if name != "overview":
-            at.switch_page(PAGES[name].path)
-            for key, value in query.items():
-                at.query_params[key] = value
-            at.run()
         assert not at.exception, at.exception[0].message
         return at
 

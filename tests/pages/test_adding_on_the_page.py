@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cdp.base.workspace import Workspace
+from cdp.corpus import iter_documents
 from cdp.services import projects, queries
 from cdp.ui.shell.navigation import PAGES
 from tests.pages.conftest import Open
@@ -23,7 +24,7 @@ def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_
     at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
     assert not at.error
     boxes = {box.label: box for box in at.selectbox}
-    assert [boxes[name].value for name in ("ID", "Title", "Text", "Questions")] == [
+    assert [boxes[name].value for name in ("ID", "Title", "Text", "Queries")] == [
         "none", "none", "what it says", "question",
     ]  # fmt: skip
     assert len(at.dataframe[0].value) == 10
@@ -50,7 +51,7 @@ def test_an_upload_becomes_a_project(workspace: Workspace, tmp_path: Path, open_
 def test_no_questions_where_none_are_wanted(workspace: Workspace, tmp_path: Path, open_page: Open) -> None:
     at = open_page("corpus")
     at.file_uploader(key="corpus_file").upload("faq.csv", faq(tmp_path), "text/csv").run()
-    next(box for box in at.selectbox if box.label == "Questions").set_value("none").run()
+    next(box for box in at.selectbox if box.label == "Queries").set_value("none").run()
     at.button(key="corpus_add").click().run()
     assert not at.error
     assert queries.list_query_sets(workspace) == []
@@ -66,7 +67,7 @@ def test_documents_and_a_file_of_questions(workspace: Workspace, tmp_path: Path,
     uploader.upload("docs.csv", rows.encode(), "text/csv").upload("asked.csv", asked.encode(), "text/csv").run()
     assert not at.error
     boxes = {box.label: box.value for box in at.selectbox}
-    assert [boxes[name] for name in ("Questions", "Document ID", "Split", "Grade")] == [
+    assert [boxes[name] for name in ("Queries", "Document ID", "Split", "Grade")] == [
         "query", "doc_id", "split", "none",
     ]  # fmt: skip
     at.button(key="corpus_add").click().run()
@@ -94,3 +95,31 @@ def test_a_file_that_is_none_is_one_calm_box(workspace: Workspace, open_page: Op
     assert not at.exception
     assert len(at.error) == 1
     assert PAGES["corpus"].title == at.title[0].value
+
+
+def test_a_folder_comes_in_with_its_folders(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("corpus")
+    at.segmented_control(key="corpus_way").set_value("Folder").run()
+    uploader = at.file_uploader(key="corpus_folder")
+    for i in range(3):
+        uploader.upload(f"sea/part {i}/a.txt", f"A note on light {i}.".encode(), "text/plain")
+    uploader.upload("sea/map.pdf", b"%PDF", "application/pdf").run()
+    assert not at.error
+    assert "map\\.pdf" in "".join(caption.value for caption in at.caption)
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    [project] = projects.list_projects(workspace)
+    assert project.name == "sea"
+    assert "map\\.pdf" in at.success[0].value
+    assert "3 documents" in at.success[0].proto.title
+
+
+def test_no_title_where_none_is_chosen(workspace: Workspace, open_page: Open) -> None:
+    at = open_page("corpus")
+    rows = "\n".join(["id,title,text", *(f"{i},Name {i},Lighthouse {i} was built here." for i in range(5))])
+    at.file_uploader(key="corpus_file").upload("x.csv", rows.encode(), "text/csv").run()
+    next(box for box in at.selectbox if box.label == "Title").set_value("none").run()
+    at.button(key="corpus_add").click().run()
+    assert not at.error
+    [project] = projects.list_projects(workspace)
+    assert {d.title for d in iter_documents(workspace, project.corpora[0])} == {""}

@@ -80,7 +80,7 @@ def test_what_is_here_can_be_sampled(open_page: Open, workspace: Workspace, tmp_
     at.number_input(key="subset_bright-biology_documents").set_value(3).run()
     at.button(key="subset_bright-biology_draw").click().run()
     assert not at.exception
-    assert "bright-biology-subset-1q-3d" in library.list_names(workspace)
+    assert "bright-biology-sample-1q-3d" in library.list_names(workspace)
     assert "higher than on the whole" in at.success[0].value.replace("\\", "")
 
 

@@ -32,7 +32,7 @@ def test_a_measurement_stands_above_the_rule_that_it_contradicts(
     assert "Your own measurement above goes before it" in said
     (contradiction,) = [w.value for w in at.warning]
     assert "shows the opposite" in contradiction
-    (table,) = [d.value for d in at.dataframe if "To untrained" in d.value.columns]
+    (table,) = [d.value for d in at.dataframe if "Gain over untrained" in d.value.columns]
     assert list(table["Option"])[:3] == ["Untrained", "BM25", "One query"]
     home = words(open_page("overview")).replace("\\", "")
     assert "Write 5 different queries per document" in home

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace
+from cdp.services import run_annotations
 from cdp.services.results import run_notes
 from tests.services import test_board, test_runs
 from tests.services.support import evaluation
@@ -27,7 +28,7 @@ def test_all_runs_stand_there_score_first_and_studies_and_bm25_among_them(runs_h
     shown = table(at)
     assert list(shown.columns)[:3] == ["NDCG@10", "vs. start", "Run"]
     assert list(shown["Run"]) == [
-        "diverse · Q/Doc 5 · 20 pairs · seed 7", "bm25", "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki",
+        "diverse · Q/Doc 5 · 20 pairs · seed 7", "BM25", "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki",
         "paraphrase · Q/Doc 5 · 20 pairs · seed 7", "minilm",
     ]  # fmt: skip
     assert any("All trained runs shown: minilm" in c.value for c in at.caption)
@@ -59,9 +60,9 @@ def test_chosen_runs_are_named_tagged_and_archived(runs_here: Workspace, open_pa
     next(field for field in at.text_input if field.label == "Name").set_value("the one for the paper")
     next(field for field in at.text_input if field.label == "Tags").set_value("paper, kept")
     at.button(key="board_save").click().run()
-    assert run_notes.load(runs_here)["training-1"].tags == ("paper", "kept")
+    assert run_annotations.load(runs_here)["training-1"].tags == ("paper", "kept")
     assert "the one for the paper" in list(table(at)["Run"])
     at.button(key="board_archive").click().run()
     assert not at.exception
     assert "the one for the paper" not in list(table(at)["Run"])
-    assert run_notes.load(runs_here)["training-1"].archived
+    assert run_annotations.load(runs_here)["training-1"].archived

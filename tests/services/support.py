@@ -49,7 +49,14 @@ def evaluation(
     write_json(folder / "results" / "evaluation.json", result)
     write_json(
         folder / "spec.json",
-        {"id": job_id, "kind": "evaluation", "name": job_id, "created": created, "module": "none", "config": {}},
+        {
+            "id": job_id,
+            "kind": "evaluation",
+            "name": job_id,
+            "created": created,
+            "module": "cdp.workers.evaluation",
+            "config": {},
+        },
     )
     write_json(folder / "status.json", {"phase": "ended", "outcome": "finished", "attempt": 1})
     return job_id

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import random
 import shutil
@@ -10,6 +11,7 @@ import zipfile
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -18,9 +20,9 @@ from cdp.base.errors import CdpError, InputError
 from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.benchmarks import load_benchmark
 from cdp.benchmarks.manifests import read as read_manifest
-from cdp.corpus import ReadOptions
+from cdp.corpus import ReadOptions, iter_documents
 from cdp.services import projects
-from cdp.services.projects import adding
+from cdp.services.projects import adding, receiving
 from cdp.services.projects.adding import Added
 from cdp.services.projects.questions import AddOptions
 from tests.strategies import ODD, SCRIPTS
@@ -85,7 +87,7 @@ def test_a_table_with_questions_gives_all_three(workspace: Workspace, tmp_path: 
     assert added.query_sets[0].parameters["held_out"] == held_out
     assert read_manifest(workspace.benchmark(added.benchmark.name)).source["held_out"] == held_out
     assert any("Colour" in said for said in added.stated), "a column that became nothing is named"
-    assert any("seed 0" in said and "12 questions of 12 documents" in said for said in added.stated)
+    assert any("seed 0" in said and "12 queries of 12 documents" in said for said in added.stated)
     assert added.missing == ()
 
 
@@ -136,6 +138,70 @@ def test_a_beir_folder_gives_all_three_and_test_is_no_training_set(workspace: Wo
     assert adding.examine(workspace, deeper).splits == ("dev", "test", "train")
 
 
+def uploaded(files: dict[str, bytes]) -> list[tuple[str, BinaryIO]]:
+    return [(name, io.BytesIO(content)) for name, content in files.items()]
+
+
+MIXED = {
+    "sea/ships.csv": "\n".join(["_id,text", *(f"s{i},{text(i)}" for i in range(20))]).encode(),
+    "sea/notes/one.txt": b"A note on tides and currents.",
+    "sea/notes/two.md": b"# Lights\n\nA note on lights.",
+    "sea/asked.csv": "\n".join(
+        ["query,doc_id,split", *(f"q {i}?,s{i},{'dev' if i % 2 else 'train'}" for i in range(20))]
+    ).encode(),
+    "sea/manual.pdf": b"%PDF-1.7",
+    "sea/../../../escape.txt": b"No file leaves its folder.",
+    "sea/other.csv": b"colour,size\nred,7\n",
+    "sea/.DS_Store": b"x",
+}  # fmt: skip
+
+
+def test_a_folder_of_mixed_files_is_one_corpus_with_its_questions_and_what_was_skipped(workspace: Workspace) -> None:
+    with receiving.received(workspace, uploaded(MIXED)) as (documents, asked):
+        assert asked is not None
+        assert documents.resolve().is_relative_to(workspace.uploads.resolve())
+        assert any("manual.pdf" in note for note in adding.examine(workspace, documents).documents.notes)
+        added = adding.add(workspace, documents, asked)
+    assert added.corpus.n_documents == 23
+    assert added.benchmark is not None
+    assert (len(questions_of(workspace, added)["train"]), len(judged(workspace, added, "dev"))) == (10, 10)
+    stated = "\n".join(added.stated)
+    for skipped in ("manual.pdf", ".DS_Store", "other.csv"):
+        assert skipped in stated
+    assert not list(workspace.root.parent.rglob("escape.txt")), "and nothing is left behind"
+
+
+@pytest.mark.parametrize("judgments", ["data/qrels/dev.tsv", "data/dev.tsv"])
+def test_a_folder_with_a_benchmark_in_it_is_that_benchmark_whatever_lies_beside_it(
+    workspace: Workspace, judgments: str
+) -> None:
+    demo = SHIPPED_DATA / "demo"
+    files = {f"mine/data/{name}": (demo / name).read_bytes() for name in ("corpus.jsonl", "queries.jsonl")}
+    files[f"mine/{judgments}"] = (demo / "qrels" / "test.tsv").read_bytes()
+    files |= {"mine/data/LICENSE.txt": b"Free.", "mine/read me.pdf": b"%PDF", "mine/plots/run.txt": b"1"}
+    with receiving.received(workspace, uploaded(files)) as (documents, _):
+        assert adding.examine(workspace, documents).splits == ("dev",)
+        added = adding.add(workspace, documents, name="Mine")
+    assert added.benchmark is not None
+    assert added.corpus.n_documents == 96
+    assert set(questions_of(workspace, added)) == {"dev"}
+    stated = "\n".join(added.stated)
+    for skipped in ("LICENSE.txt", "read me.pdf", "plots/run.txt"):
+        assert skipped in stated
+    assert "queries.jsonl" not in stated
+
+
+def test_a_title_of_none_is_none(workspace: Workspace, tmp_path: Path) -> None:
+    path = table(tmp_path / "x.csv", ["id", "title", "text"], [(i, f"Name {i}", text(i)) for i in range(3)])
+    named = adding.add(workspace, path)
+    without = adding.add(workspace, path, options=AddOptions.from_dict({"title_field": "-", "id_field": "-"}))
+    titles = [{d.title for d in iter_documents(workspace, a.corpus.id)} for a in (named, without)]
+    assert titles == [{"Name 0", "Name 1", "Name 2"}, {""}]
+    assert {d.id for d in iter_documents(workspace, without.corpus.id)} == {"1", "2", "3"}
+    (said,) = (said for said in without.stated if "id, title" in said)
+    assert "id_field" in said, "and it is said that they were not taken, and how they would be"
+
+
 def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace, tmp_path: Path) -> None:
     documents = table(tmp_path / "ships.csv", ["_id", "text"], [(i, text(i)) for i in range(30)])
     splits = ["train", "validation", "TEST"]
@@ -154,6 +220,10 @@ def test_questions_in_a_file_of_their_own_keep_their_splits(workspace: Workspace
     }
     with pytest.raises(InputError, match="No column of queries is called 'frage'"):
         adding.add(workspace, documents, asked, options=AddOptions.from_dict({"query_field": "frage"}))
+    unnamed = table(tmp_path / "unnamed.csv", ["question", "answered by"], [("where did ship 1 sail?", 1)])
+    with pytest.raises(InputError, match="No column is known by its name to hold their documents' ids") as refused:
+        adding.add(workspace, documents, unnamed)
+    assert refused.value.hint == "Set document_field to one of question, answered by."
 
 
 def test_documents_alone_say_what_is_missing(workspace: Workspace, tmp_path: Path) -> None:
@@ -174,7 +244,7 @@ def test_few_questions_are_not_divided(workspace: Workspace, tmp_path: Path) -> 
     added = adding.add(workspace, path)
     assert added.benchmark is None
     assert added.query_sets[0].n_queries == 9
-    assert any("No questions were held out" in said for said in added.stated)
+    assert any("No queries were held out" in said for said in added.stated)
     without = AddOptions.from_dict({"with_queries": False})
     assert adding.add(workspace, path, name="alone", options=without).query_sets == ()
 

@@ -11,7 +11,7 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import projects
+from cdp.services import projects, run_annotations
 from cdp.services.results import board as boards
 from cdp.services.results import run_notes
 from cdp.services.workspace import backup
@@ -65,7 +65,7 @@ def names(board: boards.Board) -> list[str]:
 def test_each_run_stands_beside_its_own_start_and_bm25_and_studies_are_rows(runs_here: Workspace) -> None:
     board = boards.board(runs_here)
     assert names(board) == [
-        "diverse · Q/Doc 5 · 20 pairs · seed 7 · minilm", "bm25", DIVERSE_1,
+        "diverse · Q/Doc 5 · 20 pairs · seed 7 · minilm", "BM25", DIVERSE_1,
         "paraphrase · Q/Doc 5 · 20 pairs · seed 7 · minilm", "minilm",
     ]  # fmt: skip
     rows = {row.run: row for row in board.rows}
@@ -132,10 +132,10 @@ def test_what_is_not_shown_is_counted(runs_here: Workspace) -> None:
     board = boards.filtered(boards.board(runs_here), text="Q/Doc 5 diverse")
     assert (len(board.rows), board.filtered) == (1, 3)
     assert boards.left_out(board) == ["1 archived row is not shown.", "3 rows do not fit the filters."]
-    assert names(boards.filtered(boards.board(runs_here), tags=["lexical"])) == ["bm25"]
+    assert names(boards.filtered(boards.board(runs_here), tags=["lexical"])) == ["BM25"]
     assert names(boards.filtered(boards.board(runs_here), sort="-ndcg"))[0] == "minilm"
     assert names(boards.filtered(boards.board(runs_here), sort="pairs"))[-1] in (
-        "bm25",
+        "BM25",
         "minilm",
     )  # without pairs come last
     with pytest.raises(ConfigError, match="no column 'ndgc'"):
@@ -147,7 +147,7 @@ def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Worksp
     run_notes.tag(runs_here, ["training-1"], add=["paper", "kept"])
     run_notes.tag(runs_here, ["training-1"], remove=["kept"])
     run_notes.note(runs_here, "training-1", "Run again with three seeds.")
-    before = json.loads(run_notes.file_of(runs_here).read_text())
+    before = json.loads(run_annotations.file_of(runs_here).read_text())
     catalog.rebuild(runs_here)
     written = backup.export(runs_here, tmp_path / "all.zip")
     other = Workspace(tmp_path / "other")
@@ -158,7 +158,7 @@ def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Worksp
         assert row.made_name == DIVERSE_1
     run_notes.archive(other, ["bm25"])
     assert any("runs.json" in text for text in backup.import_archive(other, written.path).left_out)
-    assert json.loads(run_notes.file_of(runs_here).read_text()) == before
+    assert json.loads(run_annotations.file_of(runs_here).read_text()) == before
     run_notes.rename(other, "training-1", "")
     assert DIVERSE_1 in names(boards.board(other))
 
@@ -175,11 +175,11 @@ def test_a_leak_stays_on_the_result_through_a_rebuild_and_an_archive(runs_here: 
 
 
 def test_a_damaged_file_of_names_is_named_and_not_written_over(runs_here: Workspace) -> None:
-    run_notes.file_of(runs_here).write_text('{"runs": [1]}')
+    run_annotations.file_of(runs_here).write_text('{"runs": [1]}')
     for act in (lambda: boards.board(runs_here), lambda: run_notes.rename(runs_here, "training-1", "x")):
         with pytest.raises(WorkspaceError, match=r"runs\.json does not hold"):
             act()
-    assert run_notes.file_of(runs_here).read_text() == '{"runs": [1]}'
+    assert run_annotations.file_of(runs_here).read_text() == '{"runs": [1]}'
 
 
 def test_a_project_shows_its_own_runs(runs_here: Workspace, query_set: str) -> None:

@@ -14,12 +14,16 @@ import pytest
 from cdp import benchmarks, query_sets
 from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
+from cdp.query_sets import QuerySet
 from cdp.services.advice import complexity, decide, measured
+from cdp.services.queries.writers import Writer
 from cdp.services.studies import StudyConfig
 from cdp.studies import StudySource, conditions, records
 from cdp.studies.sources import counted
 from tests.pages.support import ended_job
 from tests.studies.support import study
+
+pytestmark = pytest.mark.slow
 
 EASY = ["who built it", "when was it built", "where is the bridge"] * 20
 """Mean CW below 7: the published rule says avoid."""
@@ -181,6 +185,31 @@ def test_other_queries_than_the_studys_get_the_nearest_evidence(workspace: Works
 
 
 @pytest.mark.slow
+def test_of_several_corpora_a_task_is_answered_by_its_own(workspace: Workspace, task: dict[str, str]) -> None:
+    """Queries of another corpus helped on this benchmark, its own did not: the best of both was advised."""
+    with read_documents(_other(workspace)) as result:
+        other = store(result, "other", workspace)
+    queries = [(f"o{i}", [f"other {i} {n}" for n in range(5)]) for i in range(N_JUDGED)]
+    made = query_sets.import_queries(
+        queries, workspace, other.id, "other", kind="synthetic", method="diverse", language="en"
+    ).query_set.id
+    sets = {"diverse on tales": task["diverse"], "diverse on other": made}
+    run_study(workspace, sets, lambda source, per_doc: 2.0 + 14.0 * (per_doc > 1) * (source == "diverse on other"))
+    (own,) = measured.list_measured(workspace, corpus=task["corpus"], benchmark="tales")
+    assert own.answer.kind == "one"
+    assert {row.source for row in own.rows if row.pairs} == {"diverse on tales"}
+    (foreign,) = measured.list_measured(workspace, corpus="unknown", benchmark="tales")
+    assert foreign.answer.kind == "diverse on other"
+    assert any("2 other corpora" in remark for remark in foreign.answer.remarks)
+
+
+def _other(workspace: Workspace) -> Path:
+    path = workspace.root / "other.jsonl"
+    path.write_text("".join(json.dumps({"_id": f"o{i}", "text": f"Other text {i}."}) + "\n" for i in range(N_JUDGED)))
+    return path
+
+
+@pytest.mark.slow
 def test_a_study_that_says_the_opposite_is_named(workspace: Workspace, task: dict[str, str]) -> None:
     run_study(workspace, sets_of(task), lambda source, per_doc: 9.0 - 6.0 * (per_doc > 1), job="study-1")
     run_study(workspace, sets_of(task), diverse_helps, job="study-2")
@@ -228,5 +257,59 @@ def test_a_training_that_does_not_help_is_not_advised() -> None:
 def test_one_seed_few_queries_and_bm25_stand_beside_the_answer() -> None:
     answer = only(made(diverse_helps, seeds="0", lexical=40.0))
     assert any("one seed" in remark for remark in answer.remarks)
-    assert any("BM25 scores" in remark and "more than every training" in remark for remark in answer.remarks)
+    assert answer.sentence.startswith("Use BM25, or test a stronger retriever: BM25 scores ")
     assert any("test split" in remark for remark in answer.remarks)
+
+
+def priced(workspace: Workspace, corpus: str, **how: Any) -> tuple[str, dict[str, str]]:
+    answered = decide.decide(workspace, corpus=corpus, **how)
+    return answered.priced_with, {o.name: o.price_text for o in answered.options}
+
+
+def test_prices_are_those_of_what_the_project_used_last(
+    workspace: Workspace, task: dict[str, str], tmp_path: Path
+) -> None:
+    """The table knew gpt-4o-mini alone, whatever had written the project's queries."""
+    whose, prices = priced(workspace, task["corpus"])
+    assert whose == "gpt-4o-mini (an example: nothing was written here yet)"
+    assert (prices["Untrained"], prices["BM25"]) == ("none", "none")
+    dear = prices["Diverse × 5"]
+    assert dear.startswith("$")
+    source = tmp_path / "others.jsonl"
+    source.write_text('{"_id": "o", "text": "The tower number 1 was built by few hands."}\n')
+    with read_documents(source) as result:
+        other = store(result, "others", workspace)
+
+    def wrote(corpus: str, generator: str, model: str = "") -> None:
+        made = QuerySet(f"by-{generator}", generator, corpus, "", method="diverse", generator=generator, model=model)
+        query_sets.create(workspace, made)
+
+    wrote(other.id, "openai", "gpt-4.1")
+    whose, prices = priced(workspace, task["corpus"])
+    assert whose == "gpt-4.1 (last used in this workspace)"
+    assert prices["Diverse × 5"] != dear
+    wrote(task["corpus"], "template")
+    whose, prices = priced(workspace, task["corpus"])
+    assert (whose, prices["Diverse × 5"]) == ("the template generator (last used here)", "free")
+    whose, prices = priced(workspace, task["corpus"], chosen=Writer.of({"generator": "openai", "model": "own-7b"}))
+    assert (whose, prices["Diverse × 5"]) == (
+        "own-7b (chosen here), whose price is not known: add it to the price table on Queries",
+        "not known",
+    )
+
+
+def test_bm25_far_above_every_training_comes_first(workspace: Workspace, task: dict[str, str]) -> None:
+    """A Chinese corpus and an English retriever: BM25 99.4, the best training 25.5, and the sentence said to train."""
+    job = run_study(workspace, sets_of(task), lambda source, per_doc: 3.0)
+    folder = workspace.job(job)
+    record = records.load(folder, "bm25")
+    assert record is not None
+    record["evaluations"]["p"]["ndcg@10"] = [0.99 + 0.001 * (i % 10) for i in range(N_JUDGED)]
+    records.save(folder, "bm25", None, record)
+    known = decide.of_benchmark(workspace, task["corpus"], "tales")
+    assert known.sentence.startswith("Use BM25, or test a stronger retriever: BM25 scores 99.5 here, the best")
+    assert "If you train it all the same: write one query per document" in known.sentence
+    assert not any(remark.startswith("BM25 scores") for remark in known.remarks), "once is enough"
+    (lexical,) = (option for option in known.options if option.name == "BM25")
+    assert lexical.interval is not None
+    assert lexical.interval[1] <= 100.0, "no score is above 100"

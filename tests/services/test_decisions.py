@@ -9,6 +9,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import studies
 from cdp.services.advice import complexity, decisions
 from cdp.services.queries import synthesis
+from cdp.services.queries.writers import Writer
 from cdp.services.workspace import demo
 
 
@@ -34,10 +35,17 @@ def test_the_study_of_a_decision_can_be_planned_as_it_stands(filled: Workspace) 
 def test_the_price_is_the_estimate_on_the_corpus(filled: Workspace) -> None:
     queries = complexity.profile_benchmark(filled, "demo", split="test")
     answer = queries.recommend(task="multi-hop")
-    found = decisions.decide(filled, queries, answer, corpus="demo")
+    recorded = decisions.decide(filled, queries, answer, corpus="demo")
+    assert recorded.price == "Price: free, with recorded answers (last used here)."
+    assert recorded.settings["generator"] == "recorded"
+    chosen = Writer.of({"generator": "openai", "model": "gpt-4.1"})
+    found = decisions.decide(filled, queries, answer, corpus="demo", chosen=chosen)
     values = {"corpus": "demo", "method": "diverse", "per_doc": answer.suggestion.per_doc, "generator": "openai"}
-    cost = synthesis.estimate(filled, SynthesisConfig.from_dict({**values, "model": "gpt-4o-mini"})).cost
-    assert f"about {synthesis.dollars(cost)} with gpt-4o-mini for 96 documents of demo" in found.price
+    cost = synthesis.estimate(filled, SynthesisConfig.from_dict({**values, "model": "gpt-4.1"})).cost
+    assert f"about {synthesis.dollars(cost)} with gpt-4.1 (chosen here) for 96 documents of demo" in found.price
+    unknown = Writer.of({"generator": "openai", "model": "nobody-knows"})
+    unpriced = decisions.decide(filled, queries, answer, corpus="demo", chosen=unknown)
+    assert "price table has no nobody-knows" in unpriced.price
     for part in (answer.suggestion.text, found.price, answer.suggestion.sure, answer.experiment.text):
         assert part in found.sentence
 

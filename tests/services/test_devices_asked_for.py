@@ -35,25 +35,25 @@ def two_gpus(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("two_gpus")
-def test_a_number_of_gpus_or_all_of_them() -> None:
-    assert devices.request(None).count == 2
-    assert devices.request(1).count == 1
-    assert devices.request(None, at_most=1).count == 1
-    assert devices.request(0).lane == "cpu"
+def test_a_number_of_gpus_or_all_of_them(workspace: Workspace) -> None:
+    assert devices.request(workspace, None).count == 2
+    assert devices.request(workspace, 1).count == 1
+    assert devices.request(workspace, None, at_most=1).count == 1
+    assert devices.request(workspace, 0).lane == "cpu"
 
 
 @pytest.mark.usefixtures("two_gpus")
-def test_gpus_by_their_uuids() -> None:
-    asked = devices.request(None, ids="GPU-bbbb, GPU-aaaa")
+def test_gpus_by_their_uuids(workspace: Workspace) -> None:
+    asked = devices.request(workspace, None, ids="GPU-bbbb, GPU-aaaa")
     assert (asked.uuids, asked.count, asked.processes) == (("GPU-bbbb", "GPU-aaaa"), 2, 2)
-    assert devices.request(1, at_most=1, ids="GPU-bbbb").uuids == ("GPU-bbbb",)
+    assert devices.request(workspace, 1, at_most=1, ids="GPU-bbbb").uuids == ("GPU-bbbb",)
 
 
-def test_what_contradicts_itself_is_said() -> None:
+def test_what_contradicts_itself_is_said(workspace: Workspace) -> None:
     with pytest.raises(ConfigError, match="gpus asks for 2, and gpu_ids names 1"):
-        devices.request(2, ids="GPU-aaaa")
+        devices.request(workspace, 2, ids="GPU-aaaa")
     with pytest.raises(ConfigError, match="runs on 1 GPU, and gpu_ids names 2"):
-        devices.request(None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
+        devices.request(workspace, None, at_most=1, ids="GPU-aaaa,GPU-bbbb")
 
 
 @pytest.mark.usefixtures("two_gpus")

@@ -52,7 +52,7 @@ def test_queries_without_results_and_half_precision_are_told(workspace: Workspac
     job = evaluation(workspace, "bm25", "small", SCORES, judgments=judgments, counts=counts)
     evaluation(workspace, "minilm", "small", SCORES, judgments=judgments, settings=AS_IT_RAN)
     assert result_tables.remarks(workspace, results.compare(workspace, "bm25")) == [
-        "small (bm25): Nothing was retrieved for 1 of 3 judged queries; they count 0.",
+        "small (BM25): Nothing was retrieved for 1 of 3 judged queries; they count 0.",
         f"small (minilm): {HALF_PRECISION}",
     ]
     assert jobs.outcome(workspace, job)["notes"] == ["Nothing was retrieved for 1 of 3 judged queries; they count 0."]

@@ -15,7 +15,7 @@ from cdp.services.advice.published import is_dataset
         ("hotpotqa_sample", "hotpotqa", True),
         ("cqadupstack", "cqadupstack", True),
         ("cqadupstack-android", "cqadupstack", False),
-        ("scifact-subset-50q-500d", "scifact", False),
+        ("scifact-sample-50q-500d", "scifact", False),
         ("nanoscifact", "scifact", False),
         ("fever", "climate-fever", False),
     ],

@@ -18,17 +18,19 @@ from cdp.services.workspace import demo
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
-RULES = {"sharing.access", "sharing.endpoints", "sharing.modes", "sharing.paths"}
+RULES = {"sharing.access", "sharing.clusters", "sharing.endpoints", "sharing.modes", "sharing.paths"}
 """The modules that hold the rule itself."""
 
 READING = {
     "workspace.backup": {"prunable"},
+    "clusters": {"chosen", "look", "named", "setting", "trouble"},
+    "jobs.devices": {"request"},
     "benchmarks": {"is_several", "list_own", "list_registry", "scores", "show"},
     "jobs.clone": {"settings"},
     "commands": {"settings"},
     "advice.complexity": {"profile_benchmark", "profile_query_set"},
     "completeness": {"check", "list_incomplete", "require", "with_counts"},
-    "corpora": {"document", "failed", "page"},
+    "corpora": {"document", "failed", "mean_characters", "page"},
     "advice.decisions": {"decide"},
     "workspace.doctor": {"check"},
     "results.evaluated": {
@@ -42,6 +44,10 @@ READING = {
         "curve", "follow", "latest", "log", "missing_secrets", "outcome", "search_log", "show",
         "sizes", "wait",
     },
+    "models": {"list_models", "show"},
+    "planning": {"command", "list_machines", "rates"},
+    "planning.history": {"rates"},
+    "planning.machine": {"list_machines", "load"},
     "metrics": {"measuring", "paired", "per_document", "quick", "quick_at_once", "results"},
     "workspace.overview": {"summary"},
     "advice.published": {"own_scores"},
@@ -50,10 +56,12 @@ READING = {
     "results.errors": {"analyse", "pair"},
     "results.files": {"available", "content"},
     "results.seeds": {"settings_of"},
+    "results.differing": {"settings_of", "differing"},
     "results.board": {"board"},
-    "results.run_notes": {"file_of", "load"},
+    "run_annotations": {"file_of", "load"},
+    "naming": {"retriever", "training"},
     "results.tables": {"remarks"},
-    "training.leakage": {"find_leaks"},
+    "training.leakage": {"among", "find_leaks"},
     "advice.pasted": {"load"},
     "results.runs": {"described", "source"},
     "results": {"compare", "list_evaluations", "list_results", "per_query"},
@@ -63,15 +71,18 @@ READING = {
     "search.process": {"ask", "is_running", "stop"},
     "studies": {"list_studies", "report", "speeds", "to_yaml"},
     "studies.filtered": {"source_of"},
-    "studies.judged": {"facts", "judged_by"},
-    "studies.trial": {"at_work", "command", "last_generator", "running"},
+    "studies.judged": {"facts", "judged_by", "leaks"},
+    "studies.planned_sources": {"sources", "synthesis_of"},
+    "studies.trial": {"at_work", "command", "last_generator", "running", "trouble"},
     "advice.decide": {"decide", "of_benchmark", "of_task"},
     "advice.measured": {"list_measured"},
+    "advice.several_corpora": {"corpora_of", "corpus_of_sources"},
     "advice.options": {"list_options"},
     "queries.filtering": {"checked", "made_from", "measuring", "round_trips"},
     "queries.review": {"chosen", "decisions", "document", "table", "usability", "whole_table"},
     "studies.study_reuse": {"reused"},
     "training.sweeps": {"grid_for", "list_sweeps", "report", "resolve_sweep"},
+    "queries.writers": {"siblings", "writer"},
     "queries.synthesis": {"bill", "bill_of_job"},
     "training": {
         "defaults", "list_retrievers", "pairs_to_split", "possible_splits", "query_counts", "reasoned_sets",
@@ -80,7 +91,7 @@ READING = {
     "queries.tuning": {"finished", "list_tunings", "result"},
     "workspace.dashboard": {"server"},
     "workspace.demo": {"corpus"},
-    "projects": {"default", "list_projects", "members", "project_of", "projects_of", "resolve"},
+    "projects": {"default", "list_projects", "members", "missing", "project_of", "projects_of", "resolve"},
 }  # fmt: skip
 """Services that take a workspace and change nothing that somebody made. Whoever adds a service decides: here, or a mark
 of ``access``."""

@@ -99,7 +99,8 @@ def test_the_exported_run_scores_what_the_evaluation_says(
 def test_the_mteb_file_has_its_schema_and_says_who_wrote_it(workspace: Workspace, evaluations: tuple[str, str]) -> None:
     found = json.loads(result_files.content(workspace, evaluations[0], "mteb"))
     assert set(found) == {
-        "dataset_revision", "task_name", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions", "cdp_studio"
+        "dataset_revision", "task_name", "mteb_version", "scores", "evaluation_time", "kg_co2_emissions", "date",
+        "cdp_studio",
     }  # fmt: skip
     (scores,) = found["scores"]["test"]
     (row,) = [row for row in results.list_results(workspace) if row["id"] == evaluations[0]]
@@ -115,7 +116,7 @@ def test_a_result_is_found_by_the_beginning_of_its_id(workspace: Workspace, eval
         result_files.content(workspace, "nothing", "mteb")
     with pytest.raises(ConfigError, match="beginning of 2"):
         result_files.content(workspace, "evaluation", "mteb")
-    with pytest.raises(ConfigError, match="trec-run, trec-qrels, mteb"):
+    with pytest.raises(ConfigError, match="trec-run, trec-qrels, mteb, mteb-predictions, ir-measures"):
         result_files.content(workspace, evaluations[0], "pdf")
 
 

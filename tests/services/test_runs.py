@@ -48,7 +48,8 @@ def trained(workspace: Workspace, job: str, query_set: str, scores: dict[str, fl
          "steps": 10, "steps_planned": 10, "stopped": False, "settings": settings, **result},
     )  # fmt: skip
     write_json(workspace.job(job) / "spec.json", {"id": job, "kind": "training", "name": CALLED, "config": settings,
-                                                  "created": "2026-01-01", "module": "none"})  # fmt: skip
+                                                  "created": "2026-01-01",
+                                                  "module": "cdp.workers.training"})  # fmt: skip
     return evaluation(workspace, job, "bench", scores, kind="job", name=CALLED, counts=counts)
 
 

@@ -9,14 +9,21 @@ import pytest
 
 from cdp import benchmarks, query_sets
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.benchmarks import load_benchmark, resolve_benchmark
 from cdp.corpus import CorpusManifest, read_documents, store
+from cdp.corpus.draws import permutation
 from cdp.services import jobs, projects
 from cdp.services.studies import judged, trial
 from cdp.services.workspace import demo
+from cdp.studies import records
 from cdp.studies.trial import TrialConfig
+from tests.services.test_decide import diverse_helps, run_study, sets_of, task
 from tests.support_models import tiny_static
+
+pytestmark = pytest.mark.slow
+
+__all__ = ["task"]
 
 WORDS = ("amber", "basalt", "cedar", "delta", "ember", "fjord", "grove", "heron", "iris", "jasper", "kelp", "lava")
 
@@ -77,6 +84,20 @@ def test_the_price_stands_first_and_the_budget_leaves_documents_out(workspace: W
     assert any("no budget can be kept" in note for note in unknown.notes)
 
 
+def test_a_retriever_that_does_not_know_the_language_is_said_to(workspace: Workspace, tmp_path: Path) -> None:
+    source = tmp_path / "zh.jsonl"
+    lines = (
+        json.dumps({"_id": str(i), "text": f"灯塔第{i}号建于{1800 + i}年，位于北方的海岸。"}) + "\n" for i in range(40)
+    )
+    source.write_text("".join(lines), encoding="utf-8")
+    with read_documents(source) as result:
+        chinese = store(result, "灯塔", workspace)
+    first = trial.plan(workspace, TrialConfig(corpus=chinese.id)).notes[0]
+    assert "English text alone and these documents are Chinese" in first
+    english = corpus(workspace, tmp_path)
+    assert not any("text alone" in note for note in trial.plan(workspace, TrialConfig(corpus=english.id)).notes)
+
+
 def test_peoples_queries_are_split_off_where_nothing_is_judged(workspace: Workspace, tmp_path: Path) -> None:
     manifest = corpus(workspace, tmp_path)
     human(workspace, manifest)
@@ -103,11 +124,46 @@ def test_template_queries_decide_on_held_out_documents_and_it_says_what_that_is_
     name = judged.make(workspace, manifest, planned.judged)
     made = load_benchmark(resolve_benchmark(name, workspace), "dev")
     relevant = {document for query in made.query_ids for document in made.qrels[query]}
-    assert relevant <= {f"d{i}" for i in range(45, 60)}
+    order = [f"d{position}" for position in permutation(60, judged.DRAW)]
+    assert relevant <= set(order[45:]), "none of the documents that the draw begins with, which are trained on"
+    assert relevant != {f"d{i}" for i in range(45, 60)}
     assert made.n_documents == 60
     few = corpus(workspace, tmp_path, 4)
     with pytest.raises(ConfigError, match="too few for a test"):
         trial.plan(workspace, TrialConfig(corpus=few.id))
+
+
+def test_queries_that_the_dev_split_asks_are_left_out_and_it_is_said_first(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    manifest = corpus(workspace, tmp_path)
+    human(workspace, manifest)
+    for method in ("diverse", "paraphrase"):
+        written = [(f"d{i}", [f"{method} {i} {k}" for k in range(5)]) for i in range(60)]
+        if method == "diverse":  # two of people's queries, one of them in other words
+            written[3][1][0] = f"Who found the {WORDS[3]} in 1703?"
+            written[4][1][0] = f"in 1704 the {WORDS[4]} was found: who?"
+        made = query_sets.import_queries(iter(written), workspace, manifest.id, method, method=method, language="en")
+        query_sets.update(workspace, made.query_set.id, generator="template")
+    for _ in range(2):  # before the dev split is made, and when it is there
+        planned = trial.plan(workspace, TrialConfig(corpus=manifest.id))
+        assert planned.plan.generations == ()
+        assert [note for note in planned.notes if "left out of the training" in note] == [
+            f"diverse: queries that {planned.judged.benchmark} dev judges too, 2 of its 60 (1 of them "
+            "reworded), are left out of the training."
+        ]
+        judged.make(workspace, manifest, planned.judged)
+
+
+@pytest.mark.slow
+def test_queries_of_a_test_are_for_documents_drawn_at_random(workspace: Workspace, tmp_path: Path) -> None:
+    """They were those of the corpus's first documents: of a file that is sorted by topic, one topic."""
+    manifest = corpus(workspace, tmp_path)
+    human(workspace, manifest, 20)
+    begun = trial.start(workspace, TrialConfig(corpus=manifest.id, retriever=str(tiny_static(tmp_path / "tiny"))))
+    configs = [jobs.show(workspace, job_id).config for job_id in begun.generations]
+    jobs.stop(workspace, begun.job_id)
+    assert [(c["draw"], c["limit"]) for c in configs] == [(0, 60), (0, 60)]
 
 
 @pytest.mark.slow
@@ -147,3 +203,24 @@ def test_the_command_shows_the_price_and_starts_nothing_without_a_yes(
     with pytest.raises(SystemExit) as refused:
         main(["study", "test"])
     assert refused.value.code == 2
+
+
+def test_a_generator_that_wrote_too_few_queries_is_what_is_said(workspace: Workspace, task: dict[str, str]) -> None:
+    """It said that 12 of 25 conditions failed."""
+    job = run_study(workspace, sets_of(task), diverse_helps)
+    folder = workspace.job(job)
+    about = read_json(folder / "results" / "about.json")
+    about["sources"][0]["counts"] = [60, 55, 12, 12, 12]
+    write_json(folder / "results" / "about.json", about)
+    failure = {"kind": "data", "message": "60 pairs at Q/Doc 5 take 12 documents with 5 queries each, there are 2."}
+    facts = {"retriever": "static-minilm", "failed": "diverse × 5", "failure": failure, "created": "2026"}
+    records.save(folder, "failed", None, facts)
+    trouble = trial.trouble(workspace, jobs.show(workspace, job))
+    assert trouble.what.startswith("The generator wrote 5 diverse queries for only 12 of 60 documents (2.5 on average)")
+    assert trouble.fewer == "1, 2"
+    assert "another model" in trouble.next_step
+    about["sources"][0]["counts"] = [60] * 5
+    write_json(folder / "results" / "about.json", about)
+    trouble = trial.trouble(workspace, jobs.show(workspace, job))
+    assert "The first: 60 pairs at Q/Doc 5" in trouble.what
+    assert trouble.fewer == ""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from cdp.base.numbers import signed
@@ -16,9 +16,9 @@ from cdp.principle.recommend import FEW_QUERIES
 from cdp.services.advice import complexity
 from cdp.services.advice import measured as measuring
 from cdp.services.advice.complexity import Profiled
-from cdp.services.advice.decisions import MODEL
 from cdp.services.advice.measured import Measured
 from cdp.services.advice.options import Option, list_options
+from cdp.services.queries.writers import Writer, writer
 
 MEASURED, NEAREST, PRIOR, NONE = "measured", "nearest", "prior", "none"
 
@@ -54,7 +54,16 @@ class Answered:
     band: tuple[Band, ...]
     measured: Measured | None = None
     conflicts: tuple[tuple[str, str], ...] = ()
-    priced_with: str = MODEL
+    writer: Writer | None = None
+
+    @property
+    def priced_with(self) -> str:
+        """Whose prices the options have, and why these, in words."""
+        if self.writer is None:
+            return ""
+        unknown = any(option.unpriced for option in self.options)
+        told = ", whose price is not known: add it to the price table on Queries" if unknown else ""
+        return f"{self.writer.name} ({self.writer.basis}){told}"
 
     @property
     def study(self) -> str:
@@ -69,8 +78,9 @@ class Answered:
             "remarks": self.remarks,
             "contradiction": self.contradiction,
             "study": self.study,
-            "measured": measuring.as_dict(self.measured) if self.measured else None,
+            "measured": _as_dict(self.measured) if self.measured else None,
             "options": self.options,
+            "writer": self.writer,
             "prior": self.band,
             "conflicts": [study for study, _ in self.conflicts],
         }
@@ -96,20 +106,23 @@ def decide(
     target: Profiled | None = None,
     prior: Recommendation | None = None,
     with_options: bool = True,
+    chosen: Writer | None = None,
 ) -> Answered:
     """What is best known for a corpus and the queries of a task.
 
     ``target`` are its queries and ``prior`` what the published evidence says of them, both None where none are named.
+    Prices are those of the ``chosen`` writer, or of the one that the project used last.
     """
     corpus = resolve_corpus(workspace, corpus).id if corpus else ""
     benchmark, _, split = target.benchmark.rpartition(":") if target is not None else ("", "", "")
     candidates = measuring.list_measured(workspace, corpus=corpus, benchmark=benchmark, split=split)
     best = candidates[0] if candidates else None
-    options = list_options(workspace, corpus, best) if with_options else ()
+    writes = writer(workspace, corpus, chosen) if with_options else None
+    options = list_options(workspace, corpus, best, writes) if writes else ()
     band = _band(prior)
     if best is None:
         standing, sentence, remarks = _without_measurement(target, prior)
-        return Answered(standing, sentence, remarks, "", options, band)
+        return Answered(standing, sentence, remarks, "", options, band, writer=writes)
     if target is not None and not benchmark:  # pasted queries, or a query set: no study was judged by them
         best = replace(best, nearness=measuring.CORPUS_ONLY)
     conflicts = tuple((other.study, other.name) for other in measuring.conflicts(best, candidates[1:]))
@@ -123,6 +136,7 @@ def decide(
         band=band,
         measured=best,
         conflicts=conflicts,
+        writer=writes,
     )
 
 
@@ -130,7 +144,7 @@ def _without_measurement(target: Profiled | None, prior: Recommendation | None) 
     """(standing, sentence, remarks) from the published evidence alone, as unsure as it is."""
     if target is None or prior is None:
         return NONE, f"Nothing is known of your task yet: {RUN_THE_TEST}.", ()
-    hint = f"The published rule alone would say “{prior.level}” at CW {prior.mean_cw:.1f}"
+    hint = f"The published rule alone would say “{prior.level}” at {prior.mean_cw:.1f} content words per query (CW)"
     if prior.n_queries < FEW_QUERIES:
         noun = "query is" if prior.n_queries == 1 else "queries are"
         return (
@@ -185,3 +199,16 @@ def _band(prior: Recommendation | None) -> tuple[Band, ...]:
     if prior.scope.inside and line:
         return tuple(Band(e.per_doc, e.points, e.low, e.high) for e in line)
     return tuple(Band(o.per_doc, o.points, o.low, o.high) for o in prior.outlook)
+
+
+def _as_dict(measured: Measured) -> dict[str, Any]:
+    """For ``--json``: the answer with its figures, without the whole report."""
+    return {
+        "study": measured.study,
+        "name": measured.name,
+        "nearness": measured.nearness,
+        "benchmark": f"{measured.benchmark.name}:{measured.benchmark.split}",
+        "retriever": measured.retriever,
+        "finished": measured.finished,
+        "answer": asdict(measured.answer),
+    }

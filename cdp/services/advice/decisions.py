@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.corpus import resolve_corpus
+from cdp.corpus import CorpusManifest, resolve_corpus
 from cdp.principle import Recommendation
 from cdp.services import commands
 from cdp.services.advice.complexity import Profiled
 from cdp.services.queries import synthesis
+from cdp.services.queries.writers import EXAMPLE, Writer, writer
+from cdp.studies import StudyConfig
 from cdp.synthesis import pricing
-from cdp.synthesis.generators import Usage
 from cdp.synthesis.methods import get_method
 from cdp.synthesis.tokens import estimate_tokens
 
-MODEL = "gpt-4o-mini"
 TYPICAL_WORDS = 120
 """Words of a document where none is named: about a paragraph of an encyclopaedia."""
 PER = 1000
@@ -41,16 +40,19 @@ class Decision:
     missing: str
 
 
-def decide(workspace: Workspace, queries: Profiled, answer: Recommendation, *, corpus: str = "") -> Decision:
-    """Price and experiment of a recommendation for these target queries, on a corpus if one is named."""
+def decide(
+    workspace: Workspace, queries: Profiled, answer: Recommendation, *, corpus: str = "", chosen: Writer | None = None
+) -> Decision:
+    """Price and experiment of a recommendation for these target queries, on a corpus if one is named; for the
+    ``chosen`` writer, or the one that was used last."""
     manifest = resolve_corpus(workspace, corpus) if corpus else None
-    price = _price(workspace, answer, manifest)
+    writes = writer(workspace, manifest.id if manifest else "", chosen)
+    price = _price(workspace, answer, manifest, writes)
     settings: dict[str, str] = dict(answer.experiment.changes)
     settings |= {"methods": "diverse", "benchmarks": queries.benchmark}
     if manifest is not None:
-        # The demo's queries are recorded; for other documents they are written first.
-        settings |= {"corpus": manifest.id, "generator": "recorded" if manifest.name == "demo" else "openai"}
-        settings["model"] = MODEL
+        offered = writes.generator in StudyConfig.settings()["generator"].choices
+        settings |= {"corpus": manifest.id, **(writes if offered else Writer.of({"generator": EXAMPLE})).settings}
     if queries.language != "en":
         settings["language"] = queries.language
     lacking = [
@@ -69,29 +71,27 @@ def decide(workspace: Workspace, queries: Profiled, answer: Recommendation, *, c
     )
 
 
-def _price(workspace: Workspace, answer: Recommendation, manifest: Any) -> str:
+def _price(workspace: Workspace, answer: Recommendation, manifest: CorpusManifest | None, writes: Writer) -> str:
     """What the suggested queries cost, in words."""
+    if writes.free:
+        return f"Price: free, with {writes.name} ({writes.basis})."
     per_doc = answer.suggestion.per_doc
+    by = f"with {writes.model} ({writes.basis})"
     try:
         if manifest is not None:
             documents = min(answer.suggestion.documents or manifest.n_documents, manifest.n_documents)
-            values = {"corpus": manifest.id, "method": "diverse", "per_doc": per_doc, "generator": "openai"}
-            config = SynthesisConfig.from_dict({**values, "model": MODEL, "limit": documents})
-            estimate = synthesis.estimate(workspace, config)
+            values = {"corpus": manifest.id, "method": "diverse", "per_doc": per_doc, **writes.settings}
+            estimate = synthesis.estimate(workspace, SynthesisConfig.from_dict({**values, "limit": documents}))
+            if estimate.cost is None:
+                return f"The price is not known: the price table has no {writes.model}."
             noun = "document" if documents == 1 else "documents"
-            return f"Price: about {_dollars(estimate.cost)} with {MODEL} for {documents:,} {noun} of {manifest.name}."
-        price = pricing.load_price(MODEL, pricing.price_file(workspace))
+            return f"Price: about {pricing.dollars(estimate.cost)} {by} for {documents:,} {noun} of {manifest.name}."
+        price = pricing.load_price(writes.model, pricing.price_file(workspace))
     except CdpError as error:
         return f"The price is not known: {error.message.rstrip('.')}."
     if price is None:
-        return f"The price is not known: the price table has no {MODEL}."
+        return f"The price is not known: the price table has no {writes.model}."
     method = get_method("diverse")
     text = Document("typical", "paragraph " * TYPICAL_WORDS).content
-    usage = Usage(
-        PER * estimate_tokens(method.render(text, per_doc)), round(PER * per_doc * method.tokens_per_query), PER
-    )
-    return f"Price: about {_dollars(price.cost(usage))} with {MODEL} per {PER:,} documents of {TYPICAL_WORDS} words."
-
-
-def _dollars(value: float | None) -> str:
-    return "nothing known" if value is None else pricing.dollars(value)
+    usage = pricing.expected_usage(method, estimate_tokens(method.render(text, per_doc)), PER, PER * per_doc)
+    return f"Price: about {pricing.dollars(price.cost(usage))} {by} per {PER:,} documents of {TYPICAL_WORDS} words."

@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from cdp import query_sets
 from cdp.base.errors import CdpError
 from cdp.base.numbers import counted, signed
 from cdp.base.statistics import holm
@@ -18,10 +17,11 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import PARAPHRASE, SCALING
 from cdp.services import cached, studies
+from cdp.services.advice import several_corpora
 from cdp.services.studies import Gain, StudyReport
 from cdp.studies import records
 from cdp.studies.gains import LEXICAL, TRAINING
-from cdp.studies.plan import EQUAL_PAIRS, UNTRAINED
+from cdp.studies.plan import EQUAL_PAIRS, PARAPHRASED, UNTRAINED, method_of
 from cdp.studies.report import BenchmarkFacts, StudyRow
 
 CLOSE_POINTS = 1.0
@@ -118,7 +118,7 @@ def list_measured(workspace: Workspace, *, corpus: str = "", benchmark: str = ""
 def _of_study(
     workspace: Workspace, view: JobView, about: dict[str, Any], corpus: str, benchmark: str, split: str
 ) -> list[Measured]:
-    corpora = tuple(dict.fromkeys(_corpora_of(workspace, view, about)))
+    corpora = tuple(dict.fromkeys(several_corpora.corpora_of(workspace, view, about)))
     names = [str(b["name"]) for b in about["benchmarks"]]
     parents = {_parent(workspace, name): name for name in names}
     if benchmark not in names:  # a sample of a benchmark stands for it
@@ -127,6 +127,10 @@ def _of_study(
     if not nearness:
         return []
     report = _report(workspace, view)
+    if corpus in corpora and len(corpora) > 1:
+        report = several_corpora.of_sources(
+            report, {label for label, of in several_corpora.corpus_of_sources(workspace, about) if of == corpus}
+        )
     # The report's benchmarks stand in the order of the plan, with the split in the name where a name is there twice.
     facts = [
         pair for pair in zip(names, report.benchmarks, strict=True) if benchmark not in names or pair[0] == benchmark
@@ -138,6 +142,8 @@ def _of_study(
     best = max(retrievers, key=lambda r: max(row.scores[chosen.name] for row in _trained(report, chosen.name, r)))
     judged_by = _judged_by(workspace, name)
     answer = answer_of(report, chosen.name, best, judged_by=judged_by)
+    if corpus not in corpora and len(corpora) > 1:
+        answer = dataclasses.replace(answer, remarks=(*answer.remarks, several_corpora.remark(report, len(corpora))))
     finished = report.finished >= report.planned
     return [Measured(view.id, view.name, nearness, chosen, corpora, best, report, answer, judged_by, finished)]
 
@@ -147,15 +153,6 @@ def _nearness(same_corpus: bool, same_benchmark: bool, corpus: str, benchmark: s
     if (same_benchmark and (same_corpus or not corpus)) or (same_corpus and not benchmark):
         return EXACT
     return BENCHMARK_ONLY if same_benchmark else CORPUS_ONLY if same_corpus else ""
-
-
-def _corpora_of(workspace: Workspace, view: JobView, about: dict[str, Any]) -> Iterable[str]:
-    """The corpora whose queries a study trained on; what was deleted since is left out."""
-    for source in about["sources"]:
-        with suppress(CdpError):
-            yield query_sets.load(workspace, source["query_set"]).corpus_id
-    if view.config.get("corpus"):
-        yield str(view.config["corpus"])
 
 
 def _report(workspace: Workspace, view: JobView) -> StudyReport:
@@ -207,9 +204,16 @@ def answer_of(report: StudyReport, benchmark: str, retriever: str, *, judged_by:
     """
     answer = _answer(report, benchmark, retriever, judged_by)
     caution = _caution(report, benchmark, judged_by)
-    if not caution:
+    if caution:
+        answer = dataclasses.replace(answer, sentence=f"{caution}, {answer.sentence[0].lower()}{answer.sentence[1:]}")
+    ahead = _lexical_ahead(report, benchmark, retriever)
+    if not ahead:
         return answer
-    return dataclasses.replace(answer, sentence=f"{caution}, {answer.sentence[0].lower()}{answer.sentence[1:]}")
+    sentence = answer.sentence
+    if answer.kind != UNTRAINED:
+        sentence = f"If you train it all the same: {sentence[0].lower()}{sentence[1:]}"
+    remarks = tuple(text for text in answer.remarks if not text.startswith(f"{bm25.TITLE} scores"))
+    return dataclasses.replace(answer, sentence=f"{ahead} {sentence}", remarks=remarks)
 
 
 def _caution(report: StudyReport, benchmark: str, judged_by: str) -> str:
@@ -224,13 +228,27 @@ def _caution(report: StudyReport, benchmark: str, judged_by: str) -> str:
     return "As far as one seed can tell" if len(report.config.numbers("seeds", minimum=0)) < 2 else ""
 
 
+def _lexical_ahead(report: StudyReport, benchmark: str, retriever: str) -> str:
+    """Where BM25 is above every training, beyond both intervals, that comes first: nobody should train to get less."""
+    lexical = next((row for row in report.rows if row.retriever == bm25.NAME and benchmark in row.scores), None)
+    best = max(_trained(report, benchmark, retriever), key=lambda row: row.scores[benchmark])
+    if lexical is None or benchmark not in lexical.intervals or benchmark not in best.intervals:
+        return ""
+    if lexical.intervals[benchmark][0] <= best.intervals[benchmark][1]:
+        return ""
+    return (
+        f"Use {bm25.TITLE}, or test a stronger retriever: {bm25.TITLE} scores {lexical.scores[benchmark]:.1f} here, "
+        f"the best training of {retriever} {best.scores[benchmark]:.1f}."
+    )
+
+
 def _answer(report: StudyReport, benchmark: str, retriever: str, judged_by: str) -> Answer:
     rows = [row for row in _trained(report, benchmark, retriever) if not row.held]
     where = _where(report, benchmark)
     best = max(rows, key=lambda row: row.scores[benchmark])
     training = _of_row(_gains(report, benchmark, TRAINING), best)
     scaling = _corrected([g for g in _gains(report, benchmark, SCALING) if g.retriever == retriever and not g.held])
-    different = [g for g in scaling if g.source != "paraphrase"]
+    different = [g for g in scaling if method_of(g.source) != PARAPHRASED]
     direction = _direction(different)
     remarks = _remarks(report, benchmark, retriever, best, judged_by)
     if training is not None and not (training.significant and training.points > 0):
@@ -296,7 +314,8 @@ def _one(scaling: Sequence[Gain], where: str) -> str:
         )
     return (
         f"Write one query per document: on {where} more are not shown to help; {most.per_doc} {_noun(most.source)} "
-        f"made the largest difference, {_figures(most)}."
+        f"made the largest difference, {_figures(most)}"
+        f"{'; among so many comparisons that is not more than chance.' if most.low > 0 else '.'}"
     )
 
 
@@ -314,9 +333,9 @@ def _of_gain(gains: Iterable[Gain], gain: Gain) -> Gain | None:
 
 
 def _noun(source: str) -> str:
-    return {"diverse": "different queries", "paraphrase": "paraphrases", "human": "human queries"}.get(
-        source, f"{source} queries"
-    )
+    nouns = {"diverse": "different queries", "paraphrase": "paraphrases", "human": "human queries"}
+    method = method_of(source)
+    return f"{nouns[method]}{source[len(method) :]}" if method in nouns else f"{source} queries"
 
 
 def _figures(gain: Gain) -> str:
@@ -339,7 +358,9 @@ def _remarks(report: StudyReport, benchmark: str, retriever: str, best: StudyRow
             f"{bm25.TITLE} scores {lexical.scores[benchmark]:.1f} there, "
             f"{'more than every training' if ahead else 'less than the best training'} ({best.scores[benchmark]:.1f})."
         )
-    pairs = [g for g in _gains(report, benchmark, SCALING) if g.held == EQUAL_PAIRS and g.source != "paraphrase"]
+    pairs = [
+        g for g in _gains(report, benchmark, SCALING) if g.held == EQUAL_PAIRS and method_of(g.source) != PARAPHRASED
+    ]
     if pairs:
         most = max(pairs, key=lambda g: g.per_doc)
         shown = "is more than chance" if most.significant else "may be chance"
@@ -375,16 +396,3 @@ def conflicts(first: Measured, others: Iterable[Measured]) -> list[Measured]:
         and other.nearness == first.nearness
         and other.answer.direction * first.answer.direction < 0
     ]
-
-
-def as_dict(measured: Measured) -> dict[str, Any]:
-    """For ``--json``: the answer with its figures, without the whole report."""
-    return {
-        "study": measured.study,
-        "name": measured.name,
-        "nearness": measured.nearness,
-        "benchmark": f"{measured.benchmark.name}:{measured.benchmark.split}",
-        "retriever": measured.retriever,
-        "finished": measured.finished,
-        "answer": dataclasses.asdict(measured.answer),
-    }

@@ -11,13 +11,14 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, load_manifest
 from cdp.evaluation import bm25
+from cdp.planning.known import DEFAULT_SPEEDS
 from cdp.retrievers import resolve
 from cdp.services import cached
-from cdp.services.advice.decisions import MODEL
 from cdp.services.advice.measured import Measured
 from cdp.services.queries import synthesis
+from cdp.services.queries.synthesis import dollars
+from cdp.services.queries.writers import Writer
 from cdp.services.studies import Gain
-from cdp.studies.estimate import DEFAULT_SPEEDS
 from cdp.studies.gains import LEXICAL, TRAINING
 from cdp.studies.plan import UNTRAINED
 from cdp.studies.report import StudyRow
@@ -30,6 +31,7 @@ RETRIEVER = "static-minilm"
 """What times are estimated for where no study was run."""
 
 ONE, BM25 = "one", "bm25"
+WRITTEN = ("diverse", "paraphrase")
 NAMES = {"diverse": "Diverse", "paraphrase": "Paraphrases", "human": "Human queries"}
 
 
@@ -38,8 +40,9 @@ class Option:
     """One way to go. ``kind`` is ``untrained``, ``bm25``, or what is trained on; ``held`` as in ``Condition``.
 
     ``score`` is NDCG@10 in percent with its 95% ``interval``, None where it was not measured; ``gain`` the difference
-    to the untrained retriever. ``price`` is that of the whole corpus's queries in US dollars with the model ``MODEL``,
-    None where nobody knows; ``seconds`` the training on the whole corpus, ``timed`` whether it was measured on it.
+    to the untrained retriever. ``price`` is that of the whole corpus's queries in US dollars, None where none are
+    written or where the model has none (``unpriced``); ``seconds`` the training on the whole corpus, ``timed`` whether
+    it was measured on it.
     """
 
     name: str
@@ -54,11 +57,21 @@ class Option:
     price: float | None = None
     seconds: float | None = None
     timed: bool = False
+    unpriced: bool = False
+
+    @property
+    def price_text(self) -> str:
+        """The price in words: ``none`` where nothing is written, ``free`` where nobody is paid."""
+        if not self.per_doc:
+            return "none"
+        if self.unpriced:
+            return "not known"
+        return "–" if self.price is None else "free" if self.price == 0 else dollars(self.price)
 
 
-def list_options(workspace: Workspace, corpus: str, best: Measured | None) -> tuple[Option, ...]:
+def list_options(workspace: Workspace, corpus: str, best: Measured | None, writer: Writer) -> tuple[Option, ...]:
     """The untrained retriever, BM25, one query, and paraphrases and diverse queries at several Q/Doc, in that order;
-    with what a study measured, and prices and times for the corpus where one is named."""
+    with what a study measured, and for the corpus where one is named the prices of ``writer`` and times."""
     manifest = None
     if corpus:
         with suppress(CdpError):
@@ -75,12 +88,15 @@ def list_options(workspace: Workspace, corpus: str, best: Measured | None) -> tu
         pairs = manifest.n_documents * per_doc if manifest else 0
         timed = row is not None and manifest is not None and not held and row.documents >= manifest.n_documents
         seconds = row.seconds if timed and row else rate * pairs if pairs and rate is not None else None
+        priced = manifest is not None and kind in WRITTEN and not held
+        price = _price(workspace, manifest, kind, per_doc, writer) if manifest is not None and priced else None
         option = Option(
             name=_name(kind, per_doc, held),
             kind=kind,
             per_doc=per_doc,
             held=held,
-            price=None if held else _price(workspace, manifest, kind, per_doc),
+            price=price,
+            unpriced=priced and price is None,
             seconds=None if held else seconds,
             timed=timed,
         )
@@ -140,12 +156,12 @@ def _seconds_per_pair(workspace: Workspace, best: Measured | None) -> float | No
     return (settings.epochs or 1) / DEFAULT_SPEEDS[RETRIEVER].pairs_per_second
 
 
-def _price(workspace: Workspace, manifest: CorpusManifest | None, method: str, per_doc: int) -> float | None:
+def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc: int, writer: Writer) -> float | None:
     """What it costs to have the queries of a whole corpus written; kept until the corpus or the prices change."""
-    if manifest is None or method not in NAMES or method == "human":
-        return None
-    values = {"corpus": manifest.id, "method": method, "per_doc": per_doc, "generator": "openai", "model": MODEL}
-    question = ("price", method, per_doc, synthesis.read_prices(workspace))
+    if writer.free:
+        return 0.0
+    values = {"corpus": manifest.id, "method": method, "per_doc": per_doc, **writer.settings}
+    question = ("price", method, per_doc, *writer.settings.values(), synthesis.read_prices(workspace))
 
     def compute() -> float | None:
         with suppress(CdpError):

@@ -162,7 +162,7 @@ def is_dataset(benchmark: str, dataset: str) -> bool:
     CQADupStack, and a subset drawn here is not the whole.
     """
     entry = registry.find(benchmark)
-    if entry is not None or SUBSET in benchmark:
+    if entry is not None or SUBSET.search(benchmark):
         return entry is not None and entry.paper == dataset
     ours, theirs = (re.sub(r"[^a-z0-9]+", "", name.lower()) for name in (benchmark, dataset))
     return ours.startswith(theirs) and (ours == theirs or not ours[len(theirs)].isdigit())

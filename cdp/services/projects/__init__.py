@@ -18,6 +18,7 @@ from cdp.base.workspace import Workspace
 from cdp.benchmarks import library
 from cdp.corpus import list_corpora, resolve_corpus
 from cdp.projects import Project, damaged
+from cdp.services import commands
 from cdp.services.projects.belonging import Index, Members
 from cdp.services.sharing import access
 
@@ -61,6 +62,29 @@ def members(workspace: Workspace, project_id: str | None) -> Members:
     if project_id in (None, "", ALL):
         return Members(None, index)
     return Members(pick("project", str(project_id), index.projects, none_yet=NONE_YET), index)
+
+
+def missing(workspace: Workspace, project: Project) -> list[str]:
+    """The corpora and benchmarks that a project names and that are gone or cannot be read, each with what to do."""
+    told = []
+    corpora = {manifest.id for manifest in list_corpora(workspace)}
+    for corpus in project.corpora:
+        if corpus not in corpora:
+            state = "is damaged" if (workspace.corpora / corpus).is_dir() else "was deleted"
+            told.append(
+                f"The corpus {corpus} {state}. Add its documents again, or take it out: {_out(project, corpus)}"
+            )
+    problems = {info.name: info.problem for info in library.list_benchmarks(workspace)}
+    for name in project.benchmarks:
+        if problems.get(name, "it is gone"):
+            state = f"cannot be used: {problems[name].rstrip('.')}" if name in problems else "was deleted"
+            out = _out(project, name, "benchmark")
+            told.append(f"The benchmark {name} {state}. Add it again, or take it out: {out}")
+    return told
+
+
+def _out(project: Project, name: str, kind: str = "corpus") -> str:
+    return commands.line("projects", "exclude", project.id, **{kind: name})
 
 
 @access.writes

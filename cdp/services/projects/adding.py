@@ -1,9 +1,9 @@
 """The one import: what somebody brings becomes a project with its corpus, its benchmark and the queries of people.
 
 - A folder or a zip in BEIR layout gives all three: its judgments the benchmark, each split but test a query set.
-- Rows with questions beside the text, or a second file with questions for the documents, give the corpus and the
-  questions. Where a column names splits, they are kept; else documents are drawn whose questions become the split
-  dev of a benchmark, and the questions of all others are the query set.
+- Rows with queries beside the text, or a second file with queries for the documents, give the corpus and the
+  queries. Where a column names splits, they are kept; else documents are drawn whose queries become the split
+  dev of a benchmark, and the queries of all others are the query set.
 - Documents alone give a corpus, and it is said what is missing for a measured answer.
 
 Nothing is thinned out in silence: what was not taken is counted by its reason.
@@ -16,16 +16,17 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from cdp import projects, query_sets
 from cdp.base.errors import InputError
 from cdp.base.names import checked_title
-from cdp.base.staging import keep_upload, staging
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
+from cdp.corpus.fields import GUESSES
 from cdp.corpus.looking import Glimpse, look
+from cdp.corpus.rejections import FILE_KINDS
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.reading import beir_layout
@@ -33,6 +34,7 @@ from cdp.services import corpora, queries
 from cdp.services import projects as service
 from cdp.services.projects import questions
 from cdp.services.projects.questions import TEST, TRAIN, AddOptions, Answers, Judged
+from cdp.services.projects.receiving import SHOWN, beside, folder_of
 from cdp.services.sharing import access, paths
 
 
@@ -76,55 +78,12 @@ def examine(
 ) -> Look:
     """The first rows of what would be added, with what each column seems to be. Nothing is stored."""
     reading = reading or ReadOptions()
-    source = _folder(paths.to_read(workspace, path))
+    source = folder_of(paths.to_read(workspace, path))
     splits = tuple(beir_layout(source))
     asked = None
     if queries:
         asked = look(paths.to_read(workspace, queries), ReadOptions.from_dict({"encoding": reading.encoding}))
     return Look(splits, look(source, reading), asked)
-
-
-@access.writes
-@contextlib.contextmanager
-def received(workspace: Workspace, uploads: Sequence[tuple[str, BinaryIO]]) -> Iterator[tuple[Path, Path | None]]:
-    """Uploaded files (name and content) on disk for as long as they are read: (the documents, a file of queries).
-
-    One file is itself; the files of a BEIR layout are put together again; of several others, one whose rows are
-    queries for documents that stand elsewhere is the file of queries.
-    """
-    with staging(workspace.uploads) as folder:
-        names = [Path(name.replace("\\", "/")) for name, _ in uploads]
-        plain = {name.name for name in names}
-        beir = {"corpus", "queries"} <= {name.removesuffix(".gz").removesuffix(".jsonl") for name in plain}
-        documents = folder / "documents"
-        for name, (_, data) in zip(names, uploads, strict=True):
-            inside = documents / "qrels" if beir and name.suffix == ".tsv" else documents
-            inside.mkdir(parents=True, exist_ok=True)
-            _keep(inside, name.name or "upload", data)
-        if beir:
-            yield documents, None
-            return
-        files = sorted(documents.iterdir())
-        asked = [file for file in files if len(files) > 1 and _of_queries(file)]
-        if len(asked) == 1:
-            files.remove(asked[0])
-            asked = [asked[0].rename(folder / asked[0].name)]
-        yield (files[0] if len(files) == 1 else documents), (asked[0] if len(asked) == 1 else None)
-
-
-def _keep(folder: Path, name: str, data: BinaryIO) -> None:
-    """Write an upload; of two files of one name the second gets a number."""
-    target, number = folder / name, 2
-    while target.exists():
-        target, number = folder / f"{number}-{name}", number + 1
-    keep_upload(target, data)
-
-
-def _of_queries(path: Path) -> bool:
-    try:
-        return look(path).of_queries
-    except InputError:
-        return False
 
 
 @access.writes
@@ -138,30 +97,32 @@ def add(
     options: AddOptions | None = None,
     reading: ReadOptions | None = None,
 ) -> Added:
-    """Take in documents, with the questions and judgments that come with them or in the file ``queries``.
+    """Take in documents, with the queries and judgments that come with them or in the file ``queries``.
 
     They make a new project called ``name``, or join ``project`` (an id or a name). What was added before is there once.
     ``reading`` says how files are read, ``options`` which column is what.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
-    source = _folder(paths.to_read(workspace, path))
+    given = paths.to_read(workspace, path)
+    source = folder_of(given)
     asked = paths.to_read(workspace, queries) if queries else None
     joined = service.resolve(workspace, project) if project else None
     title = checked_title(name).strip() or corpora.name_of(source)
     splits = beir_layout(source)
-    outcome = _Outcome()
+    outcome = _Outcome(stated=beside(given, source))
     if not splits:
         options = _completed(options, reading, source, asked, outcome)
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
-    with corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, beside):
+    with corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, written):
         outcome.left_out.update({f"rows not taken ({kind})": n for kind, n in corpus.rejected_counts.items()})
+        _files_not_read(corpus, outcome)
         if splits:
             _beir(workspace, source, corpus, splits, options, outcome)
         else:
             _unused(corpus, options, outcome)
             judged = _of_file(workspace, corpus, asked, options, reading) if asked else Judged()
             if not asked and options.with_queries:
-                for document, texts in beside:
+                for document, texts in written:
                     for text in texts:
                         judged.add("", questions.one_line(text), document, 1)
             _questions(workspace, corpus, judged, options, outcome)
@@ -173,15 +134,6 @@ def add(
     notes = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
     stated = (*notes, *outcome.stated)
     return Added(made_project, corpus, existed, benchmark, sets, left_out, stated, _missing(benchmark, sets))
-
-
-def _folder(source: Path) -> Path:
-    """The folder itself, or the only one in it: how a zip that was unpacked often looks."""
-    if source.is_dir() and not beir_layout(source):
-        inside = [path for path in source.iterdir() if not path.name.startswith((".", "__"))]
-        if len(inside) == 1 and inside[0].is_dir():
-            return inside[0]
-    return source
 
 
 def _completed(
@@ -202,15 +154,28 @@ def _completed(
     return options.replace(**changes)
 
 
+def _files_not_read(corpus: CorpusManifest, outcome: _Outcome) -> None:
+    """Whole files that were not taken are named, each with its reason."""
+    not_read = [rejected for rejected in corpus.rejected if rejected.kind in FILE_KINDS]
+    for kind in FILE_KINDS:
+        outcome.left_out.pop(f"rows not taken ({kind})", None)
+    outcome.stated += [f"Not read: {rejected.file}. {rejected.reason}" for rejected in not_read[:SHOWN]]
+    if len(not_read) > SHOWN:
+        outcome.stated.append(f"Nor were {len(not_read) - SHOWN:,} more files: the corpus's page lists them.")
+
+
 def _unused(corpus: CorpusManifest, options: AddOptions, outcome: _Outcome) -> None:
     """Columns that became nothing are named."""
-    known = {options.id_field, options.title_field, options.text_field, options.query_field}
-    guessed = {"_id", "id", "doc_id", "docid", "pid", "title", "text", "contents", "content", "passage", "body",
-               "document", "queries", "query"}  # fmt: skip
+    named = {"id": options.id_field, "title": options.title_field, "text": options.text_field}
+    guessed = {name for role, field in named.items() if field is None for name in GUESSES[role]} | {*GUESSES["queries"]}
+    known = {*named.values(), options.query_field}
     unused = [name for name in corpus.found_fields if name not in known and name.strip().lower() not in guessed]
     if unused:
         shown = ", ".join(unused[:10]) + (f" and {len(unused) - 10} more" if len(unused) > 10 else "")
-        outcome.stated.append(f"Columns that were not taken: {shown}.")
+        how = (
+            "If one holds ids, titles or queries, name it (id_field, title_field, query_field) and add the file again."
+        )
+        outcome.stated.append(f"Columns that were not taken: {shown}. {how}")
 
 
 def _beir(
@@ -244,7 +209,7 @@ def _beir(
 def _of_file(
     workspace: Workspace, corpus: CorpusManifest, path: Path, options: AddOptions, reading: ReadOptions
 ) -> Judged:
-    """The questions of a file of their own, as far as their documents are in the corpus."""
+    """The queries of a file of their own, as far as their documents are in the corpus."""
     known = {document.id for document in iter_documents(workspace, corpus.id)}
     return questions.of_file(path, known, options, reading.encoding)
 
@@ -252,7 +217,7 @@ def _of_file(
 def _questions(
     workspace: Workspace, corpus: CorpusManifest, judged: Judged, options: AddOptions, outcome: _Outcome
 ) -> None:
-    """The benchmark and the query sets of questions, by the splits that they name or by documents that are drawn."""
+    """The benchmark and the query sets of such queries, by the splits that they name or by documents that are drawn."""
     outcome.left_out.update(judged.left_out)
     if not any(judged.splits.values()):
         return
@@ -288,7 +253,7 @@ def _query_set(
     origin: str,
     outcome: _Outcome,
 ) -> None:
-    """Store the questions of one split as a query set."""
+    """Store the queries of one split as a query set."""
     done = query_sets.import_queries(
         pairs.items(),
         workspace,
@@ -310,7 +275,7 @@ def _benchmark(
     facts: Mapping[str, Any],
     outcome: _Outcome,
 ) -> str:
-    """The benchmark of these questions over the whole corpus."""
+    """The benchmark of these queries over the whole corpus."""
     ids = {text: f"q{n}" for n, text in enumerate(dict.fromkeys(t for texts in splits.values() for t in texts), 1)}
     judged = {split: {ids[text]: grades for text, grades in texts.items()} for split, texts in splits.items()}
     texts_by_id = {query: text for text, query in ids.items()}
@@ -374,7 +339,7 @@ def _missing(benchmark: BenchmarkInfo | None, sets: Sequence[QuerySet]) -> tuple
     missing = []
     if benchmark is None:
         missing.append(
-            "A benchmark: questions with the documents that answer them, as a BEIR folder or a file with a question "
+            "A benchmark: queries with the documents that answer them, as a BEIR folder or a file with a query "
             "and a document's id in each row. Without one no retriever can be measured on these documents."
         )
     if not any("train" in q.parameters.get("splits", ["train"]) for q in sets):

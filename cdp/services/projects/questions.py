@@ -1,4 +1,4 @@
-"""Questions that come with documents: read with their splits and grades, divided where no splits are named."""
+"""Queries that come with documents: read with their splits and grades, divided where no splits are named."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cdp.corpus.origin import ORIGINS
 from cdp.corpus.readers import Row
 
 Answers = dict[str, dict[str, int]]
-"""{question: {document: grade}}"""
+"""{query: {document: grade}}"""
 
 TEST, DEV, TRAIN = "test", "dev", "train"
 
@@ -27,17 +27,17 @@ SPLIT_NAMES = {"validation": DEV, "valid": DEV, "val": DEV, "development": DEV, 
 """What splits are also called."""
 
 FEWEST = 10
-"""Documents with questions below which none are held out: nothing could be told from so few."""
+"""Documents with queries below which none are held out: nothing could be told from so few."""
 
 MOST_HELD_OUT = 2_000
-"""Documents: more questions make no difference to an interval that is a tenth of a point wide."""
+"""Documents: more queries make no difference to an interval that is a tenth of a point wide."""
 
 
 class AddOptions(Config):
-    """Which column is what, and how questions are divided. Columns left out are found by their names."""
+    """Which column is what, and how queries are divided. Columns left out are found by their names."""
 
-    id_field: str | None = option(None, "The column with a document's id.")
-    title_field: str | None = option(None, "The column with a document's title.")
+    id_field: str | None = option(None, "The column with a document's id; - numbers the rows.")
+    title_field: str | None = option(None, "The column with a document's title; - leaves it out.")
     text_field: str | None = option(None, "The column with a document's text.")
     query_field: str | None = option(None, "The column with queries: beside the text, or in the file of queries.")
     document_field: str | None = option(None, "In a file of queries: the column with the id of the document.")
@@ -64,7 +64,7 @@ class AddOptions(Config):
 
 @dataclass
 class Judged:
-    """Questions with the documents that answer them, by split: {split: {text: {document: grade}}}."""
+    """Queries with the documents that answer them, by split: {split: {text: {document: grade}}}."""
 
     splits: dict[str, Answers] = field(default_factory=dict)
     left_out: Counter[str] = field(default_factory=Counter)
@@ -76,7 +76,7 @@ class Judged:
 
 
 def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
-    """The questions of a file of their own: a row each, with the id of the document (among those ``known``), maybe a
+    """The queries of a file of their own: a row each, with the id of the document (among those ``known``), maybe a
     split and a grade."""
     reading = ReadOptions.from_dict({"encoding": encoding})
     seen = look(path, reading)
@@ -84,10 +84,13 @@ def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: s
     document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
     split_field = options.split_field or seen.guess(SPLITS)
     grade_field = options.grade_field or seen.guess(GRADES)
-    for what, column in (("query_field", text_field), ("document_field", document_field)):
+    columns = (("query_field", "the queries", text_field), ("document_field", "their documents' ids", document_field))
+    for what, content, column in columns:
         if column is None or (seen.columns and column not in seen.columns):
             raise InputError(
-                f"No column of queries is called {column!r}." if column else f"No column of queries is the {what}.",
+                f"No column of queries is called {column!r}."
+                if column
+                else f"No column is known by its name to hold {content}.",
                 hint=f"Set {what} to one of {', '.join(seen.columns[:20])}.",
                 file=path,
             )
@@ -139,18 +142,18 @@ def one_line(text: str) -> str:
 
 
 def divided(texts: Answers, options: AddOptions) -> tuple[dict[str, Answers], dict[str, Any], str]:
-    """Questions without splits, divided by documents that are drawn: ({split: questions}, how, and in a sentence)."""
+    """Queries without splits, divided by documents that are drawn: ({split: queries}, how, and in a sentence)."""
     documents = sorted({document for grades in texts.values() for document, grade in grades.items() if grade > 0})
     n = min(round(options.held_out * len(documents)), MOST_HELD_OUT)
     if len(documents) < FEWEST or not n:
         few = f"{len(documents)} documents have some, and at least {FEWEST} are needed"
-        return {TRAIN: texts}, {}, f"No questions were held out: {few}." if options.held_out else ""
+        return {TRAIN: texts}, {}, f"No queries were held out: {few}." if options.held_out else ""
     drawn = set(sorted(documents, key=lambda document: _order(options.seed, document))[:n])
-    # A question that also belongs to a document that was not drawn is measured with, not trained on.
+    # A query that also belongs to a document that was not drawn is measured with, not trained on.
     held = {text: grades for text, grades in texts.items() if drawn & set(grades)}
     rest = {text: grades for text, grades in texts.items() if text not in held}
     said = (
-        f"The {len(held):,} questions of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
+        f"The {len(held):,} queries of {n:,} documents, of {len(documents):,} that have some, are the split dev of "
         f"the benchmark (drawn with seed {options.seed}); those of the others are the training queries."
     )
     facts = {"held_out": {"by": "documents", "documents": n, "share": options.held_out, "seed": options.seed}}
@@ -163,13 +166,13 @@ def _order(seed: int, document: str) -> bytes:
 
 
 def without(texts: Answers, measured: Mapping[str, Answers]) -> Answers:
-    """Training questions without those that the benchmark asks too, whatever their case."""
+    """Training queries without those that the benchmark asks too, whatever their case."""
     asked = {text.casefold() for split in measured.values() for text in split}
     return {text: grades for text, grades in texts.items() if text.casefold() not in asked}
 
 
 def by_document(texts: Answers) -> dict[str, list[str]]:
-    """The questions of each document that answers them."""
+    """The queries of each document that answers them."""
     pairs: dict[str, list[str]] = {}
     for text, grades in texts.items():
         for document, grade in grades.items():

@@ -145,7 +145,13 @@ def _gains(errors: Errors) -> None:
 
 def files(workspace: Workspace, comparison: Comparison, row: ComparedRow) -> None:
     """The evaluation in the files of other tools."""
-    titles = {"trec-run": "TREC run", "trec-qrels": "TREC qrels", "mteb": "MTEB-style JSON"}
+    titles = {
+        "trec-run": "TREC run",
+        "trec-qrels": "TREC qrels",
+        "mteb": "MTEB-style JSON",
+        "mteb-predictions": "MTEB predictions",
+        "ir-measures": "ir_measures scores",
+    }
     with st.container(horizontal=True, vertical_alignment="center"):
         for form in result_files.available(
             workspace, evaluated.find(workspace, row.evaluation_id, comparison.evaluations)

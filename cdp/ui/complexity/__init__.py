@@ -1,1 +1,1 @@
-"""The Complexity page."""
+"""The Decide page, at the address of the Complexity page that it took the place of."""

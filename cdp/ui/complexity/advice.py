@@ -13,6 +13,7 @@ from cdp.services import benchmarks, commands, corpora, queries, training
 from cdp.services.advice import complexity as service
 from cdp.services.advice import decisions, pasted
 from cdp.services.advice.complexity import Profiled, Recommendation
+from cdp.services.queries.writers import Writer
 from cdp.services.sharing.access import read_only
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import command, forms, frame, navigation, project, state, tables
@@ -26,6 +27,9 @@ STOPWORDS = {
 }
 
 PASTE, BENCHMARK, QUERY_SET = "Pasted queries", "Benchmark", "Query set"
+TARGETS = {PASTE: "Pasted text", BENCHMARK: "Benchmark", QUERY_SET: "Query set"}
+"""Where the target queries are from."""
+
 DOMAINS = {"ood": "Different from the training queries", "in-domain": "Similar to the training queries"}
 OUTSIDE = ("no evidence for this type of task", "help", "orange")
 
@@ -65,14 +69,15 @@ def choose_task(workspace: Workspace) -> tuple[str, str, str]:
     sets = incomplete.names(
         workspace, project.keep(workspace, "query_set", [q for q in queries.list_query_sets(workspace) if q.n_queries])
     )
-    options = [PASTE, *([BENCHMARK] if stored_names else []), *([QUERY_SET] if sets else [])]
+    there = [*([BENCHMARK] if stored_names else []), *([QUERY_SET] if sets else []), PASTE]
+    options = {kind: TARGETS[kind] for kind in there}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         corpus = name = ""
         if corpora_there:
             with st.container(width=260):
                 corpus = state.choose("Corpus", corpora_there, "corpus", what="corpus") or ""
         source = forms.segments(
-            "Target queries",
+            "Target queries from",
             options,
             default=BENCHMARK if stored_names and "pasted" not in st.query_params else PASTE,
             key="target_source",
@@ -228,14 +233,19 @@ def _keep_pasted(workspace: Workspace) -> None:
 
 
 def rule(
-    workspace: Workspace, recommendation: Recommendation, request: AdviceRequest, target: Profiled, measured: bool
+    workspace: Workspace,
+    recommendation: Recommendation,
+    request: AdviceRequest,
+    target: Profiled,
+    measured: bool,
+    writer: Writer | None,
 ) -> None:
     """The published recommendation in words, with the figures it rests on, why, and its limits. It stands below what
-    was ``measured``."""
+    was ``measured``; prices are those of ``writer``."""
     outside = bool(recommendation.scope.outside) and recommendation.headline != recommendation.advice
     title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
     low, high = recommendation.interval
-    decision = decisions.decide(workspace, target, recommendation, corpus=request.corpus)
+    decision = decisions.decide(workspace, target, recommendation, corpus=request.corpus, chosen=writer)
     with st.container(border=True):
         st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
         if measured:

@@ -9,7 +9,6 @@ from cdp.charts.decide import gains_over_one
 from cdp.services import commands
 from cdp.services.advice.decide import MEASURED, NEAREST, NONE, PRIOR, Answered, decide
 from cdp.services.advice.options import Option
-from cdp.services.queries.synthesis import dollars
 from cdp.services.studies import SCALING
 from cdp.ui.complexity import trial
 from cdp.ui.complexity.advice import AdviceRequest
@@ -67,8 +66,8 @@ def options(known: Answered) -> None:
             "Option": [o.name for o in shown],
             "NDCG@10": [o.score for o in shown],
             "95% interval": [_interval(o.interval) for o in shown],
-            "To untrained": [_gain(o) for o in shown],
-            "Price": [_price(o) for o in shown],
+            "Gain over untrained": [_gain(o) for o in shown],
+            "Price": [o.price_text for o in shown],
             "Training": [_time(o) for o in shown],
         },
         height=ROW_PX * (len(shown) + 1) + 3,
@@ -76,7 +75,7 @@ def options(known: Answered) -> None:
         config={
             "NDCG@10": st.column_config.NumberColumn(format="%.1f", width=80),
             "Option": st.column_config.TextColumn(width=170, pinned=True),
-            "Price": st.column_config.TextColumn(help=f"Estimated: the whole corpus, by {known.priced_with}."),
+            "Price": st.column_config.TextColumn(help=f"Of queries for the whole corpus: {known.priced_with}."),
             "Training": st.column_config.TextColumn(
                 help="On the whole corpus. ≈ is estimated from the speed of smaller trainings here, or of the small "
                 "retriever on two cores where there are none."
@@ -93,17 +92,22 @@ def options(known: Answered) -> None:
         ]
         where = f"{known.measured.retriever}, {known.measured.benchmark.name} {known.measured.benchmark.split}"
         st.caption(
-            f"Measured with {md(where)}; prices are estimated, times measured unless marked ≈. \\* more than chance."
+            f"Measured with {md(where)}; \\* more than chance. Prices: estimates for {md(known.priced_with)}. Times: "
+            "measured unless marked ≈."
         )
     else:
-        st.caption("Nothing was measured yet: scores are empty, prices and times are estimated.")
+        st.caption(
+            "Nothing was measured yet, so scores are empty. Prices and times are estimates, prices for "
+            f"{md(known.priced_with)}."
+        )
     if gains or known.band:
         listed = "; ".join(f"{g.condition} Q/Doc {g.per_doc}: {points(g.points)}" for g in gains)
         charts.show(
             gains_over_one(gains, known.band),
             key="decide_gains",
             alt=f"Points over one query per document. {listed or 'Only the published evidence.'}",
-            caption="Bars: 95%. Grey band: the published evidence for a task like this.",
+            caption="Bars: 95% intervals."
+            + (" Grey band: the published evidence for such a task." if known.band else ""),
         )
 
 
@@ -123,12 +127,6 @@ def _gain(option: Option) -> str:
     if gain is None:
         return "–"
     return f"{points(gain.points)}{' *' if gain.significant else ''}  [{points(gain.low)}, {points(gain.high)}]"
-
-
-def _price(option: Option) -> str:
-    if not option.per_doc:
-        return "none"
-    return "–" if option.price is None else dollars(option.price)
 
 
 def _time(option: Option) -> str:

@@ -8,10 +8,12 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
+from cdp.retrievers import PRESETS
 from cdp.services import jobs, queries, studies
 from cdp.services.jobs import JobView, job_words
 from cdp.services.queries.synthesis import dollars
 from cdp.services.studies import trial as service
+from cdp.services.studies.trial import Trial
 from cdp.studies.trial import TrialConfig
 from cdp.ui.jobs import live
 from cdp.ui.queries import generators
@@ -62,30 +64,38 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
     """What the test takes, first; then the start."""
     st.markdown(f"**{LABEL}**")
     st.caption(
-        "Writes diverse queries and paraphrases for a part of the documents, trains on one, two and five of each with "
-        "several seeds, at equal documents and at equal pairs, and compares with BM25 and the untrained retriever."
+        "Writes diverse queries and paraphrases for a part of the documents, trains on one and on several of each per "
+        "document, and measures on judged queries what it gains over the untrained retriever and BM25."
     )
     sets = queries.list_query_sets(workspace, corpus=corpus)
     for source in ("preview", "generate"):
         generators.carry(source, "trial")
     chosen = generators.choose(sets, "trial", service.last_generator(workspace, corpus))
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        with st.container(width=260):
+            retriever = _retriever()
         with st.container(width=150):
             minutes = forms.widget(TrialConfig, "minutes", key="trial")
         spend: Any = None
         if chosen.costs:
             with st.container(width=170):
                 spend = forms.widget(TrialConfig, "spend", key="trial", label="At most (US dollars)")
-    values = {"corpus": corpus, "benchmark": benchmark, "generator": chosen.name, **chosen.settings}
+    values = {
+        "corpus": corpus,
+        "benchmark": benchmark,
+        "generator": chosen.name,
+        **chosen.settings,
+        "retriever": retriever,
+    }
     values |= {name: value for name, value in (("minutes", minutes), ("spend", spend)) if value}
     config = TrialConfig.from_dict(values)
     planned = service.plan(workspace, config)
     tables.figures(
         ("Time", f"about {job_words.duration(planned.seconds)}"),
-        ("Price", "free" if not planned.requests else dollars(planned.cost)),
+        ("Price", "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)),
         ("LLM requests", f"{planned.requests:,}") if planned.requests else None,
         ("Documents", f"{planned.size.documents:,} of {planned.documents_there:,}"),
-        ("Trainings", len(planned.plan.conditions)),
+        ("Trainings", len(planned.plan.conditions), _shape(planned)),
         ("Judged by", md(planned.judged.name, 40)),
     )
     notes = list(planned.notes)
@@ -102,6 +112,29 @@ def _plan(workspace: Workspace, corpus: str, benchmark: str) -> None:
             state.write(OPEN, None)
             st.rerun()
     command.show(service.command(planned.config))
+
+
+def _retriever() -> str:
+    """The retriever to train: one of the presets, the small one first."""
+    default = str(TrialConfig.settings()["retriever"].default)
+    names = {preset.name: preset.title for preset in PRESETS.values()}
+    ids = sorted(names, key=lambda name: name != default)
+    return st.selectbox(
+        "Retriever",
+        ids,
+        format_func=lambda name: names[name],
+        key="trial_retriever",
+        persist_state="session",
+        help="The small one trains in seconds and knows English. Others take longer, and most are downloaded first.",
+    )
+
+
+def _shape(planned: Trial) -> str:
+    """What the trainings are."""
+    return (
+        f"Diverse queries and paraphrases, {planned.size.per_doc} per document, with the seeds {planned.size.seeds}: "
+        "once on the same documents, once on the same number of pairs."
+    )
 
 
 def _progress(workspace: Workspace, job_id: str, drawn: str) -> None:
@@ -121,10 +154,17 @@ def _failed(workspace: Workspace, corpus: str) -> None:
     latest: JobView | None = next(
         (view for view in studies.list_studies(workspace) if view.config.get("corpus") == corpus), None
     )
-    if latest is not None and str(latest.state) in ("failed", "lost"):
-        message = job_words.failure(latest)[0] if latest.failure else "It was cut off."
-        with st.container(horizontal=True, vertical_alignment="center"):
-            st.caption(f":material/error: The last test failed: {md(message)}", width="stretch")
+    if latest is None or str(latest.state) not in ("failed", "lost"):
+        return
+    trouble = service.trouble(workspace, latest)
+    with st.container(border=True, key="trial_trouble"):
+        st.markdown(
+            f":material/info: **The last test could not answer.** {md(trouble.what)}  \n{md(trouble.next_step)}"
+        )
+        with st.container(horizontal=True):
+            if trouble.fewer:
+                link = {"clone": latest.id, "per_doc": trouble.fewer}
+                navigation.link("study", f"Compare Q/Doc {trouble.fewer} instead", icon=":material/science:", **link)
             navigation.link("jobs", "Open its job", job=latest.id)
 
 

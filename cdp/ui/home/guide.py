@@ -33,7 +33,7 @@ class Step:
         return {
             "corpus": summary.n_corpora,
             "queries": summary.n_query_sets,
-            "complexity": summary.n_query_sets and summary.n_trained,
+            "complexity": summary.n_studies or (summary.n_query_sets and summary.n_trained),
             "launch": summary.n_trained,
             "compare": summary.n_results > 1,
         }[self.page] > 0
@@ -47,7 +47,7 @@ STEPS = (
     Step(
         "complexity",
         "Decide",
-        "The content words of your target queries tell whether to avoid, test or use diverse queries.",
+        "A short test on your own data tells whether several queries per document help, and of which kind.",
     ),
     Step("launch", "Train", "A background job trains a retriever and evaluates it before and after."),
     Step("compare", "Compare", "NDCG@10 against a baseline, with intervals, p values and per-query results."),
@@ -56,9 +56,9 @@ STEPS = (
 ON_DEMO = {
     "corpus": "Look at 96 short documents: lengths, language, rejected rows.",
     "queries": "See the diverse and paraphrase queries that an LLM wrote about lighthouses.",
-    "complexity": "Count the content words of the test questions and read the advice.",
+    "complexity": "Count the content words of the test queries and read the advice.",
     "launch": "Train the small retriever on the diverse queries: under a minute on two cores.",
-    "compare": "See what it gained over the untrained retriever, and on which questions.",
+    "compare": "See what it gained over the untrained retriever, and on which queries.",
 }
 """What each step shows on the demo collection."""
 

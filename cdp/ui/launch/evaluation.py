@@ -10,6 +10,7 @@ from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import BenchmarkInfo
 from cdp.services import benchmarks, commands, evaluation, training
+from cdp.ui.launch import place
 from cdp.ui.shell import access, command, forms, frame, project, state
 from cdp.ui.shell.text import count, md
 
@@ -112,13 +113,16 @@ def _summary(
             done = "already has a result with these settings" if evaluated else "will be evaluated"
             icon = "check_circle" if evaluated else "play_arrow"
             st.markdown(f":material/{icon}: **{md(name)}** · {md(split)} {done}")
+        where = place.choose(workspace, "evaluate") if to_do else place.Choice()
         if to_do:
-            _start(workspace, retriever, benchmark_splits, settings)
+            _start(workspace, retriever, benchmark_splits, settings, where)
         else:
             frame.navigation.button("compare", "Compare results", "evaluate_compare")
     lines = [
-        commands.evaluate(
-            EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
+        where.command(
+            commands.evaluate(
+                EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
+            )
         )
         for name, split in benchmark_splits.values()
     ]
@@ -126,7 +130,11 @@ def _summary(
 
 
 def _start(
-    workspace: Workspace, retriever: str, benchmark_splits: dict[str, tuple[str, str]], settings: dict[str, Any]
+    workspace: Workspace,
+    retriever: str,
+    benchmark_splits: dict[str, tuple[str, str]],
+    settings: dict[str, Any],
+    where: place.Choice,
 ) -> None:
     st.caption(
         "BM25 is keyword search without a model: the baseline to compare retrievers with."
@@ -137,7 +145,7 @@ def _start(
         "Start the evaluation", type="primary", icon=":material/play_arrow:", key="evaluate_start", width="stretch"
     ):
         with frame.guarded():
-            with st.spinner("Starting"):
+            with st.spinner("Starting"), where.applied(workspace):
                 started = benchmarks.evaluate_on(workspace, retriever, list(benchmark_splits.values()), settings)
             if started:
                 frame.navigation.go("jobs", job=started[0])

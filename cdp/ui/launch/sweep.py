@@ -15,20 +15,22 @@ from cdp.services.training.sweeps import Sweep, SweepReport
 from cdp.ui.jobs import live as jobs
 from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking
+from cdp.ui.launch import place
 from cdp.ui.launch import preview as training_preview
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import access, command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import count, md, moment
 
-ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
+ONE, SWEEP, EVALUATION, SCALE = "one", "sweep", "evaluation", "scale"
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")
 """Settings that a sweep chooses in its own way."""
 
-MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
+MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation", SCALE: "Plan at scale"}
 
 
 def mode() -> str:
-    """Whether one training is to be set up, one per learning rate, or an evaluation of what is there."""
+    """Whether one training is to be set up, one per learning rate, an evaluation of what is there, or a whole run to
+    be planned at any size."""
     return state.choose_button("What to start", MODES, "start", label_visibility="collapsed")
 
 
@@ -79,6 +81,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         lacking, agreed = incomplete.consent(workspace, training.trained_on(config), "sweep_incomplete")
         leaks = leakage.of_training(workspace, config, [])
         leaking_agreed = leaking.consent(leaks, "sweep_leakage")
+        where = place.choose(workspace, "sweep")
         if access.button(
             "Start the sweep",
             type="primary",
@@ -88,7 +91,7 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
             disabled=(bool(lacking) and not agreed) or not leaking_agreed,
         ):
             with frame.guarded():
-                with st.spinner("Starting"):
+                with st.spinner("Starting"), where.applied(workspace):
                     begun = sweeps.start(
                         workspace, config, rates, allow_incomplete=agreed, allow_leakage=bool(leaks) and leaking_agreed
                     )
@@ -96,11 +99,13 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
                 st.rerun()
         st.caption("Runs in the background: one job per learning rate, one after the other.")
     command.show(
-        commands.sweep(
-            config,
-            [sweeps.rate(value) for value in rates],
-            allow_incomplete=bool(lacking),
-            allow_leakage=bool(leaks),
+        where.command(
+            commands.sweep(
+                config,
+                [sweeps.rate(value) for value in rates],
+                allow_incomplete=bool(lacking),
+                allow_leakage=bool(leaks),
+            )
         )
     )
 

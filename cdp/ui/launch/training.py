@@ -21,6 +21,7 @@ from cdp.ui.jobs import clone
 from cdp.ui.launch import dev_benchmarks as training_dev
 from cdp.ui.launch import leakage as leaking
 from cdp.ui.launch import pairs as training_pairs
+from cdp.ui.launch import place
 from cdp.ui.launch import preview as training_preview
 from cdp.ui.queries import incomplete
 from cdp.ui.shell import access, command, forms, frame, imports, paper_notes, project, state
@@ -286,6 +287,7 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
         leaks = leakage.of_training(workspace, config, judged.benchmarks if runs else [])
         leaking_agreed = leaking.consent(leaks, "train_leakage")
         leaking.offer_copy(workspace, leaks, config.query_set)
+        where = place.choose(workspace, "train")
         if access.button(
             "Start training",
             type="primary",
@@ -295,7 +297,7 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
             disabled=(bool(lacking) and not agreed) or not leaking_agreed,
         ):
             with frame.guarded():
-                with st.spinner("Starting"):
+                with st.spinner("Starting"), where.applied(workspace):
                     started = training.start(
                         workspace,
                         config,
@@ -310,6 +312,6 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
     command.show(
-        commands.train(config, judges, when, allow_incomplete=bool(lacking), allow_leakage=bool(leaks)),
+        where.command(commands.train(config, judges, when, allow_incomplete=bool(lacking), allow_leakage=bool(leaks))),
         commands.train(config).replace(" --wait", " --plan"),
     )

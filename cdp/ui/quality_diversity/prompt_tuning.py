@@ -69,7 +69,7 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
             key="tuning_own",
             height=120,
             persist_state="session",
-            placeholder="Write {M} questions about …\n<document>\n{document}\n</document>",
+            placeholder="Write {M} queries about …\n<document>\n{document}\n</document>",
             help="Use {document} where the document goes and {M} for the number of queries.",
         )
         if own.strip():

@@ -11,6 +11,7 @@ import streamlit as st
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError
 from cdp.services.queries import QuerySet
+from cdp.services.queries.writers import Writer
 from cdp.services.sharing import endpoints
 from cdp.synthesis.generators import GENERATORS
 from cdp.ui.shell import forms, paper_notes
@@ -74,6 +75,18 @@ def choose(sets: list[QuerySet], key: str, first: Mapping[str, Any] | None = Non
             placeholder="server's own key" if _own_key(str(base_url)) else "none",
         )
     return Chosen(name, {"base_url": base_url, "model": model}, api_key)
+
+
+FORMS = ("trial", "generate", "preview")
+
+
+def chosen() -> Writer | None:
+    """The LLM that was chosen in a form of this session; None where each was left at what it began with."""
+    for key in FORMS:
+        settings = {name: st.session_state.get(f"{key}_{name}") for name in ("generator", "model")}
+        if settings["generator"] in GENERATORS and GENERATORS[settings["generator"]].is_llm:
+            return Writer.of(settings)
+    return None
 
 
 CARRIED = ("generator", "base_url", "model")

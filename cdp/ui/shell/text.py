@@ -99,7 +99,7 @@ LABELS = {
     "round_trip_rank": "Round-trip rank at most",
     "cross_encoder": "Cross-encoder",
     "at_least": "Cross-encoder score at least",
-    "usable": "Leave out what is no query",
+    "usable": "Leave out unusable queries",
 }
 """Settings whose name says too little."""
 
