@@ -1,4 +1,4 @@
-"""Makes docs/REFERENCE.md from the code: commands, settings, methods, measures, retrievers, languages.
+"""Makes docs/REFERENCE.md from the code: commands, settings, methods, measures, retrievers, languages, the library.
 
     python docs/generate_reference.py            # writes the file (make docs)
 
@@ -7,17 +7,23 @@ A test fails when the file is stale.
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
+import cdp
 from cdp.base import config
 from cdp.base.registry import registry
 from cdp.cli.options import commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
+from cdp.planning.config import PlanConfig
 from cdp.query_sets import ImportOptions
 from cdp.studies import StudyConfig
 
@@ -33,7 +39,8 @@ REGISTRIES: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 """What can be extended (`cdp.base.registry.HOMES`): the title of its table, and further facts of an item."""
 
-TARGET = Path(__file__).parent / "REFERENCE.md"
+REPOSITORY = Path(__file__).resolve().parent.parent
+TARGET = REPOSITORY / "docs" / "REFERENCE.md"
 
 CONFIGS = {
     "Reading documents": ReadOptions,
@@ -42,12 +49,17 @@ CONFIGS = {
     "Q-D metrics": config.MetricsConfig,
     "Round-trip rank": config.RoundTripConfig,
     "Filtering queries": config.FilterConfig,
+    "Mining hard negatives": config.MiningConfig,
     "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
+    "Exporting a model": config.ExportConfig,
+    "Importing results": config.ResultImportConfig,
     "Indexing documents for searching": config.IndexConfig,
     "Downloading a benchmark": config.DownloadConfig,
+    "Serving (`cdp serve`)": config.ServingConfig,
     "Studies (a plan in YAML, or `--set`)": StudyConfig,
+    "Planning a run of any size (`cdp plan`)": PlanConfig,
 }
 
 
@@ -73,6 +85,37 @@ def settings(kind: type[config.Config]) -> list[str]:
         default = "required" if setting.required else "" if setting.default is None else setting.default
         rows.append((f"`{setting.name}`", setting.help, default, setting.reason, allowed))
     return table(["setting", "what it is", "default", "why this default", "allowed"], rows)
+
+
+def definition(name: str, file: Path) -> ast.FunctionDef | ast.ClassDef:
+    """What ``name`` is in a module, or in the one that it is imported from. Read, not imported: one loads torch."""
+    imported: ast.ImportFrom | None = None
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return node
+        if isinstance(node, ast.ImportFrom) and any(alias.name == name for alias in node.names):
+            imported = node
+    assert imported is not None
+    assert imported.module is not None
+    module = REPOSITORY.joinpath(*imported.module.split("."))
+    return definition(name, module / "__init__.py" if module.is_dir() else module.with_suffix(".py"))
+
+
+def library(name: str) -> list[str]:
+    """One of the ten names: how it is called, and its docstring."""
+    node = definition(name, Path(cdp.__file__))
+    call = (
+        next(x for x in node.body if getattr(x, "name", "") == "__init__") if isinstance(node, ast.ClassDef) else node
+    )
+    assert isinstance(call, ast.FunctionDef)
+    call.args.args = [argument for argument in call.args.args if argument.arg != "self"]
+    returns = f" -> {ast.unparse(node.returns)}" if isinstance(node, ast.FunctionDef) and node.returns else ""
+    text = inspect.cleandoc(ast.get_docstring(node) or "").replace("``", "`")
+    text = re.sub(r"^Args:\n", "\n", text, flags=re.MULTILINE)
+    text = re.sub(r"^    (\w+): ", r"- `\1`: ", text, flags=re.MULTILINE)
+    text = re.sub(r"^ {8}", "  ", text, flags=re.MULTILINE)
+    signature = textwrap.fill(f"{name}({ast.unparse(call.args)}){returns}", 100, subsequent_indent="    ")
+    return [f"### {name}", "", "```text", signature, "```", "", text, ""]
 
 
 def build() -> str:
@@ -101,6 +144,9 @@ def build() -> str:
         ["code", "language", "words", "stopwords"],
         [(f"`{x.code}`", x.name, x.tokenizer, x.stopwords) for x in LANGUAGES.values()],
     )
+    lines += ["## The library", "", "`from cdp import …`, with examples in [LIBRARY.md](LIBRARY.md).", ""]
+    for name in cdp.__all__:
+        lines += library(name)
     return "\n".join(lines).rstrip() + "\n"
 
 
