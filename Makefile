@@ -1,15 +1,23 @@
 # make app    install what the dashboard needs, load the demo, open the dashboard
-# make test   install what the tests need, run all of them
+# make test   install what the tests need, run all of them; what fails beside others is run once more, alone
 # make check  ruff, mypy and the fast tests, in under a minute
-# make docs   make docs/REFERENCE.md anew from the code
+# make gpu    the tests and the benchmark that need a CUDA device
+# make docs   make docs/REFERENCE.md anew from the code, and the tables of docs/BENCHMARKS.md from what was measured
+# make site   the documentation as a site, in build/site, its links checked
 # make images take the pictures of README.md and docs/USER_GUIDE.md anew
+# make package  the tutorial in an empty environment with nothing but the wheel: times and sizes (part of make soak)
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
+# make cluster  jobs on a Ray cluster, started on this machine: installs Ray (300 MB), takes two minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
-# make bench  measure speed against peers, write perf/results/latest.json
+# make reproduction  run the paper's experiment (about an hour on two cores, resumable) and write docs/REPRODUCTION.md
+# make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
+# make bench  measure speed against peers in under 20 minutes, write benchmarks/results/<kind of machine>.json
 
 PYTHON ?= python3.11
 PORT ?= 8501
+# A third of a test process's time is waiting, for a browser or for a job: on two cores three keep both busy.
+TEST_PROCESSES ?= 3
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -18,7 +26,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 PIP := $(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: install install-dev chromium app test check soak gauntlet audit bench docs images lock clean
+.PHONY: install install-dev chromium app test check soak package gauntlet cluster audit bench gpu docs site images lock clean
 
 install: $(VENV)/.installed
 install-dev: $(VENV)/.installed-dev
@@ -43,11 +51,16 @@ app: install
 	$(BIN)/python -m cdp demo
 	$(BIN)/python -m streamlit run app.py --server.port $(PORT) --server.headless $(if $(DISPLAY)$(filter Darwin,$(shell uname)),false,true)
 
+# As CPython's own runner does with --rerun: a test that failed beside others is run once more, alone, and the run passes only
+# if all of them pass then. Both runs name them, the first as FAILED. Exit code 1 means failed tests and nothing else: a
+# module that cannot be collected (tests/uncollected.py) or an error of pytest itself ends the run at once.
 test: install-dev chromium
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal || { [ $$? -eq 1 ] && \
+	  echo "What failed beside others is run once more, alone. What passes now is named under PASSED." && \
+	  $(BIN)/python -m pytest -n 0 -rap --maxfail 10 --last-failed --last-failed-no-failures none; }
 
 check: install-dev
 	$(BIN)/python -m ruff check .
@@ -59,8 +72,16 @@ check: install-dev
 soak: install-dev chromium
 	CDP_SOAK=1 $(BIN)/python -m pytest -n 0 -m soak
 
+package: install-dev chromium
+	CDP_SOAK=1 $(BIN)/python -m pytest -q -n 0 -s tests/documents/test_fresh_environment.py
+
 gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
+
+# The tests of tests/cluster that need Ray are skipped where it is not installed.
+cluster: install-dev
+	$(PIP) --requirement requirements-cluster.txt
+	$(BIN)/python -m pytest -n 0 tests/cluster
 
 # In an environment of its own, so that what it needs is not among what it looks at. It asks the package index's service.
 audit: install
@@ -68,12 +89,32 @@ audit: install
 	build/audit/bin/python -m pip install --quiet pip-audit
 	build/audit/bin/pip-audit --requirement constraints.txt --no-deps --disable-pip
 
+# Stopped, it goes on where it was; REPRODUCTION_HOURS stops it after so long. The data is beside the repository.
+reproduction: install
+	nice $(BIN)/python -m reproduction run --hours $(or $(REPRODUCTION_HOURS),24)
+
+reproduction-small: install
+	$(BIN)/python -m reproduction small
+
+reproduction-full: install
+	$(BIN)/python -m reproduction full
+
 bench: install-dev
 	$(BIN)/python -m perf
+	$(BIN)/python -m perf.results
+
+# What is measured lies in benchmarks/results under the card's name; without a CUDA device both parts say so.
+gpu: install-dev
+	$(BIN)/python -m pytest -n 0 -m gpu
+	$(BIN)/python -m perf gpu
 
 # What docs/ quotes from the code.
 docs: install
 	$(BIN)/python docs/generate_reference.py
+	$(BIN)/python -m perf.results
+
+site: install-dev
+	$(BIN)/python docs/build_site.py
 
 # What README.md and docs/USER_GUIDE.md show: the dashboard on the demo, in chromium.
 images: install-dev chromium
@@ -84,4 +125,4 @@ lock: install-dev
 	$(BIN)/python -m pip list --format=freeze --exclude pip --exclude setuptools | sed 's/+cpu$$//' > constraints.txt
 
 clean:
-	rm -rf build test-artefacts .pytest_cache .mypy_cache .ruff_cache
+	rm -rf build .cache test-artefacts .pytest_cache .mypy_cache .ruff_cache

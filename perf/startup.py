@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -23,7 +22,7 @@ from typing import Any
 
 from cdp.base.workspace import REPOSITORY, Workspace
 from cdp.services.workspace import demo
-from perf.timing import Row, show
+from perf.timing import Row, of_times, show
 
 GOAL_S = 3.0
 REPEATS = 5
@@ -46,18 +45,9 @@ def run() -> list[Row]:
             ours.append(first_page(browser, REPOSITORY / "app.py", workspace))
             peer.append(first_page(browser, empty, workspace))
         browser.close()
-    mine, theirs = statistics.median(ours), statistics.median(peer)
     print(f"ours {sorted(round(t, 2) for t in ours)} s, empty app {sorted(round(t, 2) for t in peer)} s")
     return [
-        {
-            "name": "from server start to the first page drawn, against an empty Streamlit app",
-            "ours": round(mine, 3),
-            "peer": round(theirs, 3),
-            "unit": "s",
-            "ratio": round(theirs / mine, 3),
-            "target": round(theirs / GOAL_S, 3),
-            "spread": [round(t / m, 3) for t, m in ((min(peer), max(ours)), (max(peer), min(ours)))],
-        }
+        of_times("from server start to the first page drawn, against an empty Streamlit app", ours, peer, goal=GOAL_S)
     ]
 
 

@@ -1,36 +1,55 @@
-"""Two ways of doing the same thing, timed in turns within one run, so that whatever else the machine does hits both."""
+"""Two ways of doing the same thing, timed in turns within one run, so that whatever else the machine does hits both.
+
+A row says what was compared, how fast each side was, and the ``ratio`` of the two, above 1 where ours is ahead, with
+the ``spread`` of that ratio over the repeats. One that was taken once has none.
+"""
 
 from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 Row = dict[str, Any]
 
 
 def compare(
-    name: str, ours: Callable[[], object], peer: Callable[[], object], *, amount: int, unit: str, target: float,
+    name: str, ours: Callable[[], object], peer: Callable[[], object], *, amount: float, unit: str, target: float,
     repeats: int = 7,
 ) -> Row:  # fmt: skip
-    """A row for the table: ``amount`` of work done by each, in ``unit`` per second (medians over the repeats).
-
-    ``ratio`` is the median of ours / peer over the interleaved repeats, above 1 where ours is ahead; ``spread`` is the
-    lowest and highest of them. Each side runs once before, unmeasured.
-    """
+    """A row for ``amount`` of work done by each side in turns. Each runs once before, unmeasured."""
     ours(), peer()
     times = [(seconds(ours), seconds(peer)) for _ in range(repeats)]
-    ratios = [theirs / mine for mine, theirs in times]
+    return paired(
+        name, [mine for mine, _ in times], [theirs for _, theirs in times], amount=amount, unit=unit, target=target
+    )
+
+
+def paired(
+    name: str, ours: Sequence[float], peer: Sequence[float], *, target: float, amount: float | None = None,
+    unit: str = "s",
+) -> Row:  # fmt: skip
+    """A row of seconds that were taken in turns; of ``amount`` in ``unit`` per second where that is told.
+
+    ``ratio`` is the median of peer / ours over the pairs, ``spread`` the lowest and the highest of them.
+    """
+    ratios = [theirs / mine for mine, theirs in zip(ours, peer, strict=True)]
+    shown = [statistics.median(side) if amount is None else amount / statistics.median(side) for side in (ours, peer)]
     return {
         "name": name,
-        "ours": amount / statistics.median(mine for mine, _ in times),
-        "peer": amount / statistics.median(theirs for _, theirs in times),
-        "unit": f"{unit}/s",
+        "ours": shown[0],
+        "peer": shown[1],
+        "unit": unit if amount is None else f"{unit}/s",
         "ratio": statistics.median(ratios),
         "target": target,
         "spread": [min(ratios), max(ratios)],
     }
+
+
+def of_times(name: str, ours: list[float], peer: list[float], *, goal: float) -> Row:
+    """A row of seconds taken in turns; ``goal`` is in seconds of ours."""
+    return paired(name, ours, peer, target=statistics.median(peer) / goal)
 
 
 def seconds(work: Callable[[], object]) -> float:
@@ -40,12 +59,19 @@ def seconds(work: Callable[[], object]) -> float:
     return time.perf_counter() - began
 
 
+def cpu_seconds(work: Callable[[], object]) -> float:
+    """Processor seconds of one call, all threads of this process: what other programs do hardly changes them."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
 def show(rows: list[Row]) -> None:
     """Print rows as a table."""
     print(f"{'':52} {'ours':>12} {'peer':>12} {'unit':>14} {'ratio':>8} {'target':>7}  spread")
     for row in rows:
-        low, high = row["spread"]
+        spread = "one run" if row["spread"] is None else " to ".join(f"{value:.2f}" for value in row["spread"])
         print(
             f"{row['name']:52} {row['ours']:12,.2f} {row['peer']:12,.2f} {row['unit']:>14} {row['ratio']:8.2f} "
-            f"{row['target']:7.2f}  {low:.2f} to {high:.2f}"
+            f"{row['target']:7.2f}  {spread}"
         )

@@ -11,12 +11,14 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from cdp import jobs
 from cdp.base.errors import CdpError
 from cdp.base.worker import COLLECT_AFTER
 from cdp.base.workspace import Workspace
 from cdp.services.sharing import modes
+from tests import uncollected
 
 # Two processes that test on two cores and start workers: a thread that waits for its fellows would keep others waiting.
 # Set before torch is loaded, and heard by every child.
@@ -26,9 +28,13 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 gc.set_threshold(COLLECT_AFTER)
+# How long an example takes says how busy the machine is, and no test may fail for that.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 DRAWN_IN_QUICK_CHECKS = "test_in_an_empty_workspace"
-RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS")
+RESTRICTIONS = ("CDP_READ_ONLY", "CDP_SHARED", "CDP_ALLOWED_FOLDERS", "CDP_ALLOWED_ENDPOINTS", "CDP_ALLOWED_MODELS",
+                "CDP_ALLOWED_CLUSTERS")  # fmt: skip
 """What an operator may set for a dashboard that others use."""
 WHOLLY_SLOW = re.compile(
     r"^pytestmark = .*\bpytest\.mark\.(slow|browser|soak)\b"
@@ -36,6 +42,10 @@ WHOLLY_SLOW = re.compile(
     re.MULTILINE,
 )
 """A module of which the quick checks run nothing. To load torch takes as long as a third of them, in each process."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(uncollected)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -50,6 +60,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """To draw pages takes as long as all else: the quick checks draw each page once, the rest is slow.
 
+    The long ones come first, so that two processes end together: what is left to share in the end is short.
     What is marked ``soak`` runs only where ``CDP_SOAK=1``: everything else, ``make test`` too, must end within minutes.
     """
     soaking = os.environ.get("CDP_SOAK", "") not in ("", "0")
@@ -58,6 +69,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="takes minutes to hours: make soak"))
         if item.path.parent.name == "pages" and not item.name.startswith(DRAWN_IN_QUICK_CHECKS):
             item.add_marker(pytest.mark.slow)
+    items.sort(key=_turn)
+
+
+def _turn(item: pytest.Item) -> int:
+    """Browsers, then what is slow, then the rest; within these in the order of the files."""
+    return 0 if item.get_closest_marker("browser") else 1 if item.get_closest_marker("slow") else 2
 
 
 def pytest_collection_finish() -> None:

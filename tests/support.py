@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import random
 import signal
+import socket
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -22,6 +25,19 @@ def shared(relative: str) -> Path:
     if not path.exists():
         pytest.skip(f"reference data ../shared/{relative} is not on this machine")
     return path
+
+
+def free_port() -> int:
+    """A port that nobody listens on, for a program that cannot choose one itself.
+
+    It is below those that the system gives to connections and to whoever asks for any port (32768 and up on Linux), and
+    drawn: until the program listens there, neither a connection nor another test takes it.
+    """
+    while True:
+        port = random.SystemRandom().randrange(20_000, 32_000)
+        with socket.socket() as probe, suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
 
 
 def work(module: str, folder: Path) -> int:

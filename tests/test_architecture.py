@@ -27,6 +27,7 @@ LAYERS: dict[str, set[str]] = {
     "catalog": BASE,
     "complexity": BASE,
     "principle": BASE | {"complexity"},
+    "planning": BASE,
     "projects": BASE,
     "corpus": BASE,
     "query_sets": BASE | {"corpus"},
@@ -34,16 +35,19 @@ LAYERS: dict[str, set[str]] = {
     "retrievers": BASE | {"query_sets", "benchmarks", "complexity"},
     "synthesis": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
-    "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
+    "training": BASE | {"planning", "corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
     "evaluation": BASE | {"benchmarks", "retrievers", "complexity"},
     "searching": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
-    "studies": BASE | STAGES | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
+    "serving": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "searching"},
+    "studies": BASE
+    | STAGES
+    | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle", "planning"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"jobs", "catalog", "projects"}
 ROOMS = set(LAYERS) - {"workers"}
 """Everything below the user's actions. Workers are started by name and imported by nobody."""
 
-PURE = {"principle", "complexity"}
+PURE = {"principle", "complexity", "planning"}
 """Rooms that compute and know no workspace: faces may call them without a service between."""
 
 FACES = {"ui", "cli", "charts"}
@@ -86,6 +90,7 @@ HEAVY = {"torch", "transformers", "sentence_transformers"}
 ALLOWED: dict[str, set[str]] = {
     "streamlit": {"app", "pages", "ui"},
     "duckdb": {"catalog"},
+    "ray": {"jobs"},
     **{name: {"retrievers", "studies", "workers"} | STAGES for name in HEAVY},
 }
 

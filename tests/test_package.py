@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -21,7 +20,7 @@ from packaging.requirements import Requirement
 
 import cdp
 from cdp.base.workspace import Workspace
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, free_port
 
 PROJECT: dict[str, Any] = tomllib.loads((REPOSITORY / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
@@ -35,7 +34,8 @@ def requirements(texts: list[str]) -> dict[str, Requirement]:
 def test_what_is_pinned_is_what_the_package_asks_for() -> None:
     extras = PROJECT["optional-dependencies"]
     for file, wanted in {
-        "requirements.txt": [*PROJECT["dependencies"], *extras["app"], *extras["languages"]],
+        "requirements.txt": [*PROJECT["dependencies"], *extras["app"], *extras["languages"], *extras["serve"]],
+        "requirements-cluster.txt": extras["cluster"],
         "requirements-dev.txt": [text for text in extras["dev"] if not text.startswith("cdp-studio[")],
     }.items():
         pinned = requirements((REPOSITORY / file).read_text(encoding="utf-8").splitlines())
@@ -128,9 +128,7 @@ def test_an_installed_package_works_from_any_folder(installed: dict[str, str]) -
 
 @pytest.mark.slow
 def test_cdp_app_serves_the_dashboard_on_this_machine_alone(installed: dict[str, str]) -> None:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = free_port()
     process = subprocess.Popen(
         command_of(installed, "app", "--port", str(port)), cwd=installed["HOME"], env=installed,
         stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,

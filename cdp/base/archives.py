@@ -50,6 +50,9 @@ OF_THIS_MACHINE = frozenset(("alive.lock", "worker.lock", "reserve", "stop.reque
 Report = Callable[[int, int], None]
 """Called with the bytes done and the bytes in all."""
 
+Check = Callable[[str, Path], None]
+"""Called with each new file's name in the workspace and where it is unpacked; raises what keeps the archive out."""
+
 
 @dataclass(frozen=True)
 class Written:
@@ -152,7 +155,10 @@ class _Entry:
     sha256: str
 
 
-def import_archive(workspace: Workspace, source: Path, *, report: Report = lambda done, total: None) -> Written:
+def import_archive(
+    workspace: Workspace, source: Path, *, check: Check = lambda name, unpacked: None,
+    report: Report = lambda done, total: None,
+) -> Written:  # fmt: skip
     """Bring the files of an archive into the workspace: all of them, or none.
 
     InputError for an archive that is damaged, holds what it does not list, names a path outside the workspace, or has
@@ -170,6 +176,7 @@ def import_archive(workspace: Workspace, source: Path, *, report: Report = lambd
             done = total - needed
             for number, entry in enumerate(new):
                 _unpack(archive, entry, folder / str(number), source)
+                check(entry.path, folder / str(number))
                 done += entry.size
                 report(done, total)
             _move(workspace, folder, new)

@@ -9,6 +9,7 @@
     ├── ModelError         a model cannot be loaded or does not fit its role    (kind "configuration")
     ├── ProviderError      the LLM endpoint failed or is unreachable            (kind "network")
     │   └── RefusedError   it refuses the key, the model or the account         (kind "configuration")
+    ├── ClusterError       a cluster cannot run the job, or died, or its node   (kind "cluster")
     ├── WorkspaceError     the workspace on disk cannot be read or written      (kind "disk")
     └── RepeatedFailureError   many items of a run failed one after another     (kind of the last failure)
 
@@ -131,6 +132,12 @@ class WorkspaceError(CdpError):
     def refused(cls, path: Path, what: str, error: OSError) -> WorkspaceError:
         """The system would not let ``path`` be made, opened or written."""
         return cls(f"{path} could not be {what}: {error.strerror or error}.", hint="Is the disk full or read-only?")
+
+
+class ClusterError(CdpError):
+    """The cluster that a job runs on cannot do it, or it, its head or a node died."""
+
+    kind = "cluster"
 
 
 class RepeatedFailureError(CdpError):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from cdp.base.errors import InputError
 from cdp.base.text import shown
@@ -39,3 +41,12 @@ def typed_folder(text: str) -> Path | None:
         return path if path.is_dir() else None
     except (InputError, OSError):
         return None
+
+
+def public(value: Any) -> Any:
+    """A JSON value for other people's eyes: of texts that are paths of this machine only the last name is left."""
+    if isinstance(value, str):
+        return Path(value).name if value.startswith(("/", "~")) else value
+    if isinstance(value, Mapping):
+        return {name: public(inner) for name, inner in value.items()}
+    return [public(inner) for inner in value] if isinstance(value, list | tuple) else value

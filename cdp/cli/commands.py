@@ -37,7 +37,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         workspace = open_workspace(Workspace.default())
         if arguments.fills is not None:
             projects.apply(workspace, arguments, arguments.fills)
-        return handler(workspace, arguments)
+        on, resources = getattr(arguments, "on", ""), getattr(arguments, "resources", "")
+        if not hasattr(arguments, "on") or not (on or resources):
+            return handler(workspace, arguments)
+        from cdp.services import clusters
+
+        with clusters.chosen(workspace, on, resources):
+            return handler(workspace, arguments)
     except CdpError as error:
         print(f"cdp: {in_one_line(str(error))}", file=sys.stderr)
         return BAD_INPUT
@@ -60,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import corpora
 
-    fields = ("format", "encoding", "id_field", "title_field", "text_field", "split")
+    fields = ("format", "encoding", "id_field", "title_field", "text_field", "split", "licence")
     named = {field: value for field in fields if (value := getattr(a, field)) is not None}
     added = corpora.add(workspace, a.path, name=a.name, options=ReadOptions.from_dict({**named, **settings(a)}))
     projects.joined(workspace, a, corpus=added.corpus.id)

@@ -74,12 +74,12 @@ def answered(known: Any) -> str:
             "to untrained": "–"
             if o.gain is None
             else f"{o.gain.points:+.1f} ({o.gain.low:+.1f} to {o.gain.high:+.1f})",
-            f"price, {known.priced_with}": "none" if not o.per_doc else dollars(o.price),
+            "price": o.price_text,
             "training": "none" if not o.per_doc else _time(o),
         }
         for o in known.options
     ]
-    lines = [measurement(known), "", display.table(rows, list(rows[0]), "")]
+    lines = [measurement(known), "", display.table(rows, list(rows[0]), ""), f"Prices: {known.priced_with}."]
     if known.band:
         expected = ", ".join(f"{b.per_doc}: {b.points:+.1f} ({b.low:+.1f} to {b.high:+.1f})" for b in known.band)
         lines += ["", f"Published, several diverse queries against one, by Q/Doc: {expected}"]
@@ -125,7 +125,7 @@ def trial_text(planned: Any) -> str:
     size, judged = planned.size, planned.judged
     spread = f"{len(planned.plan.conditions)} trainings of {planned.config.retriever}"
     documents = f"{size.documents:,} of {planned.documents_there:,} documents"
-    price = "free" if not planned.requests else dollars(planned.cost)
+    price = "free" if not planned.requests else "not known" if planned.cost is None else dollars(planned.cost)
     lines = [
         f"{spread}: diverse queries and paraphrases, Q/Doc {size.per_doc}, seeds {size.seeds}, on {documents}, beside "
         "BM25 and the untrained retriever.",

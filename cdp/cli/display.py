@@ -312,7 +312,7 @@ def job(view: Any) -> str:
     if view.active and view.total:
         lines.append(job_words.doing(view))
     held = [job_words.rate(view), *(f"{value} of {name}" for name, value in job_words.memory(view))]
-    lines.append(" · ".join(part for part in (*view.devices, *held) if part))
+    lines.append(" · ".join(part for part in (*view.devices, job_words.where(view), *held) if part))
     message, hint, tail = job_words.failure(view)
     lines += [message, hint, *(f"  | {line}" for line in tail[-10:])]
     if view.size is not None:

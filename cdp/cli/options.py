@@ -6,6 +6,8 @@ from cdp.base.config import EvaluationConfig, MetricsConfig, PromptTuningConfig,
 from cdp.base.registry import Names
 from cdp.cli import (
     benchmark_options,
+    cluster_options,
+    models_options,
     program_options,
     project_options,
     results_options,
@@ -46,7 +48,7 @@ CORPUS = option("--corpus", "the corpus: its id, name or the beginning of its id
 
 def commands() -> Commands:
     """Command words → (handler's name, see ``parser.run``; help; options)."""
-    return project_options.with_project(_commands())
+    return cluster_options.with_place(project_options.with_project(_commands()))
 
 
 def _commands() -> Commands:
@@ -70,6 +72,7 @@ def _commands() -> Commands:
     plan: Option = option("file", "a plan in YAML, or the name of a ready-made one")
     return {
         **project_options.COMMANDS,
+        **cluster_options.COMMANDS,
         "corpus add": (
             "corpus_add",
             "read documents from a file or folder and store them once",
@@ -82,6 +85,7 @@ def _commands() -> Commands:
                 option("--title-field", "the field or column with the title", default=None),
                 option("--text-field", "the field or column with the text", default=None),
                 option("--split", "how text and Markdown files become documents", default=None),
+                option("--licence", "the licence of the documents", default=None),
                 SET,
             ],
         ),
@@ -282,11 +286,12 @@ def _commands() -> Commands:
             ],
         ),
         **training_options.COMMANDS,
+        **models_options.COMMANDS,
         "evaluate": (
             "evaluate",
             "evaluate a retriever on a benchmark, as a job",
             [
-                option("retriever", "a preset, a training job's id, or a model's name or folder"),
+                option("retriever", "a preset, a training's id or name, or a model's name or folder"),
                 option("--benchmark", "a benchmark, a group (beir …) or a BEIR folder", required=True),
                 setting(EvaluationConfig, "--split"),
                 setting(EvaluationConfig, "--protocol"),
@@ -340,6 +345,16 @@ def _commands() -> Commands:
                 WAIT,
             ],
         ),
+        "study pool": (
+            "principle.study_pool",
+            "the gains of several studies in one model, with errors robust for families of benchmarks",
+            [option("ids", "studies: ids, names or beginnings of ids", nargs="+", metavar="id")],
+        ),
+        "study bundle": (
+            "principle.study_bundle",
+            "a study as one zip: plan, report, every score, settings, versions, hashes, licences, commands",
+            [ID, option("--out", "the file; the study's id if left out")],
+        ),
         "study report": (
             "principle.study_report",
             "what a study found, finished or not",
@@ -367,21 +382,3 @@ def _commands() -> Commands:
         "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [ID, WAIT]),
         **program_options.COMMANDS,
     }
-
-
-GROUPS = {
-    "projects": "documents and benchmarks that belong together; and all that is made of them",
-    "corpus": "documents",
-    "benchmarks": "evaluation collections: known by name, downloads, your own, subsets",
-    "queries": "training queries",
-    "prompts": "choosing a prompt (Algorithm 1)",
-    "cw": "content words",
-    "results": "evaluations",
-    "principle": "statistics of the published evidence",
-    "published": "the paper's tables and figures",
-    "sweep": "learning rates",
-    "study": "the paper's experiment on one's own data",
-    "jobs": "background jobs",
-    "workspace": "backup, moving to another machine, clearing away",
-    "catalog": "the DuckDB catalogue",
-}

@@ -5,15 +5,20 @@ from __future__ import annotations
 import argparse
 import functools
 import importlib
+import re
+import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from cdp.base.errors import nearest, offer
 from cdp.cli.answers import BAD_INPUT
-from cdp.cli.options import GROUPS, commands
-from cdp.cli.overview import overview
+from cdp.cli.options import commands
+from cdp.cli.overview import GROUPS, overview
 from cdp.cli.project_options import KNOWING
 from cdp.services.commands import PROGRAM
+
+SEARCH = "search"
+"""The command whose first word is a text of any kind."""
 
 
 class Parser(argparse.ArgumentParser):
@@ -31,7 +36,8 @@ class Parser(argparse.ArgumentParser):
 
     def read(self, words: Sequence[str] | None = None) -> argparse.Namespace:
         """``parse_args``, except that the nearest option is offered for one that the command does not have."""
-        parsed, unknown = self.parse_known_args(words)
+        given = list(sys.argv[1:] if words is None else words)
+        parsed, unknown = self.parse_known_args(_text_last(given))
         if unknown:
             command, options = getattr(parsed, "command", (self, ()))
             near = nearest(unknown[0].partition("=")[0], options)
@@ -43,6 +49,16 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             offered = offer(str(value), [str(choice) for choice in action.choices])
             raise argparse.ArgumentError(action, f"{value!r} is not known. {offered}")
+
+
+def _text_last(words: list[str]) -> list[str]:
+    """The command line with a query that begins with a dash where argparse takes it for what it is: at the end, behind
+    ``--``. A single word after ``--`` may be a misspelt option, and stays where it is."""
+    if len(words) < 2 or words[0] != SEARCH or "--" in words:
+        return words
+    first = words[1]
+    option = re.fullmatch(r"-h|-k\d*|--[\w-]*(=.*)?", first)
+    return [SEARCH, *words[2:], "--", first] if first.startswith("-") and option is None else words
 
 
 def run(handler: str, *arguments: Any) -> int:

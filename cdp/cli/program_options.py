@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from cdp.base.config import ServingConfig
 from cdp.cli import workspace_options
-from cdp.cli.option import Commands, flag, option
+from cdp.cli.option import SET, Commands, flag, option, setting
 from cdp.services.workspace.dashboard import PORT
 
 COMMANDS: Commands = {
@@ -16,6 +17,18 @@ COMMANDS: Commands = {
         [
             option("--port", "the port it listens on", type=int, default=PORT),
             flag("--browser", "open it in a browser"),
+        ],
+    ),
+    "serve": (
+        "serving.serve",
+        "search and OpenAI-compatible embeddings over HTTP, until Ctrl-C",
+        [
+            option("retriever", "bm25, a preset, a training's id or name, or a model's name or folder"),
+            *(
+                setting(ServingConfig, f"--{name}")
+                for name in ("corpus", "host", "port", "token-file", "name", "device")
+            ),
+            SET,
         ],
     ),
     "completion": (

@@ -133,13 +133,15 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     project = projects.resolve(workspace, a.id)
     scope = projects.members(workspace, project.id)
     own_jobs = [job.id for job in jobs.list_jobs(workspace) if project.id in scope.index.of_job(job)]
-    value = {**display.plain(project), "query_sets": scope.query_sets, "jobs": own_jobs}
+    gone = projects.missing(workspace, project)
+    value = {**display.plain(project), "query_sets": scope.query_sets, "jobs": own_jobs, "missing": gone}
     lines = [
         f"{project.name} ({project.id}), {project.created}",
         f"corpora: {', '.join(project.corpora) or 'none'}",
         f"benchmarks: {', '.join(project.benchmarks) or 'none of its own'}",
         f"query sets: {', '.join(scope.query_sets) or 'none'}",
         f"jobs: {len(own_jobs):,}",
+        *(f"missing: {text}" for text in gone),
     ]
     return say(a, value, "\n".join([*lines, *([project.notes] if project.notes else [])]))
 

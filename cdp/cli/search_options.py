@@ -9,10 +9,10 @@ COMMANDS: Commands = {
         "search.search",
         "what up to three retrievers retrieve for a query, side by side",
         [
-            option("query", "the query"),
+            option("query", "the query; one that begins with -- goes to the end, after a -- of its own"),
             option(
                 "--retriever",
-                "bm25, a preset, a training job's id, or a model's name or folder; up to three times",
+                "bm25, a preset, a training's id or name, or a model's name or folder; up to three times",
                 action="append",
                 required=True,
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from cdp.base.statistics import (
     crossing_of_lines,
@@ -13,6 +13,8 @@ from cdp.base.statistics import (
     mean_interval,
     pearson,
     prediction_interval,
+    ranks,
+    spearman,
 )
 from tests.base.simulation import coverage
 
@@ -30,6 +32,16 @@ def test_pearson_and_fisher_are_scipys() -> None:
     assert fisher_interval(0.9, 3) is None
     assert pearson([1, 2, 3], [5, 5, 5]) is None
     assert pearson([1, 2], [5, 6]) is None
+
+
+def test_spearman_is_scipys_with_ties_too() -> None:
+    random = np.random.default_rng(1)
+    for n, kinds in ((5, 9), (12, 3), (40, 6)):
+        x, y = random.integers(kinds, size=(2, n))
+        ours, theirs = spearman(x, y), scipy.stats.spearmanr(x, y)
+        assert list(ranks(x)) == list(scipy.stats.rankdata(x))
+        assert ours is not None
+        assert (ours.r, ours.p) == pytest.approx((theirs.statistic, theirs.pvalue))
 
 
 @pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy
 
 from cdp.base.errors import InputError
 from cdp.base.statistics import fit_line, power_of_slope

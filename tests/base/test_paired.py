@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
 
 from cdp.base.errors import InputError
 from cdp.base.statistics.paired import effect_size, holm, paired_test, randomisation_test, seed_spread, t_test
@@ -18,7 +18,7 @@ def test_the_t_test_is_scipys() -> None:
     random = np.random.default_rng(0)
     for n in (2, 5, 50, 3000):
         deltas = random.normal(0.02, 0.3, n)
-        assert t_test(deltas) == pytest.approx(stats.ttest_1samp(deltas, 0.0).pvalue, rel=1e-9)
+        assert t_test(deltas) == pytest.approx(scipy.stats.ttest_1samp(deltas, 0.0).pvalue, rel=1e-9)
 
 
 def test_few_queries_are_enumerated() -> None:
@@ -32,7 +32,7 @@ def test_few_queries_are_enumerated() -> None:
 def test_the_randomisation_test_is_scipys() -> None:
     random = np.random.default_rng(1)
     a, b = random.random(60), random.random(60) + 0.06
-    theirs = stats.permutation_test(
+    theirs = scipy.stats.permutation_test(
         (b, a), lambda x, y, axis: np.mean(x - y, axis=axis), permutation_type="samples", vectorized=True,
         n_resamples=10_000, rng=np.random.default_rng(2),
     )  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
+import scipy
 
 from cdp.base.errors import InputError
 from cdp.base.statistics import has_spread, two_level_test
@@ -15,8 +15,8 @@ def test_without_a_spread_over_seeds_it_is_the_paired_t_test() -> None:
     random = np.random.default_rng(0)
     first, second = random.normal(50, 20, 80), random.normal(48, 20, 80)
     alone = two_level_test([first], [second])
-    assert alone.p == pytest.approx(stats.ttest_rel(first, second).pvalue)
-    same = stats.ttest_rel(first, second).confidence_interval()
+    assert alone.p == pytest.approx(scipy.stats.ttest_rel(first, second).pvalue)
+    same = scipy.stats.ttest_rel(first, second).confidence_interval()
     assert (alone.low, alone.high) == pytest.approx((same.low, same.high))
     assert two_level_test([first - second]).p == pytest.approx(alone.p)
 
@@ -24,7 +24,7 @@ def test_without_a_spread_over_seeds_it_is_the_paired_t_test() -> None:
 def test_without_a_spread_over_queries_it_is_welchs_t_test_of_the_means() -> None:
     first, second = [52.0, 50.0, 54.0], [47.0, 48.0, 46.5, 47.2]
     found = two_level_test([np.full(30, v) for v in first], [np.full(30, v) for v in second])
-    expected = stats.ttest_ind(first, second, equal_var=False)
+    expected = scipy.stats.ttest_ind(first, second, equal_var=False)
     assert (found.p, found.degrees) == pytest.approx((expected.pvalue, expected.df))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -13,16 +12,18 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
 from cdp.base.workspace import Workspace
 from cdp.services import jobs, queries
 from cdp.services.workspace import demo
 from tests.conftest import RESTRICTIONS
 from tests.pages.support import ended_job, with_results
-from tests.support import REPOSITORY
+from tests.support import REPOSITORY, free_port
 
 SCREENSHOTS = REPOSITORY / "test-artefacts"
+"""Where pictures go with ``CDP_SCREENSHOTS=1``. To draw a page at its whole height and to pack it as PNG takes the
+processor longer than the page does, so a run that nobody looks at takes none."""
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -37,9 +38,7 @@ class Server:
     """The dashboard's server. ``secrets`` is the text of its secrets.toml, in which ``{url}`` is its own address."""
 
     def __init__(self, workspace: Workspace, log: Path, secrets: str = "") -> None:
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
+        port = free_port()
         self.workspace = workspace
         self.url = f"http://127.0.0.1:{port}"
         self.log = log
@@ -249,9 +248,11 @@ class Looker:
         return self.idle()
 
     def shot(self, name: str) -> Looker:
-        """Keep a picture of the whole page, charts drawn."""
-        SCREENSHOTS.mkdir(exist_ok=True)
+        """Wait until all of the page is drawn, charts too; with ``CDP_SCREENSHOTS=1``, keep a picture of it."""
         self.drawn()
+        if not os.environ.get("CDP_SCREENSHOTS"):
+            return self
+        SCREENSHOTS.mkdir(exist_ok=True)
         width = (self.page.viewport_size or {"width": 1280})["width"]
         height = (self.page.viewport_size or {"height": 900})["height"]
         whole = int(self.page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight"))
@@ -262,18 +263,34 @@ class Looker:
         return self
 
 
-@pytest.fixture
-def look(browser: Browser) -> Iterator[Callable[..., Looker]]:
-    """A new tab on a server: ``look(server)``, with ``width``, ``height`` and ``dark`` where they matter."""
-    contexts = []
+@pytest.fixture(scope="session")
+def _profile(browser: Browser) -> BrowserContext:
+    """One profile for all tests: in a new one the browser would fetch and compile Streamlit's and Plotly's scripts
+    anew, which takes longer than what most tests do on a page. ``look`` forgets what a test left in it."""
+    return browser.new_context()
 
-    def tab(server: Server, *, width: int = 1280, height: int = 900, dark: bool = False) -> Looker:
-        context = browser.new_context(
-            viewport={"width": width, "height": height}, color_scheme="dark" if dark else "light"
-        )
-        contexts.append(context)
-        return Looker(context.new_page(), server.url)
+
+@pytest.fixture
+def look(browser: Browser, _profile: BrowserContext) -> Iterator[Callable[..., Looker]]:
+    """A new tab on a server: ``look(server)``, with ``width``, ``height`` and ``dark`` where they matter; with
+    ``stranger=True``, in a browser that knows nothing of the other tabs."""
+    strangers = []
+
+    def tab(
+        server: Server, *, width: int = 1280, height: int = 900, dark: bool = False, stranger: bool = False
+    ) -> Looker:
+        if stranger:
+            strangers.append(browser.new_context())
+        page = (strangers[-1] if stranger else _profile).new_page()
+        page.set_viewport_size({"width": width, "height": height})
+        page.emulate_media(color_scheme="dark" if dark else "light")
+        return Looker(page, server.url)
 
     yield tab
-    for context in contexts:
+    for context in strangers:
         context.close()
+    for page in _profile.pages:
+        if page.url.startswith("http"):
+            page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
+        page.close()
+    _profile.clear_cookies()

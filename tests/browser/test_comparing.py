@@ -73,30 +73,36 @@ def test_the_table_drives_the_charts_and_back(compared: Server, look: Callable[.
     faded(tab, [0.18, 1, 1])
     tab.shot("compare-focus")
 
-    fresh = look(compared).open(tab.page.url.split("/", 3)[3]).see("Means cover the benchmarks")
+    fresh = look(compared, stranger=True).open(tab.page.url.split("/", 3)[3]).see("Means cover the benchmarks")
     faded(fresh, [0.18, 1, 1])
     assert fresh.chosen("Baseline") == "Static MiniLM"
     assert fresh.page.url == tab.page.url
 
 
 def opened(tab: Looker) -> None:
-    """The first chart's export; saving a figure closes it."""
-    popover = tab.page.get_by_test_id("stPopoverBody")
-    if popover.count() == 0:
-        tab.page.get_by_role("button", name="Export").first.click()
-    popover.locator(".js-plotly-plot").wait_for(timeout=30_000)
+    """The first chart's export. Saving a figure closes it a moment later, so it counts once it is still open then."""
+    popover, looks = tab.page.get_by_test_id("stPopoverBody"), 0
+    for _ in range(60):
+        tab.page.wait_for_timeout(500)
+        looks = looks + 1 if popover.locator(".js-plotly-plot").is_visible() else 0
+        if looks == 2:
+            return
+        if popover.count() == 0:
+            tab.page.get_by_role("button", name="Export").first.click()
+    raise AssertionError("the export did not open")
 
 
 def test_a_figure_is_saved_as_it_stands_in_the_export(compared: Server, look: Callable[..., Looker]) -> None:
     tab = look(compared, dark=True).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
     popover = tab.page.get_by_test_id("stPopoverBody")
-    for form, begins in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+    for form, begins, says in (("SVG", b"<svg", "Download plot"), ("PNG", b"\x89PNG", "Download plot as a PNG")):
         opened(tab)
         popover.get_by_role("radio", name=form).click()
         tab.idle()
-        popover.locator(".modebar-btn").first.wait_for(state="visible")
+        button = popover.locator(f".modebar-btn[data-title='{says}']").first
+        button.wait_for(state="visible")  # not the button of the form before, whose chart stays until it is drawn anew
         with tab.page.expect_download() as download:
-            popover.locator(".modebar-btn").first.click()
+            button.click()
         content = download.value.path().read_bytes()
         assert content.startswith(begins)
         assert download.value.suggested_filename == f"ndcg.{form.lower()}"

@@ -77,7 +77,7 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     key("Enter")
     tab.see("Start writing queries")
 
-    reach(tab.open("complexity").see("Why:"), "Pasted queries", "BUTTON")
+    reach(tab.open("complexity").see("Why:"), "Pasted text", "BUTTON")
     key("Space")
     tab.see("No target queries yet")
     reach(tab, "One query per line", "TEXTAREA")
@@ -110,8 +110,9 @@ def test_the_focus_is_seen_and_never_trapped(path: str, demo_server: Server, loo
             break
         stops += 1
         drawn = here["ring"] or (here["tag"] in ("INPUT", "TEXTAREA") and here["border"] not in ("", resting))
-        # The main part takes the focus so that the arrow keys scroll it; a table draws its own focus on its canvas.
-        if not drawn and here["tag"] not in ("MAIN", "CANVAS"):
+        # The main part takes the focus so that the arrow keys scroll it; a table draws its own focus on its canvas, and
+        # hands it on to a cell of the hidden table that it keeps for screen readers.
+        if not drawn and here["tag"] not in ("MAIN", "CANVAS") and not here["test"].startswith("glide-cell-"):
             unseen.append(here)
     assert here is None, "Tab never leaves the page"
     assert stops > 10

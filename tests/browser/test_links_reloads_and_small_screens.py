@@ -10,7 +10,6 @@ from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, jobs, queries, training
 from cdp.services.corpora import ReadOptions
-from cdp.ui.shell.navigation import PAGES
 from tests.browser.conftest import Looker, Server
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
@@ -69,19 +68,6 @@ def test_a_training_goes_on_through_a_reload_and_in_two_tabs(serve: Serve, look:
     second.see("stopped", seconds=30).see("Resume")
     assert jobs.show(server.workspace, job).state == "stopped"
     assert "Traceback" not in server.console()
-
-
-@pytest.mark.parametrize(("width", "dark"), [(1280, True), (390, False)])
-def test_every_page_fits_its_screen(demo_server: Server, look: Look, width: int, dark: bool) -> None:
-    tab = look(demo_server, width=width, height=844, dark=dark)
-    for name, page in PAGES.items():
-        tab.open("" if name == "overview" else name).see(page.question)
-        tab.shot(f"{name}-{width}-{'dark' if dark else 'light'}")
-        wide = tab.page.evaluate("document.querySelector('[data-testid=stMain]').scrollWidth")
-        shown = tab.page.evaluate("document.querySelector('[data-testid=stMain]').clientWidth")
-        assert wide <= shown + 1, f"{name} scrolls sideways at {width} pixels"
-        assert tab.page.get_by_test_id("stException").count() == 0, name
-    assert "Traceback" not in demo_server.console()
 
 
 def test_on_a_phone_the_menu_opens_and_closes(demo_server: Server, look: Look) -> None:

@@ -48,7 +48,7 @@ def test_in_and_out(serve: Callable[..., Server], look: Callable[..., Looker]) -
 
         tab.page.reload()
         tab.see("of 5 steps done")
-        asked_to_sign_in(look(server).open())  # another browser is nobody yet
+        asked_to_sign_in(look(server, stranger=True).open())  # another browser is nobody yet
 
         tab.page.get_by_role("button", name="Sign out").click()
         asked_to_sign_in(tab)

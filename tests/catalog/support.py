@@ -11,7 +11,8 @@ from cdp.base.workspace import Workspace, write_json
 def add_job(workspace: Workspace, job_id: str, kind: str = "evaluate") -> None:
     spec = {
         "schema": 1, "id": job_id, "kind": kind, "name": f"name of {job_id}", "created": "2026-01-01T00:00:00+00:00",
-        "sequence": 1, "module": "tests.none", "launcher": "python", "device": {}, "config": {"n": 1}, "inputs": {},
+        "sequence": 1, "module": "cdp.workers.evaluation", "launcher": "python",
+        "device": {}, "config": {"n": 1}, "inputs": {},
     }  # fmt: skip
     write_json(workspace.job(job_id) / "spec.json", spec)
 

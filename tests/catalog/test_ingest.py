@@ -11,6 +11,8 @@ from cdp import catalog
 from cdp.base.workspace import Workspace, write_json
 from tests.catalog.support import add_evaluation, add_job
 
+pytestmark = pytest.mark.slow
+
 
 def everything(workspace: Workspace) -> dict[str, list[object]]:
     """All rows of all tables, sorted: equal catalogues give equal values."""

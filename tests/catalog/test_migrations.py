@@ -10,6 +10,8 @@ from cdp.base.workspace import Workspace
 from cdp.catalog import migrations
 from tests.catalog.support import add_evaluation
 
+pytestmark = pytest.mark.slow
+
 
 def test_an_older_catalogue_keeps_its_rows_and_gains_the_new_steps(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch

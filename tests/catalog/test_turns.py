@@ -14,6 +14,8 @@ from cdp.base.workspace import Workspace
 from cdp.catalog import connection
 from tests.catalog.support import add_evaluation
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_writer_gets_in_between_readers_that_overlap_without_end(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch

@@ -96,10 +96,10 @@ def test_from_a_folder_and_a_subset_of_it(workspace: Workspace, tmp_path: Path) 
     done = answer("benchmarks", "download", "bright-biology", "--from", str(folder), "--wait")
     assert done["stored"] == "bright-biology"
     subset = answer("benchmarks", "sample", "bright-biology", "--queries", "1", "--documents", "2")
-    assert (subset["id"], subset["n_documents"]) == ("bright-biology-subset-1q-2d", 2)
+    assert (subset["id"], subset["n_documents"]) == ("bright-biology-sample-1q-2d", 2)
     assert any("higher than on the whole" in warning for warning in subset["warnings"])
     listed = answer("benchmarks", "list")
-    assert [info["name"] for info in listed["own"]] == ["bright-biology-subset-1q-2d"]
+    assert [info["name"] for info in listed["own"]] == ["bright-biology-sample-1q-2d"]
     (row,) = [row for row in listed["registry"] if row["here"] != "no"]
     assert row["name"] == "bright-biology"
     assert answer("benchmarks", "delete", subset["id"])["deleted"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -26,13 +27,11 @@ def test_the_help_names_every_command_on_one_screen(capsys: pytest.CaptureFixtur
     assert max(map(len, lines)) <= 80
 
 
-@pytest.fixture(scope="module")
-def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from contextlib import redirect_stdout
-
-    path = tmp_path_factory.mktemp("completion") / "cdp.bash"
+def script(shell: str, folder: Path) -> Path:
+    """What ``cdp completion SHELL`` prints, in a file."""
+    path = folder / f"cdp.{shell}"
     with path.open("w") as file, redirect_stdout(file):
-        assert cli.main(["completion", "bash"]) == 0
+        assert cli.main(["completion", shell]) == 0
     return path
 
 
@@ -48,7 +47,7 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_bash_completes_commands_options_choices_and_files(
-    script: Path, tmp_path: Path, words: tuple[str, ...], offered: set[str]
+    tmp_path: Path, words: tuple[str, ...], offered: set[str]
 ) -> None:
     """In a real bash, as it calls the function when somebody presses the tab key."""
     if (bash := shutil.which("bash")) is None:
@@ -56,6 +55,44 @@ def test_bash_completes_commands_options_choices_and_files(
     (tmp_path / "documents.jsonl").touch()
     code = 'source "$1"; shift; COMP_WORDS=(cdp "$@"); COMP_CWORD=$#; _shtab_cdp; printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(
-        [bash, "-c", code, "bash", str(script), *words], capture_output=True, text=True, cwd=tmp_path, env=os.environ
+        [bash, "-c", code, "bash", str(script("bash", tmp_path)), *words],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ,
     )
     assert set(done.stdout.split()) == offered, done.stderr
+
+
+ZSH = r"""
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PROMPT=; autoload -Uz compinit; compinit -u -D; eval \"\$(<$1)\"; print READY"
+while zpty -r shell line; do [[ $line == READY* ]] && break; done
+zpty -w -n shell "$2"$'\t'
+zpty -w shell $'\C-aprint -r -- LINE '
+while zpty -r shell line; do [[ $line == LINE* ]] && print -r -- $line && break; done
+zpty -d shell
+"""
+"""Types words and the tab key into an interactive zsh, and has it print the line that came of them."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("typed", "line"),
+    [
+        ("cdp cor", "cdp corpus"),
+        ("cdp jobs re", "cdp jobs resume"),
+        ("cdp train x --weighting ri-", "cdp train x --weighting ri-cw"),
+        ("cdp corpus add docu", "cdp corpus add documents.jsonl"),
+    ],
+)
+def test_zsh_completes_commands_choices_and_files(tmp_path: Path, typed: str, line: str) -> None:
+    if (zsh := shutil.which("zsh")) is None:
+        pytest.skip("there is no zsh on this machine")
+    (tmp_path / "documents.jsonl").touch()
+    done = subprocess.run(
+        [zsh, "-f", "-c", ZSH, "zsh", str(script("zsh", tmp_path)), typed],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60,
+    )  # fmt: skip
+    assert done.stdout.strip() == f"LINE {line}", done.stderr

@@ -11,6 +11,7 @@ import pytest
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
+from cdp.cli.parser import build
 from cdp.searching import limits, wire
 from cdp.services.search import process
 from cdp.services.workspace import demo
@@ -48,6 +49,18 @@ def test_what_cannot_be_searched_is_said(workspace: Workspace) -> None:
     done = run("search", "bees", "--retriever", "no-such!", "--corpus", "demo", code=2)
     assert done.stderr.startswith("cdp: No preset")
     assert done.stderr.count("\n") == 1
+
+
+def test_a_query_may_begin_with_a_dash() -> None:
+    """It was taken for an option that does not exist."""
+    options = ("--retriever", "bm25", "--corpus", "demo")
+    for query in ("-5 degrees and honeybees", "-honeybees", "- a list of flowers", "-k flowers"):
+        assert build("1").read(["search", query, *options]).query == query
+    assert build("1").read(["search", *options, "--", "--flowers--"]).query == "--flowers--"
+    done = run("search", "-honeybees", *options, "--json")
+    assert json.loads(done.stdout)["query"] == "-honeybees"
+    misspelt = run("search", "--keep-wram", "x", "--retriever", "bm25", "--corpus", "demo", code=2)
+    assert "Did you mean --keep-warm" in misspelt.stderr
 
 
 def test_a_kept_process_answers_and_a_job_indexes(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-import psutil
 import pytest
 
 from cdp import jobs
@@ -17,11 +16,7 @@ from cdp.jobs.queue import Queue
 from cdp.jobs.tidy import DELETED, NEW
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, supervisor_of, worker_of
-from tests.jobs.support import start, state, until, until_state, until_step
-
-
-def lives(pid: int) -> bool:
-    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+from tests.jobs.support import lives, start, state, until, until_state, until_step
 
 
 @pytest.mark.slow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import psutil
 import pytest
 
 from cdp import jobs
@@ -10,7 +9,7 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, resumes_without_loss, supervisor_of, worker_of
-from tests.jobs.support import start, state, until, until_state, until_step
+from tests.jobs.support import lives, start, state, until, until_state, until_step
 
 pytestmark = pytest.mark.slow
 
@@ -21,13 +20,13 @@ def test_supervisor_killed_while_the_worker_runs(workspace: Workspace) -> None:
     worker = worker_of(workspace, job_id)
     kill([supervisor_of(workspace, job_id)])
     assert state(workspace, job_id) in ("stopping", "lost"), "at once true: it no longer runs as it should"
-    if psutil.pid_exists(worker) and state(workspace, job_id) == "stopping":
+    if lives(worker) and state(workspace, job_id) == "stopping":
         with pytest.raises(ConfigError, match="still active"):
             jobs.resume(workspace, job_id)
     lost = until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
     assert "Resume" in lost.message
     assert "supervisor is gone" in jobs.read_log(workspace, job_id)
-    until(lambda: not psutil.pid_exists(worker), "the worker to have ended")
+    until(lambda: not lives(worker), "the worker to have ended")
     resumes_without_loss(workspace, job_id, 200)
 
 
@@ -59,7 +58,7 @@ def test_a_deaf_worker_without_supervisor_ends_by_force(workspace: Workspace) ->
     worker = worker_of(workspace, job_id)
     kill([supervisor_of(workspace, job_id)])
     assert state(workspace, job_id) == "stopping"
-    until(lambda: not psutil.pid_exists(worker), "the worker to end by force")
+    until(lambda: not lives(worker), "the worker to end by force")
     until_state(workspace, job_id, "lost", patience_s=TRUE_WITHIN_S)
 
 

@@ -43,8 +43,8 @@ ACTS = {
 
 AT_ONCE = 30
 EVERY_S = 5.0
-PAUSE_S = 2.0
-"""People read before they click: without a pause, what is measured is a queue of clicks."""
+PAUSE_S = float(os.environ.get("CDP_SOAK_PAUSE_S", "2"))
+"""People read before they click: without a pause, what is measured is a queue of clicks. At most, in seconds."""
 
 
 class Visitor:

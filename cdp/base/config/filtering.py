@@ -14,7 +14,7 @@ JOINT = "&"
 GPUS = option(None, "1 GPU if there is one and this is empty, 0 for CPU.", minimum=0, maximum=1, advanced=True)
 BY = option(
     BM25,
-    "What looks for the document: bm25, or a retriever (a preset, a training job's id, a model's name or folder).",
+    "What looks for the document: bm25, or a retriever (a preset, a training's id or name, a model's name or folder).",
     reason="It needs no model and takes seconds.",
     holds="model",
 )

@@ -52,6 +52,9 @@ class SynthesisConfig(Config):
     )
     source: str = option("", "For method reasoning: the query set whose queries get their reasoning (its id).")
     limit: int | None = option(None, "Only the first so many documents.", unit="documents", minimum=1)
+    draw: int | None = option(
+        None, "Draw the documents of 'limit' at random with this seed; empty: the first ones.", minimum=0, advanced=True
+    )
     budget: float | None = option(
         None, "Stop the run when it has cost this much, by the price table.", unit="US dollars", minimum=0.0
     )

@@ -110,7 +110,8 @@ def _study(ground: Ground, number: int) -> str:
         "query_sets": ground.query_set, "benchmarks": ground.benchmark, "per_doc": "1, 3", "seeds": "0, 1", "epochs": 2,
         "batch_size": 16, "learning_rate": 0.05, "gpus": 0, "retrievers": ground.models["static"],
     }  # fmt: skip
-    return studies.run(ground.workspace, StudyConfig.from_dict(config)).job_id
+    # Kills are the subject: that the queries are worded like those judged is not.
+    return studies.run(ground.workspace, StudyConfig.from_dict(config), allow_leakage=True).job_id
 
 
 def _tuning(ground: Ground, number: int) -> str:
@@ -155,8 +156,9 @@ def outputs(workspace: Workspace, job_id: str) -> dict[str, Any]:
         found[path.name] = _lasting(read_json(path))
     for path in sorted((folder / "model").rglob("*.safetensors")):
         found[str(path.relative_to(folder))] = load_file(path)
-    found["steps"] = [record["step"] for record in jobs.read_metrics(workspace, job_id)]
     made = (read_json_or_none(folder / "results" / "synthesis.json") or {}).get("query_set")
+    if not made:  # the synthesis reports by the clock: a slow machine has it report more often
+        found["steps"] = [record["step"] for record in jobs.read_metrics(workspace, job_id)]
     if made:
         own = workspace.query_set(made)
         found["queries"] = (own / "queries.jsonl").read_bytes()

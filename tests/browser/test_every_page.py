@@ -1,0 +1,101 @@
+"""Every page on real screens, in the states that a workspace may be in: it fits, its words can be read, nothing fails,
+and the server's console stays quiet. Only a damaged file is named there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+import pytest
+
+from cdp.ui.shell.navigation import PAGES
+from tests.browser.conftest import Looker, Server
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+GREETING = re.compile(r"You can now view your Streamlit app|^\s*(Local |Network |External )?URL: ")
+
+LEAST = 4.5
+"""Of a word to what is behind it (WCAG 2.1, 1.4.3)."""
+
+READ = ("overview", "queries", "complexity", "launch", "jobs", "compare", "evidence")
+"""Pages whose every word is looked at, in both themes."""
+
+FAINT_WORDS = """least => {
+  const parts = colour => colour.match(/[\\d.]+/g).map(Number);
+  const over = (top, alpha, below) => below.map((value, i) => top[i] * alpha + value * (1 - alpha));
+  const light = colour => [0.2126, 0.7152, 0.0722].reduce((sum, share, i) => {
+    const value = colour[i] / 255;
+    return sum + share * (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+  }, 0);
+  const behind = element => {
+    const layers = [];
+    for (; element; element = element.parentElement) {
+      const [r, g, b, alpha = 1] = parts(getComputedStyle(element).backgroundColor);
+      if (alpha > 0) layers.push([[r, g, b], alpha]);
+      if (alpha === 1) break;
+    }
+    return layers.reverse().reduce((below, [top, alpha]) => over(top, alpha, below), [255, 255, 255]);
+  };
+  const found = [];
+  const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    const words = texts.currentNode.textContent.trim(), element = texts.currentNode.parentElement;
+    if (!words || !element.checkVisibility() || element.closest('svg, style, script, [data-testid=stSlider]')) continue;
+    const ground = behind(element);
+    let [r, g, b, alpha = 1] = parts(getComputedStyle(element).color);
+    for (let e = element; e; e = e.parentElement) alpha *= Number(getComputedStyle(e).opacity);
+    const [one, other] = [light(over([r, g, b], alpha, ground)), light(ground)];
+    const contrast = (Math.max(one, other) + 0.05) / (Math.min(one, other) + 0.05);
+    if (contrast < least) found.push(`${words.slice(0, 40)}: ${contrast.toFixed(2)}`);
+  }
+  return found;
+}"""
+
+
+@pytest.mark.parametrize(
+    ("state", "width", "dark"),
+    [
+        ("full", 1280, False),
+        ("full", 1280, True),
+        ("demo", 390, False),
+        ("empty", 1280, False),
+        ("damaged", 1280, True),
+    ],
+)
+def test_every_page(
+    state: str,
+    width: int,
+    dark: bool,
+    serve: Callable[..., Server],
+    look: Callable[..., Looker],
+    request: pytest.FixtureRequest,
+) -> None:
+    """By its address on the first of these screens and on the phone, else from the menu."""
+    server: Server = request.getfixturevalue(f"{state}_server") if state in ("full", "demo") else serve()
+    if state == "damaged":
+        folder = server.workspace.corpora / "broken-00000000"
+        folder.mkdir(parents=True)
+        (folder / "manifest.json").write_text("{ not json", encoding="utf-8")
+    tab = look(server, width=width, height=844, dark=dark)
+    for name, page in PAGES.items():
+        path = "" if name == "overview" else name
+        if (state, name) == ("full", "compare"):
+            tab.open("compare?baseline=static-minilm")
+        elif name == "overview" or width < 600 or (state, dark) == ("full", False):
+            tab.open(path)
+        else:
+            tab.menu(page.title)
+        tab.see(page.question).shot(f"{name}-{state}-{width}-{'dark' if dark else 'light'}")
+        main = tab.page.get_by_test_id("stMain")
+        assert tab.page.get_by_test_id("stException").count() == 0, name
+        assert main.inner_text().startswith(page.title), name
+        wide, shown = main.evaluate("main => [main.scrollWidth, main.clientWidth]")
+        assert wide <= shown + 1, f"{name} scrolls sideways at {width} pixels"
+        if state == "full" and name in READ:
+            assert tab.page.evaluate(FAINT_WORDS, LEAST) == [], name
+    written = [line for line in server.console().splitlines() if line.strip() and not GREETING.search(line)]
+    if state == "damaged":  # the damaged file is named, and nothing else is said
+        assert written
+        written = [line for line in written if "broken-00000000" not in line]
+    assert written == []

@@ -1,0 +1,103 @@
+"""The frame of ``make bench``: which machine, how long at most, what is kept."""
+
+from __future__ import annotations
+
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from cdp.base.workspace import read_json
+from perf import results
+from perf.__main__ import LONGEST_S, ON_REQUEST, PARTS, run_part
+from perf.machine import Machine, of_cpuinfo
+from perf.timing import paired
+from tests.support import REPOSITORY
+
+ZEN_3 = "model name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: fpu sse avx avx2 sha_ni\n"
+ZEN_4 = "model name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
+XEON = "model name\t: Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz\nflags\t: avx2 avx512f avx512_bf16 amx_tile\n"
+ARM = "processor\t: 0\nFeatures\t: fp asimd\n"
+
+
+@pytest.mark.parametrize(
+    ("info", "kind"),
+    [
+        (ZEN_3, "amd-epyc-7763-avx2-2-cores"),
+        (ZEN_4, "amd-epyc-avx512-bf16-2-cores"),
+        (XEON, "intel-xeon-platinum-8488c-amx-2-cores"),
+    ],
+)
+def test_a_kind_of_machine_is_its_processor_its_vectors_and_its_cores(info: str, kind: str) -> None:
+    assert Machine(*of_cpuinfo(info), 2, 24).kind == kind
+
+
+def test_a_processor_without_a_name_still_has_a_kind() -> None:
+    assert Machine(*of_cpuinfo(ARM), 4, 8).kind.endswith("neon-4-cores")
+
+
+def test_a_card_makes_a_kind_of_its_own() -> None:
+    assert Machine("AMD EPYC", "avx2", 16, 128, "NVIDIA H200").kind == "amd-epyc-avx2-16-cores-nvidia-h200"
+
+
+def test_the_parts_of_make_bench_end_in_twenty_minutes_together() -> None:
+    assert sum(PARTS.values()) < LONGEST_S
+
+
+def test_every_benchmark_is_run_or_run_on_request() -> None:
+    files = {path.stem for path in (REPOSITORY / "perf").glob("*.py") if "\ndef run(" in path.read_text("utf-8")}
+    assert files == {*PARTS, *ON_REQUEST}
+    assert not set(PARTS) & set(ON_REQUEST)
+
+
+def test_a_part_that_does_not_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
+    script, started = tmp_path / "part.py", tmp_path / "started"
+    script.write_text(
+        "import os, pathlib, subprocess, sys, time\n"
+        f"child = subprocess.Popen(['sleep', '600'])\npathlib.Path({str(started)!r}).write_text(str(child.pid))\n"
+        "time.sleep(600)\n"
+    )
+    taken = run_part("endless", 2.0, (sys.executable, str(script)))
+    assert taken.rows == []
+    assert taken.problem == "not finished in its 2 s"
+    if started.exists():  # on a very busy machine the part may not have come so far
+        child = int(started.read_text())
+        while Path(f"/proc/{child}/stat").exists() and Path(f"/proc/{child}/stat").read_text().split()[2] != "Z":
+            time.sleep(0.01)
+
+
+def test_a_part_that_fails_says_so_and_keeps_what_was_there(tmp_path: Path) -> None:
+    script = tmp_path / "part.py"
+    script.write_text("raise SystemExit(3)\n")
+    assert run_part("broken", None, (sys.executable, str(script))).problem == "it ended with code 3; see above"
+
+
+def test_a_row_states_the_spread_of_its_pairs() -> None:
+    row = paired("a, b", [1.0, 2.0, 4.0], [2.0, 2.0, 12.0], target=1.0)
+    assert (row["ours"], row["peer"], row["ratio"], row["spread"]) == (2.0, 2.0, 2.0, [1.0, 3.0])
+
+
+def test_a_second_run_is_held_against_the_spread_of_the_first(tmp_path: Path) -> None:
+    machine = Machine("AMD EPYC", "avx2", 2, 24)
+    cost = {"seconds": 1.0, "cpu_seconds": 2.0, "load": 0.5, "folder": tmp_path}
+    first = [paired("steady", [1.0, 1.0], [2.0, 3.0], target=1.0), paired("moved", [1.0, 1.0], [2.0, 3.0], target=1.0)]
+    again = [paired("steady", [1.0], [2.5], target=1.0), paired("moved", [1.0], [9.0], target=1.0)]
+    assert results.keep(machine, "part", first, **cost) == []  # type: ignore[arg-type]
+    assert results.keep(machine, "part", again, **cost) == ["moved: 9.00, before 2.00 to 3.00"]  # type: ignore[arg-type]
+    stored = read_json(tmp_path / "amd-epyc-avx2-2-cores.json")
+    assert [row["before"]["within"] for row in stored["parts"]["part"]["rows"]] == [True, False]
+    assert "Of 2 ratios that were taken twice, 1 lay within" in results.tables(tmp_path)
+
+
+def test_the_tables_of_the_document_are_those_of_the_files() -> None:
+    text = results.DOCUMENT.read_text(encoding="utf-8")
+    assert text == results.document(text), "docs/BENCHMARKS.md is stale: run make docs"
+
+
+def test_every_file_of_results_is_named_after_its_machine() -> None:
+    files = list(results.FOLDER.glob("*.json"))
+    assert files
+    for path in files:
+        stored = read_json(path)
+        assert Machine(**stored["machine"]).kind == path.stem
