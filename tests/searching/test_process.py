@@ -61,7 +61,8 @@ def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Worksp
     with ThreadPoolExecutor(10) as pool:
         asked = [pool.submit(search.search, searched, q, ["bm25"], corpus) for q in ["bees", "ships"] * 5]
         assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
-    assert processes_of(searched) == [pid_of(searched)]
+    # Those that came second see that they are not the first, and end: not at once on a busy machine.
+    until(lambda: processes_of(searched) == [pid_of(searched)], "one process to be left")
     address = wire.address_of(searched)
     assert stat.S_IMODE(address.socket.stat().st_mode) & 0o077 == 0
     assert stat.S_IMODE(address.socket.parent.stat().st_mode) == 0o700

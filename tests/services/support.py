@@ -27,7 +27,8 @@ def evaluation(
 
     ``judgments`` is the hash of the benchmark, or tells it apart from others of its name.
     """
-    job_id = new_id("evaluation")
+    while workspace.job(job_id := new_id("evaluation")).exists():
+        continue  # two of one second may be the same
     values: Sequence[float] = list(scores.values())
     result: dict[str, Any] = {
         "schema": 1,
