@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from cdp import catalog, jobs
 from cdp.base.config import EvaluationConfig
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import choose_split, describe, list_benchmarks, manifests, resolve_benchmark
+from cdp.benchmarks import BenchmarkInfo, choose_split, describe, list_benchmarks, manifests, resolve_benchmark
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
 from cdp.services.jobs import devices
@@ -20,16 +20,21 @@ def checked(
     workspace: Workspace, retriever: str, benchmark: str, split: str = "", **settings: object
 ) -> EvaluationConfig:
     """The configuration of an evaluation whose retriever, benchmark and split exist, their names made whole."""
-    folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
-    in_workspace = folder.parent == workspace.benchmarks
+    name, split, _ = judged_on(workspace, benchmark, split)
     return EvaluationConfig.from_dict(
-        {
-            **settings,
-            "retriever": _named(workspace, retriever)[0],
-            "benchmark": folder.name if in_workspace else str(folder),
-            "split": choose_split(describe(folder, workspace), split),
-        }
+        {**settings, "retriever": _named(workspace, retriever)[0], "benchmark": name, "split": split}
     )
+
+
+def judged_on(workspace: Workspace, benchmark: str, split: str = "") -> tuple[str, str, BenchmarkInfo]:
+    """A benchmark as a job's configuration names it (by name, or as a whole path outside the workspace), and the split.
+
+    NotFoundError or InputError for one that there is not, or that may not be read.
+    """
+    folder = resolve_benchmark(access.benchmark(workspace, benchmark), workspace)
+    info = describe(folder, workspace)
+    name = folder.name if folder.parent == workspace.benchmarks else str(folder)
+    return name, choose_split(info, split), info
 
 
 def _named(workspace: Workspace, retriever: str) -> tuple[str, str]:

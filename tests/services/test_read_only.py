@@ -37,7 +37,7 @@ READING = {
         "file_of_run", "find", "folder", "judgments", "passages", "queries", "record", "relevant_from", "remarks",
         "retrieved", "texts",
     },
-    "evaluation": {"checked", "without_bm25"},
+    "evaluation": {"checked", "judged_on", "without_bm25"},
     "jobs.in_use": {"check_unused", "jobs_that_need", "set_of"},
     "jobs": {
         "failed",

@@ -6,10 +6,10 @@ from cdp import jobs
 from cdp.base.config import ExportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
-from cdp.benchmarks import choose_split, describe, resolve_benchmark
 from cdp.jobs import DeviceRequest
 from cdp.retrievers import resolve
 from cdp.retrievers.exported import require_runtime
+from cdp.services import evaluation
 from cdp.services.sharing import access, paths
 
 WORKER, KIND = "cdp.workers.export", "export"
@@ -27,10 +27,7 @@ def start(workspace: Workspace, config: ExportConfig) -> str:
         raise InputError(f"There is a file or folder {out} already.", hint="Name a new folder.")
     changes = {"retriever": resolved.name, "out": str(out)}
     if config.benchmark:
-        folder = resolve_benchmark(access.benchmark(workspace, config.benchmark), workspace)
-        in_workspace = folder.parent == workspace.benchmarks
-        changes["benchmark"] = folder.name if in_workspace else str(folder)
-        changes["split"] = choose_split(describe(folder, workspace), config.split)
+        changes["benchmark"], changes["split"], _ = evaluation.judged_on(workspace, config.benchmark, config.split)
     config = config.replace(**changes)
     return jobs.submit(
         workspace,

@@ -75,10 +75,7 @@ def start_filter(workspace: Workspace, config: FilterConfig, *, after: Sequence[
     """
     name = config.query_set
     if not after:
-        named = query_sets.resolve_query_set(workspace, name)
-        lacking = completeness.check(workspace, named)
-        if not lacking.complete:
-            raise ConfigError(f"{lacking.sentence} A filter takes whole sets.", hint=lacking.next_step)
+        named = _whole(workspace, name, "A filter takes whole sets.")
         config, name = config.replace(query_set=named.id), named.name
     config = checked(workspace, config)
     return jobs.submit(
@@ -99,10 +96,7 @@ def start_mining(workspace: Workspace, config: MiningConfig) -> str:
 
     ConfigError for a set that is not whole, or a model that does not fit its role.
     """
-    named = query_sets.resolve_query_set(workspace, config.query_set)
-    lacking = completeness.check(workspace, named)
-    if not lacking.complete:
-        raise ConfigError(f"{lacking.sentence} Hard negatives are mined for whole sets.", hint=lacking.next_step)
+    named = _whole(workspace, config.query_set, "Hard negatives are mined for whole sets.")
     if find_spec("datasets") is None:
         raise ConfigError("Mining hard negatives needs datasets, which is not installed.", hint="pip install datasets")
     config = config.replace(query_set=named.id)
@@ -128,6 +122,15 @@ def checked(workspace: Workspace, config: FilterConfig) -> FilterConfig:
     if config.cross_encoder:
         _check_cross_encoder(workspace, config.cross_encoder)
     return config
+
+
+def _whole(workspace: Workspace, name: str, why: str) -> QuerySet:
+    """The query set of this id or name; ConfigError with ``why`` unless it is whole."""
+    query_set = query_sets.resolve_query_set(workspace, name)
+    lacking = completeness.check(workspace, query_set)
+    if not lacking.complete:
+        raise ConfigError(f"{lacking.sentence} {why}", hint=lacking.next_step)
+    return query_set
 
 
 def _check_cross_encoder(workspace: Workspace, name: str) -> None:

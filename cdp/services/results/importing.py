@@ -6,10 +6,10 @@ from cdp import jobs
 from cdp.base.config import ResultImportConfig
 from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace, is_name
-from cdp.benchmarks import choose_split, describe, resolve_benchmark
 from cdp.evaluation import bm25
 from cdp.jobs import DeviceRequest
 from cdp.retrievers import PRESETS
+from cdp.services import evaluation
 from cdp.services.sharing import access, paths
 
 WORKER, KIND = "cdp.workers.importing", "import"
@@ -28,15 +28,8 @@ def start(workspace: Workspace, config: ResultImportConfig) -> str:
     source = paths.to_read(workspace, config.path)
     if not source.is_file():
         raise InputError(f"There is no file {source}.", hint="Check the path; it is read on the server.")
-    folder = resolve_benchmark(access.benchmark(workspace, config.benchmark), workspace)
-    info = describe(folder, workspace)
-    in_workspace = folder.parent == workspace.benchmarks
-    config = config.replace(
-        path=str(source.resolve()),
-        retriever=name,
-        benchmark=folder.name if in_workspace else str(folder),
-        split=choose_split(info, config.split),
-    )
+    benchmark, split, info = evaluation.judged_on(workspace, config.benchmark, config.split)
+    config = config.replace(path=str(source.resolve()), retriever=name, benchmark=benchmark, split=split)
     return jobs.submit(
         workspace,
         kind=KIND,
