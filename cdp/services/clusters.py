@@ -15,6 +15,8 @@ from cdp.jobs.probe import Probe
 from cdp.jobs.ray_cluster import RayNode
 from cdp.services.sharing import access, clusters
 
+HERE, EXAMPLE = places.HERE, places.RESOURCES
+
 
 @dataclass(frozen=True)
 class Report:

@@ -67,6 +67,7 @@ def test_a_read_only_dashboard_chooses_none(named: Workspace, monkeypatch: pytes
         pytest.fail("it was chosen")
 
 
+@pytest.mark.slow
 def test_a_resume_does_not_follow_an_imported_job_to_its_cluster(named: Workspace) -> None:
     """An archive is a stranger's file: it may say that its job ran on a cluster of the stranger's."""
     with jobs.choosing(Place()):
@@ -74,6 +75,8 @@ def test_a_resume_does_not_follow_an_imported_job_to_its_cluster(named: Workspac
     until_state(named, job_id, "failed")
     path = named.job(job_id) / "status.json"
     write_json(path, {**read_json(path), "place": {"address": STRANGE}})
+    with pytest.raises(NotAllowedError, match=f"jobs resume {job_id} --on {STRANGE}"):  # whoever types it means it
+        service.resume(named, job_id)
     modes.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError, match=STRANGE):
         service.resume(named, job_id)
@@ -81,3 +84,9 @@ def test_a_resume_does_not_follow_an_imported_job_to_its_cluster(named: Workspac
     with clusters.chosen(named, "here"):
         service.resume(named, job_id)
     until_state(named, job_id, "failed")
+
+
+def test_a_misspelt_list_of_clusters_is_told_by_its_name(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(rule.ALLOWED, "http://one:8265,two:8265")
+    with pytest.raises(CdpError, match="CDP_ALLOWED_CLUSTERS: 'two:8265' is not the address"):
+        clusters.named(workspace)

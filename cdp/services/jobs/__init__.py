@@ -142,7 +142,7 @@ def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None
     if room.view(workspace, job_id, with_size=False).state is room.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
     typed = dict(env_secrets or {})
-    clusters.check(workspace, room.place_of(workspace, job_id).address)
+    clusters.check_resume(workspace, job_id)
     key = endpoints.key_for(room.load_spec(workspace, job_id).config, typed.pop(endpoints.OWN, ""))
     room.resume(workspace, job_id, env_secrets={**typed, **key.environment})
     return room.view(workspace, job_id, with_size=False)

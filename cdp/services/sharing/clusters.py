@@ -1,16 +1,18 @@
 """Which Ray clusters may be given jobs: whoever may submit to a cluster has code run there, under its own account.
 
 The command line takes any. On a dashboard that others can reach it is the workspace's own cluster, which the operator
-set with ``cluster use``, and those that ``CDP_ALLOWED_CLUSTERS`` (separated by commas) names. That holds for a resume
-too: an imported job names the cluster of whoever packed it.
+set with ``cluster use``, and those that ``CDP_ALLOWED_CLUSTERS`` (separated by commas) names. A resume follows a job to
+those alone, on the command line too: an imported job names the cluster of whoever packed it, and Ray's token would go
+there.
 """
 
 from __future__ import annotations
 
 import os
 
+from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.jobs import place
+from cdp.jobs import place, place_of
 from cdp.services.sharing.modes import Action, NotAllowedError, may
 
 ALLOWED = "CDP_ALLOWED_CLUSTERS"
@@ -18,9 +20,15 @@ ALLOWED = "CDP_ALLOWED_CLUSTERS"
 
 def named(workspace: Workspace) -> list[str]:
     """The addresses that the operator has named, the workspace's own first."""
-    listed = [part for part in os.environ.get(ALLOWED, "").split(",") if part.strip()]
-    addresses = [place.of_workspace(workspace).address, *map(place.checked_address, listed)]
+    addresses = [place.of_workspace(workspace).address, *_listed()]
     return [address for address in dict.fromkeys(addresses) if address]
+
+
+def _listed() -> list[str]:
+    try:
+        return [place.checked_address(text) for text in os.environ.get(ALLOWED, "").split(",")]
+    except ConfigError as error:
+        raise ConfigError(f"{ALLOWED}: {error.message}", hint=error.hint) from None
 
 
 def check(workspace: Workspace, address: str) -> None:
@@ -33,3 +41,14 @@ def check(workspace: Workspace, address: str) -> None:
         f"Jobs may not be given to the cluster {address} from this dashboard.",
         hint=f"Have the operator add it to {ALLOWED}.",
     )
+
+
+def check_resume(workspace: Workspace, job_id: str) -> None:
+    """As ``check``, and NotAllowedError for a cluster that only the job itself names."""
+    address = place_of(workspace, job_id).address
+    check(workspace, address)
+    if address and place.chosen() is None and address not in named(workspace):
+        raise NotAllowedError(
+            f"The job ran on the cluster {address}, which is not this workspace's.",
+            hint=f"Say where it goes on: jobs resume {job_id} --on {address}, or --on {place.HERE} for this machine.",
+        )

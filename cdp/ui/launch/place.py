@@ -12,9 +12,6 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import clusters, commands
 
-HERE = "here"
-EXAMPLE = "cpus=4,gpus=1,memory=16,accelerator=A100"
-
 
 @dataclass(frozen=True)
 class Choice:
@@ -40,8 +37,15 @@ def choose(workspace: Workspace, key: str) -> Choice:
     if not named:
         return Choice()
     own = clusters.setting(workspace)
-    options = [own.address, HERE, *(a for a in named if a != own.address)] if own.address else [HERE, *named]
-    labels = {HERE: "This machine", **{address: f"Ray cluster {urlsplit(address).netloc}" for address in named}}
+    options = (
+        [own.address, clusters.HERE, *(a for a in named if a != own.address)]
+        if own.address
+        else [clusters.HERE, *named]
+    )
+    labels = {
+        clusters.HERE: "This machine",
+        **{address: f"Ray cluster {urlsplit(address).netloc}" for address in named},
+    }
     on = st.selectbox(
         "Run on",
         options,
@@ -50,12 +54,12 @@ def choose(workspace: Workspace, key: str) -> Choice:
         help="Jobs on a Ray cluster look the same: state, log, stop and resume.",
         persist_state="session",
     )
-    if on == HERE:
-        return Choice(HERE if own.address else "")
+    if on == clusters.HERE:
+        return Choice(clusters.HERE if own.address else "")
     resources = st.text_input(
         "Resources",
         value=own.resources if on == own.address else "",
-        placeholder=EXAMPLE,
+        placeholder=clusters.EXAMPLE,
         key=f"{key}_resources_{urlsplit(on or '').netloc}",
         help="What the job asks of one node, separated by commas; memory in GB. Without it: what its kind needs.",
         persist_state="session",
