@@ -130,6 +130,8 @@ def test_another_machine_that_shares_the_workspace(workspace: Workspace, monkeyp
     assert (there.rate.value, there.rate.low, there.rate.basis) == (150.0, 100.0, Basis.CLUSTER)
     with pytest.raises(NotFoundError, match="node-7"):
         planned(workspace, measured_on="node-8")
+    machine.keep(workspace, {f"measures/{depth}": [[100.0, 1.0, None]] for depth in ("0", "-5", "x", "5")})
+    assert set(machine.load(workspace, machine.this_machine()).observed) == {"measures/5"}
     (workspace.root / "rates" / "node-7.json").write_text('{"observed": 3}')
     with pytest.raises(NotFoundError):
         planned(workspace, measured_on="node-7")

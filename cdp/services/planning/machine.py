@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from cdp.planning.timing import STARTING
 from cdp.services.jobs import devices
 from cdp.services.sharing import access
 from cdp.synthesis.generators.spread import processors
+
+_DEPTH = re.compile(r"measures/[1-9][0-9]{0,3}")
+"""The measures at so many queries per document; the file may be damaged, or somebody's who has a later version."""
 
 SIZES = {"size/corpus": "bytes", "size/bm25": "bytes"}
 
@@ -65,6 +69,7 @@ def _machine(value: Mapping[str, Any]) -> Machine | None:
         observed = {
             str(key): tuple(Observation(float(a), float(s), None if c is None else float(c)) for a, s, c in rows)
             for key, rows in value["observed"].items()
+            if not key.startswith("measures/") or _DEPTH.fullmatch(key)
         }
         gpus = tuple(map(str, value["gpus"]))
         return Machine(str(value["machine"]), int(value["cpus"]), gpus, str(value["created"]), observed)
