@@ -19,6 +19,7 @@ from cdp.base.statistics import (
 from tests.base.simulation import coverage
 
 
+@pytest.mark.slow
 def test_pearson_and_fisher_are_scipys() -> None:
     random = np.random.default_rng(0)
     for n in (4, 7, 31):

@@ -11,6 +11,7 @@ import pytest
 from cdp.base.imports import without
 
 
+@pytest.mark.slow
 def test_the_stemmer_comes_without_the_libraries_it_does_not_need() -> None:
     code = (
         "import sys; from cdp.evaluation.bm25 import english_terms; print(*english_terms(['Generously running']));"
@@ -19,6 +20,38 @@ def test_the_stemmer_comes_without_the_libraries_it_does_not_need() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines() == ["['generous', 'run']", "[]"]
+
+
+@pytest.mark.slow
+def test_a_module_is_loaded_when_one_of_its_functions_is_called() -> None:
+    code = """
+import sys
+from cdp.base.imports import UNUSED_METRICS, load_when_called
+for _ in range(2):
+    load_when_called(UNUSED_METRICS)
+from sentence_transformers.util import similarity
+print([name for name in ("sklearn.base", "scipy.stats") if name in sys.modules])
+print(similarity.pairwise_distances([[0.0, 1.0]], [[2.0, 4.0]], metric="manhattan").tolist())
+from sklearn.metrics import f1_score, pairwise_distances
+print(pairwise_distances is sys.modules["sklearn.metrics"].pairwise_distances, "sklearn.base" in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == ["[]", "[[5.0]]", "True True"]
+
+
+@pytest.mark.slow
+def test_another_part_of_a_module_that_is_put_off_is_loaded_with_all_of_it() -> None:
+    code = """
+from cdp.base.imports import load_when_called
+load_when_called("sklearn.metrics")
+from sklearn.metrics import f1_score
+import sklearn
+from sklearn import linear_model
+import sklearn.cluster
+print(sklearn.__version__ != "", linear_model.LinearRegression, f1_score([1, 0], [1, 0]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", "<class", "'sklearn.linear_model._base.LinearRegression'>", "1.0"]
 
 
 def test_other_threads_and_what_is_loaded_already_are_left_alone() -> None:
