@@ -201,6 +201,7 @@ def literals(path: Path) -> list[tuple[str, int]]:
     ]
 
 
+@pytest.mark.slow
 def test_only_a_nouns_own_room_names_its_files() -> None:
     wrong, excused = [], set()
     for path in sources():
@@ -221,6 +222,7 @@ def test_no_page_lies_directly_in_pages() -> None:
     assert [p.name for p in (REPOSITORY / "pages").glob("*.py")] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("module", ["cdp", "app", "cdp.services", "cdp.cli"])
 def test_importing_the_app_loads_no_model_library(module: str) -> None:
     code = f"import sys, {module}; print(sorted(set(sys.modules) & {HEAVY!r}))"

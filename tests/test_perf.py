@@ -51,6 +51,7 @@ def test_every_benchmark_is_run_or_run_on_request() -> None:
     assert not set(PARTS) & set(ON_REQUEST)
 
 
+@pytest.mark.slow
 def test_a_part_that_does_not_end_is_ended_with_what_it_started(tmp_path: Path) -> None:
     script, started = tmp_path / "part.py", tmp_path / "started"
     script.write_text(

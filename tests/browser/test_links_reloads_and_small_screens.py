@@ -54,6 +54,7 @@ def test_selections_survive_a_change_of_page_and_a_reload(demo_server: Server, l
     assert tab.chosen("Document") == "Tides (tides)"
 
 
+@pytest.mark.soak
 def test_a_training_goes_on_through_a_reload_and_in_two_tabs(serve: Serve, look: Look) -> None:
     server = serve(with_demo=True)
     config = TrainingConfig.from_dict({"query_set": "demo diverse", "epochs": 200})

@@ -19,6 +19,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 N_DOCUMENTS, PER_DOC = 8000, 5
 
 
+@pytest.mark.soak
 def test_measuring_a_large_set_is_seen_and_its_end_draws_the_page(
     serve: Callable[..., Server], look: Callable[..., Looker], workspace: Workspace
 ) -> None:

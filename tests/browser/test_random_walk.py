@@ -184,7 +184,7 @@ def wander(filled: Workspace, server: Server, look: Callable[..., Looker], steps
 
 
 def test_a_short_walk(filled: Workspace, serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    wander(filled, serve(workspace=filled), look, 12, seed=1)
+    wander(filled, serve(workspace=filled), look, 5, seed=1)
 
 
 @pytest.mark.soak

@@ -78,6 +78,7 @@ FORBIDDEN = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sql", FORBIDDEN)
 def test_nothing_is_written_and_no_other_file_is_read(workspace: Workspace, tmp_path: Path, sql: str) -> None:
     add_evaluation(workspace, "evaluate-1", "a")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from html.parser import HTMLParser
 
+import pytest
+
 from cdp.charts import study as figures
 from cdp.charts.evidence import correlations, difference_against_cw
 from cdp.charts.study_report import html
@@ -86,6 +88,7 @@ class Tags(HTMLParser):
             self.text.append(data)
 
 
+@pytest.mark.slow
 def test_the_page_is_whole_and_shows_names_as_text() -> None:
     report = made(failures=[("<script>alert(1)</script> | **x**", "**odd** \\* <b>reason</b>")])
     page = html(report)

@@ -19,6 +19,7 @@ from tests.cli.support import answer, refusal, run, spawn, spawned_answer
 from tests.support import REPOSITORY
 
 
+@pytest.mark.slow
 def test_every_command_has_a_help_and_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
     for name in commands():
         with pytest.raises(SystemExit) as ended:

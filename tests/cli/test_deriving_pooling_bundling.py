@@ -53,6 +53,7 @@ def test_conjunctions_are_made(races: str) -> None:
     assert made["left_out"] == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -101,6 +101,7 @@ def test_without_ray_a_cluster_says_what_installs_it(
     assert not list(workspace.jobs.glob("*")), "nothing was begun"
 
 
+@pytest.mark.slow
 def test_a_job_on_this_machine_imports_no_ray(workspace: Workspace) -> None:
     """Neither whoever submits and follows it, nor its supervisor's modules."""
     code = (
@@ -159,6 +160,7 @@ def test_a_host_that_no_name_can_be(host: str, monkeypatch: pytest.MonkeyPatch) 
         ray_cluster.check(f"http://{host}:8265")
 
 
+@pytest.mark.slow
 def test_a_resume_goes_where_the_attempt_before_ran_or_where_it_is_told(workspace: Workspace) -> None:
     job_id = start(workspace, "fail", how="data")
     until_state(workspace, job_id, "failed")

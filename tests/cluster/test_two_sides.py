@@ -36,6 +36,7 @@ def test_a_pulse_counts_and_a_watch_sees_it_move(tmp_path: Path) -> None:
     assert watch.look()["host"] == "n3", "what cannot be read just now is no news"
 
 
+@pytest.mark.slow
 def test_an_earlier_attempts_node_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lease, "OVER_AFTER_S", 0.3)
     lease.wait_until_over(tmp_path, 2, lambda: False, 0.0)  # there was none
@@ -51,6 +52,7 @@ def test_an_earlier_attempts_node_is_waited_for(tmp_path: Path, monkeypatch: pyt
     lease.wait_until_over(tmp_path, 2, lambda: False, 60.0)
 
 
+@pytest.mark.slow
 def test_an_earlier_node_that_still_counts_is_alive_whatever_its_locks_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_silence_is_a_number_of_seconds(monkeypatch: pytest.MonkeyPatch) -> None
         lease.silence_s()
 
 
+@pytest.mark.slow
 def test_a_job_here_waits_for_the_node_of_the_attempt_before(workspace: Workspace) -> None:
     """Its resume was told to run on this machine, while the node that was given up may still save."""
     job_id = start(workspace, "fail", how="data")

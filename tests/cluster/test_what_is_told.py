@@ -100,6 +100,7 @@ def test_the_nodes_side_of_a_probe(
     assert (answer.seen, answer.writable, answer.locks, answer.version) == (True, True, True, __version__)
 
 
+@pytest.mark.slow
 def test_a_node_says_why_it_does_not_begin(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

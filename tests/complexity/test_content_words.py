@@ -131,6 +131,7 @@ def test_odd_texts_have_a_defined_count(language: str) -> None:
     assert counts[len(odd)] == 1
 
 
+@pytest.mark.slow
 @settings(max_examples=200, deadline=None)
 @given(st.text(max_size=200))
 def test_english_agrees_with_the_definition(text: str) -> None:

@@ -80,6 +80,7 @@ def test_many_rejections_are_counted_and_the_first_thousand_kept(tmp_path: Path)
         assert [r.line for r in result.rejected] == list(range(2, KEPT_REJECTIONS + 2))
 
 
+@pytest.mark.slow
 def test_duplicates_are_found_across_batches_and_files(tmp_path: Path) -> None:
     jsonl(tmp_path / "x" / "1.jsonl", ({"_id": i, "text": f"text {i}"} for i in range(20_000)))
     jsonl(tmp_path / "x" / "2.jsonl", [{"_id": "19999", "text": "again"}, {"_id": 0, "text": "text 0"}, GOOD, GOOD])

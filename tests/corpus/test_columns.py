@@ -83,6 +83,7 @@ def lines_with(odd: str | list[str], place: int) -> list[str]:
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ODD)
 def test_one_odd_row_among_good_ones(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for place in PLACES:
@@ -107,6 +108,7 @@ def test_good_rows_come_as_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert sum(taken) == 300
 
 
+@pytest.mark.slow
 def test_rows_of_which_none_can_be_taken_together_are_soon_not_tried(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -119,6 +121,7 @@ def test_rows_of_which_none_can_be_taken_together_are_soon_not_tried(
     assert len(tried) <= columns.FUTILE * 31, "a block of 1,024 lines is halved down to 64"
 
 
+@pytest.mark.slow
 def test_a_broken_off_file_keeps_the_rows_before_the_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
@@ -137,6 +140,7 @@ ROWS = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.tuples(ROWS, st.booleans()), min_size=1, max_size=8))
 def test_any_rows_among_good_ones(rows: list[tuple[dict[str, Any], bool]]) -> None:
@@ -151,6 +155,7 @@ def test_any_rows_among_good_ones(rows: list[tuple[dict[str, Any], bool]]) -> No
         assert together == one_by_one(path, monkeypatch)
 
 
+@pytest.mark.slow
 @given(st.lists(st.text(st.characters(codec="utf-8"), max_size=30), max_size=20))
 def test_words_counted_together_are_those_counted_one_by_one(texts: list[str]) -> None:
     assert count_all_words(texts) == [count_words(text) for text in texts]

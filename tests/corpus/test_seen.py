@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.corpus.seen import SeenIds
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.integers(0, 60).map(str), max_size=30), max_size=12))
 def test_first_places_are_those_of_a_dictionary(batches: list[list[str]]) -> None:
     seen = SeenIds()

@@ -32,6 +32,7 @@ def test_app_killed_during_a_job(workspace: Workspace) -> None:
     kill_whole(second)
 
 
+@pytest.mark.soak
 def test_app_killed_during_a_real_training(workspace: Workspace) -> None:
     """A training of static-minilm on the demo collection."""
     first = app(workspace, "train", "4")

@@ -95,7 +95,7 @@ def test_measuring(workspace: Workspace, generated: str, monkeypatch: pytest.Mon
     assert {value["n_documents"] for value in made["measures"]} == {147}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_tokenising(workspace: Workspace, generated: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with_fault(monkeypatch, "tokenising")
     settings = ("--set", "epochs=1", "--set", "batch_size=32")

@@ -48,7 +48,7 @@ def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> 
     resumes_without_loss(workspace, job_id, 40)
 
 
-DOCUMENTS = 6000
+DOCUMENTS = 2000
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

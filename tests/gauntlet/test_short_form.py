@@ -30,6 +30,7 @@ def _one_of_each_language(root: Path) -> list[Collection]:
     return list(by_language.values())
 
 
+@pytest.mark.soak
 def test_every_language_from_documents_to_a_comparison(tmp_path: Path) -> None:
     chosen = _one_of_each_language(shared("data"))
     assert {c.language for c in chosen} == {"ar", "en", "fr", "ja", "ko", "ru", "zh"}

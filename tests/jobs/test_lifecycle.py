@@ -59,6 +59,7 @@ def test_a_relative_path_means_the_same_at_every_attempt(
     assert read_spec(workspace.job(start(workspace, steps=1))).cwd == os.fspath(tmp_path)
 
 
+@pytest.mark.slow
 def test_jobs_are_found_by_id_by_its_beginning_and_by_name(workspace: Workspace) -> None:
     first = start(workspace, steps=1, name="same")
     second = start(workspace, steps=1, name="same")

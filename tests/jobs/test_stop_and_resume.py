@@ -53,6 +53,7 @@ def test_of_several_resumes_at_once_one_starts(workspace: Workspace) -> None:
     assert [entry["attempt"] for entry in jobs.view(workspace, job_id).history] == list(range(1, attempts[-1]))
 
 
+@pytest.mark.slow
 def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -> None:
     job_id = start(workspace, steps=1)
     until_state(workspace, job_id, "finished")

@@ -159,6 +159,7 @@ def test_reading_a_query_set(workspace: Workspace) -> None:
         query_sets.read_queries(workspace, "set-2")
 
 
+@pytest.mark.slow
 def test_importing_the_room_loads_no_torch() -> None:
     code = "import sys, cdp.metrics; print([m for m in ('torch','transformers','pandas','nltk') if m in sys.modules])"
     assert (

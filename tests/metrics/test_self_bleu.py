@@ -48,6 +48,7 @@ def test_each_query_equals_nltk_where_ngrams_repeat(queries: list[list[str]]) ->
         assert scores[i] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("m", range(2, 21))
 def test_equals_nltk_on_real_questions(m: int) -> None:
     with gzip.open(shared("data/queries_only/beir_hotpotqa/queries.jsonl.gz"), "rt", encoding="utf-8") as file:
@@ -57,6 +58,7 @@ def test_equals_nltk_on_real_questions(m: int) -> None:
         assert self_bleu(queries) == pytest.approx(nltk_self_bleu([tokens(q) for q in queries]), abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["xquad_ar", "xquad_ru", "xquad_zh", "jaquad_ja", "strategyqa_ko", "piaf_fr"])
 def test_equals_nltk_on_real_questions_of_other_scripts(name: str) -> None:
     checked = 0

@@ -225,6 +225,7 @@ def test_spearmans_p_is_counted_over_all_orders() -> None:
         assert c.rho_p == pytest.approx(expected[round(c.rho, 6)])
 
 
+@pytest.mark.slow
 def test_the_exact_p_is_that_of_scipys_permutation_test() -> None:
     rng = np.random.default_rng(3)
     cw, gain = rng.normal(size=6), np.round(rng.normal(size=6))

@@ -114,6 +114,7 @@ def test_the_command_goes_on_where_it_was_and_gives_the_same_numbers(tmp_path: P
     assert "| single-query | finished | 8 of 8" in texts[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["from outside", "by Ctrl-C"])
 def test_a_study_that_is_stopped_ends_the_run_and_says_how_to_go_on(
     how: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

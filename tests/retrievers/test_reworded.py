@@ -61,6 +61,7 @@ def test_joiners_hide_no_word_of_a_script_with_vowel_signs() -> None:
     assert leakage.words_of("क्\u200dष क्षण") == leakage.words_of("क्ष क्षण") == "क्ष क्षण"
 
 
+@pytest.mark.slow
 @examples(300)
 @given(texts())
 def test_a_mark_that_is_a_vowel_is_kept_and_all_else_is_as_it_was(text: str) -> None:
@@ -74,6 +75,7 @@ def test_a_mark_that_is_a_vowel_is_kept_and_all_else_is_as_it_was(text: str) -> 
     assert {c for c in folded if c in leakage.VOWEL_MARKS} <= set(words)
 
 
+@pytest.mark.slow
 def test_what_is_known_is_found_without_sorting_it_again() -> None:
     """A page that asks this of 250,000 queries took five seconds for it."""
     rng = np.random.default_rng(0)

@@ -116,6 +116,7 @@ def test_an_unknown_baseline_offers_what_there_is(workspace: Workspace) -> None:
         results.compare(workspace, "nobody")
 
 
+@pytest.mark.slow
 def test_the_catalogue_can_be_lost_and_made_anew(workspace: Workspace) -> None:
     evaluation(workspace, "base", "bench", BEFORE)
     before = results.list_results(workspace)

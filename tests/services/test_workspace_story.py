@@ -108,6 +108,7 @@ def test_a_plan_counts_pairs_and_steps(workspace: Workspace) -> None:
         training.plan(workspace, TrainingConfig.from_dict({"query_set": "no such thing"}))
 
 
+@pytest.mark.slow
 def test_the_next_step_follows_the_workspace(workspace: Workspace) -> None:
     assert overview.summary(workspace).next_step.page == "data/corpus"
     demo.load(workspace)

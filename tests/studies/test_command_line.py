@@ -68,6 +68,7 @@ def test_an_llm_is_counted_in_requests_and_tokens(loaded: Workspace) -> None:
     assert "the model has no price" in studies.plan_text(unpriced)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "says"),
     [

@@ -37,7 +37,7 @@ def test_without_a_kill_each_successful_answer_was_requested_once(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
     faulty(server)
-    n = 600
+    n = 300
     job = make_job(
         **settings(server, make_corpus(n).id, concurrency=CONCURRENCY, timeout=1.0, retries=10, output="list")
     )
@@ -67,7 +67,7 @@ def twice_malformed(result: dict[str, object], run: Run) -> int:
 def test_killed_amid_faults_and_resumed_it_ends_with_the_same_set(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
-    n, draw = 400, random.Random(4)
+    n, draw = 200, random.Random(4)
     corpus = make_corpus(n)
     whole = Run(make_job(**settings(server, corpus.id, concurrency=CONCURRENCY, output="list")), api_key=KEY).execute()
     expected = list(query_sets.iter_lines(make_job().workspace, str(whole["query_set"])))
@@ -80,7 +80,7 @@ def test_killed_amid_faults_and_resumed_it_ends_with_the_same_set(
     )  # fmt: skip
     kills = 0
     begun = len(server.bodies)
-    for target in sorted(draw.sample(range(20, n), 3)):
+    for target in sorted(draw.sample(range(20, n), 2)):
         worker = start_worker(job)
         while len(server.bodies) - begun < target and worker.poll() is None:
             time.sleep(0.003)

@@ -91,6 +91,7 @@ def test_a_timeout_is_retried(server: ChatServer) -> None:
     assert len(server.bodies) == 2
 
 
+@pytest.mark.slow
 def test_retry_after_is_honoured_by_every_request_of_the_run(server: ChatServer) -> None:
     server.script = ["429"]
     server.retry_after = "0.5"

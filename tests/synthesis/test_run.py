@@ -105,6 +105,7 @@ def test_answers_out_of_order_end_in_corpus_order(
     assert server.most_at_once <= 4
 
 
+@pytest.mark.slow
 def test_faults_lose_no_document_and_no_success_is_asked_for_twice(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
@@ -144,6 +145,7 @@ def test_hopeless_answers_are_kept_with_their_raw_text(
     assert documents_of(job, result) == ["d0", "d2", "d3"]
 
 
+@pytest.mark.slow
 def test_a_stopped_run_goes_on_where_it_was(server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker) -> None:
     corpus = make_corpus(60)
     job = make_job(**settings(server, corpus.id))
@@ -167,6 +169,7 @@ def test_a_stopped_run_goes_on_where_it_was(server: ChatServer, make_corpus: Cor
     assert set(server.answered.values()) == {1}
 
 
+@pytest.mark.slow
 def test_a_stop_is_heard_while_waiting_for_the_endpoint(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:

@@ -19,14 +19,6 @@ TOPICS = (
 )  # fmt: skip
 
 
-@pytest.fixture(autouse=True, scope="session")
-def one_thread() -> None:
-    """Tiny matrices are multiplied fastest alone: more threads only wait for each other."""
-    import torch
-
-    torch.set_num_threads(1)
-
-
 @pytest.fixture
 def query_set(workspace: Workspace, tmp_path: Path) -> str:
     """The id of a query set with 13 documents (12 distinct contents) and 3 queries each."""

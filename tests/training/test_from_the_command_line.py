@@ -78,6 +78,7 @@ def train(query_set: str, *words: str, code: int = 0) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.soak
 def test_a_batch_larger_than_the_data_weights_that_are_all_zero_and_huge_gradients(ask: Ask, tmp_path: Path) -> None:
     query_set, model = ask(12), str(tiny_static(tmp_path / "tiny"))
     weights = tmp_path / "zero.csv"
@@ -111,6 +112,7 @@ def test_a_model_of_nan_fails_with_a_reason(ask: Ask, tmp_path: Path) -> None:
     assert "Traceback" not in done.stdout + done.stderr
 
 
+@pytest.mark.soak
 def test_fp16_on_a_cpu_is_refused_and_bf16_with_checkpointing_trains_on_documents_cut(ask: Ask, tmp_path: Path) -> None:
     model, query_set = str(tiny_retriever(tmp_path / "tiny")), ask(12)
     settings = ("--retriever", model, "--set", "batch_size=8", "--set", "learning_rate=1e-3")
@@ -123,6 +125,7 @@ def test_fp16_on_a_cpu_is_refused_and_bf16_with_checkpointing_trains_on_document
     assert "1 document fills the 128 tokens that the model takes: what lies beyond was cut off." in result["notes"]
 
 
+@pytest.mark.soak
 def test_a_plan_says_what_the_training_then_does(ask: Ask, tmp_path: Path, workspace: Workspace) -> None:
     settings = ("--retriever", str(tiny_static(tmp_path / "tiny")), "--set", "batch_size=8", "--set", "epochs=3")
     options = (ask(12), *settings, "--per-doc", "2", "--pairs", "20", "--set", "learning_rate=1e-3", "--set", "gpus=0")

@@ -18,6 +18,8 @@ from cdp.training.plan import Measured, estimate, measured_from, plan
 from tests.support_models import tiny_retriever, tiny_static
 from tests.training.conftest import write_queries
 
+pytestmark = pytest.mark.slow  # to load torch takes longer than all of them
+
 
 def test_pairs_and_steps_are_said_exactly(workspace: Workspace, query_set: str) -> None:
     found = plan(TrainingConfig(query_set=query_set, batch_size=8), workspace)
@@ -86,7 +88,6 @@ def check_measured(record: dict[str, Any], settings: dict[str, Any], workspace: 
     assert not list(workspace.jobs.glob("*"))
 
 
-@pytest.mark.slow
 def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
     workspace: Workspace, query_set: str, tmp_path: Path
 ) -> None:
@@ -104,7 +105,6 @@ def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
     assert "Traceback" not in wrong.stderr
 
 
-@pytest.mark.slow
 def test_a_few_real_steps_of_a_static_model(
     workspace: Workspace, query_set: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from streamlit.testing.v1 import AppTest
 
 
@@ -22,6 +23,7 @@ def page() -> None:
     st.text(chosen or "nothing")
 
 
+@pytest.mark.slow
 def test_a_label_that_has_aged_still_names_its_thing_and_stays_out_of_the_address() -> None:
     at = AppTest.from_function(page).run()
     assert at.text[0].value == "job-1"

@@ -34,6 +34,7 @@ def exported(workspace: Workspace, source: Path, out: Path, **config: Any) -> di
     return result
 
 
+@pytest.mark.soak
 def test_a_static_model_in_onnx_is_the_same_retriever(workspace: Workspace, tmp_path: Path) -> None:
     source, out = tiny_static(tmp_path / "tiny"), tmp_path / "out"
     write_benchmark(workspace, "sea", test=range(6))
