@@ -50,7 +50,7 @@ def resolve(name: str, revision: str = "") -> Repository:
     """
     from huggingface_hub import HfApi
 
-    with _told(name, revision):
+    with _library_errors(name, revision):
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
         info = api.dataset_info(name, revision=revision or None, files_metadata=True, timeout=TIMEOUT_S)
     card = info.card_data.to_dict() if info.card_data else {}
@@ -70,7 +70,7 @@ def fetch(repository: str, path: str, commit: str, folder: Path, received: Recei
     """
     from huggingface_hub import hf_hub_download
 
-    with _told(repository, commit):
+    with _library_errors(repository, commit):
         return Path(
             hf_hub_download(
                 repository,
@@ -118,7 +118,7 @@ def forget(folder: Path) -> None:
 
 
 @contextmanager
-def _told(repository: str, revision: str) -> Iterator[None]:
+def _library_errors(repository: str, revision: str) -> Iterator[None]:
     """The library's errors in our words."""
     from huggingface_hub import errors
 

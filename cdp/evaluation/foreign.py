@@ -82,7 +82,7 @@ def read(path: Path, form: str, benchmark: Benchmark) -> Foreign:
     except (OSError, UnicodeDecodeError, EOFError) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"It cannot be read: {reason}.", file=path, hint="Is it a text file in UTF-8?") from error
-    form = _told(text) if form == "auto" else form
+    form = _detected_format(text) if form == "auto" else form
     if form == MTEB:
         return Foreign(form, run=_predictions(text, path, benchmark.split))
     if form == TREC:
@@ -90,7 +90,7 @@ def read(path: Path, form: str, benchmark: Benchmark) -> Foreign:
     return Foreign(form, per_query=_scores(text, path, benchmark.relevant_from))
 
 
-def _told(text: str) -> str:
+def _detected_format(text: str) -> str:
     """Which of the three a text looks like."""
     first = text.lstrip().partition("\n")[0]
     if first.startswith("{"):

@@ -29,7 +29,7 @@ from cdp.jobs.lease import LEASE, LOCK, NODE, RENEW_S, SHOWN_WITHIN_S, UNWANTED_
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec, read_spec
 
-SAID = "cdp:"
+LOG_PREFIX = "cdp:"
 """How the line begins that says why a node did not begin."""
 
 PAD_VARIABLE = "CDP_HANDOVER"
@@ -124,7 +124,7 @@ class Node:
                 self.pulse.renew(**self.facts)
                 lease = self.lease.look()
             except CdpError as error:  # a full disk, a file server that does not answer: the silence will tell
-                print(f"{SAID} {error}", file=sys.stderr, flush=True)
+                print(f"{LOG_PREFIX} {error}", file=sys.stderr, flush=True)
                 continue
             unwanted = lease.get("attempt") != self.attempt or lease.get("over")
             if unwanted or lease.get("stop") or self.lease.silent_s > UNWANTED_AFTER_S:
@@ -148,7 +148,7 @@ def main(arguments: list[str]) -> None:
             time.sleep(0.2)
         Node(folder, int(arguments[1])).run()
     except CdpError as error:
-        print(f"{SAID} {error}", file=sys.stderr, flush=True)
+        print(f"{LOG_PREFIX} {error}", file=sys.stderr, flush=True)
         raise SystemExit(3) from None
 
 

@@ -23,7 +23,7 @@ from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import Connection, cannot_begin
 from cdp.jobs.remote import ENDED, LIGHT_CPUS, on_node
 
-SAID = "cdp probe:"
+ANSWER_PREFIX = "cdp probe:"
 
 PATIENCE_S = 120.0
 """How long a node may take: a cluster that has no room for a tenth of a CPU is full."""
@@ -89,7 +89,7 @@ def _answer(connection: Connection, submission: str) -> Probe:
     finally:
         poll.close()
     text = f"{poll.info.message or ''}\n{connection.log(submission)}"
-    said = [line.removeprefix(SAID) for line in text.splitlines() if line.startswith(SAID)]
+    said = [line.removeprefix(ANSWER_PREFIX) for line in text.splitlines() if line.startswith(ANSWER_PREFIX)]
     if not said:
         raise cannot_begin(text)
     return Probe(**json.loads(said[-1]))
@@ -118,7 +118,7 @@ def main(arguments: list[str]) -> None:
         except (CdpError, OSError):
             pass
     answer = Probe(**about_this_node(), seen=seen, writable=writable, locks=locks)
-    print(f"{SAID}{json.dumps(asdict(answer))}", flush=True)
+    print(f"{ANSWER_PREFIX}{json.dumps(asdict(answer))}", flush=True)
 
 
 if __name__ == "__main__":

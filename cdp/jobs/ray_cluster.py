@@ -120,7 +120,7 @@ def _node(node: Any) -> RayNode:
 def check_fits(place: Place, gpus: int, cpus: float, nodes: Sequence[RayNode]) -> None:
     """ConfigError unless some node has all that a job asks for: its worker runs on one."""
     left = list(nodes)
-    asked: list[tuple[str, Callable[[RayNode], bool], str]] = [
+    needs: list[tuple[str, Callable[[RayNode], bool], str]] = [
         (
             f"{gpus:g} GPUs" if gpus > 1 else "a GPU",
             lambda n: n.gpus >= gpus,
@@ -130,7 +130,7 @@ def check_fits(place: Place, gpus: int, cpus: float, nodes: Sequence[RayNode]) -
         (f"{cpus:g} CPUs", lambda n: n.cpus >= cpus, "Ask for fewer, as --resources cpus=1."),
         (f"{place.memory or 0:g} GB of memory", lambda n: n.memory >= (place.memory or 0), "Ask for less."),
     ]
-    for what, has, cure in asked:
+    for what, has, cure in needs:
         left = [node for node in left if has(node)]
         if not left:
             raise ConfigError(

@@ -23,7 +23,7 @@ from cdp.jobs import handover, lease
 from cdp.jobs.attending import End
 from cdp.jobs.launchers import python_path
 from cdp.jobs.lease import NODE, Watch, silence_s
-from cdp.jobs.node import PAD_VARIABLE, SAID
+from cdp.jobs.node import LOG_PREFIX, PAD_VARIABLE
 from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import RESUME, Connection, Poll, cannot_begin
 from cdp.jobs.spec import JobSpec
@@ -133,7 +133,7 @@ class Remote:
         if state == "STOPPED":
             return ClusterError("Somebody has stopped the job in Ray.", hint="Resume it to go on from its checkpoint.")
         text = f"{info.message or ''}\n{self.connection.log(self.submission)}"
-        said = [line.partition(SAID)[2].strip() for line in text.splitlines() if line.startswith(SAID)]
+        said = [line.partition(LOG_PREFIX)[2].strip() for line in text.splitlines() if line.startswith(LOG_PREFIX)]
         if said:
             return ClusterError(said[-1])
         return cannot_begin(text)

@@ -88,12 +88,12 @@ def rate_of(observations: Iterable[Observation], unit: str, basis: Basis, source
     )
 
 
-def read_told(texts: Sequence[str], units: Mapping[str, str]) -> dict[str, Rate]:
+def read_user_rates(texts: Sequence[str], units: Mapping[str, str]) -> dict[str, Rate]:
     """Rates that a user has measured elsewhere, as ``encoding=1200`` or ``encoding=1000..1400``: by stage.
 
     ConfigError for a stage that is not known or a number that is no rate.
     """
-    told = {}
+    rates = {}
     for text in texts:
         stage, _, value = text.partition("=")
         if stage not in units:
@@ -107,8 +107,8 @@ def read_told(texts: Sequence[str], units: Mapping[str, str]) -> dict[str, Rate]
                 f"{stage}: {value[:40]!r} is no rate.", hint=f"Write {units[stage]} per second: 1200, or 1000..1400."
             )
         spread = (low, high) if low < high else (None, None)
-        told[stage] = Rate((low + high) / 2, units[stage], Basis.CLUSTER, "as you told", *spread)
-    return told
+        rates[stage] = Rate((low + high) / 2, units[stage], Basis.CLUSTER, "as you told", *spread)
+    return rates
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,7 +150,7 @@ class Training:
                 now = time.perf_counter()
                 self._log(pending, rate, (now - mark) / len(pending))
                 pending, mark = [], now
-            self.hooks.progress(outcome.step, outcome.steps, self._told())
+            self.hooks.progress(outcome.step, outcome.steps, self._status_line())
             if judging:
                 self._evaluate()
                 mark = time.perf_counter()
@@ -241,7 +241,7 @@ class Training:
             gpu_memory_mib=memory,
         )
 
-    def _told(self) -> str:
+    def _status_line(self) -> str:
         return f"epoch {self._epoch()}" + (f" of {self.config.epochs}" if self.order.total is None else "")
 
     def _epoch(self) -> int:

@@ -91,7 +91,7 @@ def test_the_nodes_side_of_a_probe(
 
     def asked(folder: Path) -> Probe:
         probe.main([str(folder), "probe-1"])
-        return Probe(**json.loads(capsys.readouterr().out.removeprefix(probe.SAID)))
+        return Probe(**json.loads(capsys.readouterr().out.removeprefix(probe.ANSWER_PREFIX)))
 
     assert not asked(tmp_path / "elsewhere").seen
     lock = try_lock(tmp_path / ".probe-1")
@@ -123,7 +123,7 @@ def test_a_node_says_why_it_does_not_begin(
     assert "is not wanted any more" in told(folder)
     write_json(folder / LEASE, {"attempt": 2, "beat": 1, "version": "0.0.1"})
     assert f"submitted by CDP Studio 0.0.1, and the cluster has {__version__}" in told(folder)
-    assert told(folder).startswith(node.SAID), "by which the supervisor finds it in Ray's log"
+    assert told(folder).startswith(node.LOG_PREFIX), "by which the supervisor finds it in Ray's log"
     assert not (folder / NODE).exists()
 
 

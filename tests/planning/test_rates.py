@@ -8,7 +8,7 @@ import pytest
 
 from cdp.base.errors import ConfigError
 from cdp.planning.known import DEFAULT_SPEEDS, PUBLISHED
-from cdp.planning.rates import Basis, Observation, Rate, Span, rate_of, read_told, span, training_seconds
+from cdp.planning.rates import Basis, Observation, Rate, Span, rate_of, read_user_rates, span, training_seconds
 from cdp.planning.stages import UNITS
 
 
@@ -48,9 +48,9 @@ def test_spans_add_up_with_the_part_without_a_spread_on_both_ends() -> None:
 
 
 def test_rates_that_a_user_tells() -> None:
-    told = read_told(["encoding=1200", "training=900..1100"], UNITS)
-    assert (told["encoding"].value, told["encoding"].basis, told["encoding"].unit) == (1200, Basis.CLUSTER, "texts")
-    assert (told["training"].value, told["training"].low, told["training"].high) == (1000, 900, 1100)
+    rates = read_user_rates(["encoding=1200", "training=900..1100"], UNITS)
+    assert (rates["encoding"].value, rates["encoding"].basis, rates["encoding"].unit) == (1200, Basis.CLUSTER, "texts")
+    assert (rates["training"].value, rates["training"].low, rates["training"].high) == (1000, 900, 1100)
 
 
 @pytest.mark.parametrize("text", ["speed=3", "encoding", "encoding=", "encoding=0", "encoding=-1", "encoding=inf",
@@ -58,7 +58,7 @@ def test_rates_that_a_user_tells() -> None:
                                   "encoding=1e308..1e308"])  # fmt: skip
 def test_what_is_no_rate_is_refused(text: str) -> None:
     with pytest.raises(ConfigError):
-        read_told([text], UNITS)
+        read_user_rates([text], UNITS)
 
 
 def test_a_training_takes_its_start_its_tokens_and_every_pair() -> None:

@@ -20,7 +20,7 @@ BATCH_ROWS = 256
 
 def rows(source: Source, options: ReadOptions) -> Iterator[Row | BadRow]:
     """A row per row, numbered from 1. InputError for a file that is not whole Parquet."""
-    with source.on_disk() as path, _told(source), pq.ParquetFile(path, pre_buffer=False) as file:
+    with source.on_disk() as path, _library_errors(source), pq.ParquetFile(path, pre_buffer=False) as file:
         names = file.schema_arrow.names
         fields = resolve_fields(names, options, source.name)
         wanted = {fields.id, fields.title, fields.text, fields.queries}
@@ -64,7 +64,7 @@ def _value(column: pa.Array, i: int) -> Any:
 
 
 @contextmanager
-def _told(source: Source) -> Iterator[None]:
+def _library_errors(source: Source) -> Iterator[None]:
     """What pyarrow raises for a damaged file as InputError; its lists of errors grow with its versions."""
     try:
         yield

@@ -114,7 +114,7 @@ def _upload(model: TrainedModel, planned: Push) -> Push:
         raise ConfigError("Nobody is logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="cdp-studio", library_version=__version__)
     repository = planned.repository
-    with _told(repository):
+    with _library_errors(repository):
         try:
             private = bool(api.model_info(repository).private)
         except RepositoryNotFoundError:
@@ -136,7 +136,7 @@ def _upload(model: TrainedModel, planned: Push) -> Push:
 
 
 @contextmanager
-def _told(repository: str) -> Iterator[None]:
+def _library_errors(repository: str) -> Iterator[None]:
     """The library's errors in our words."""
     from huggingface_hub.errors import HfHubHTTPError, OfflineModeIsEnabled
 

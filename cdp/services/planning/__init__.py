@@ -22,7 +22,7 @@ from cdp.jobs.launchers import SPINS, python_path
 from cdp.planning.config import PlanConfig
 from cdp.planning.known import PUBLISHED
 from cdp.planning.quantities import read_count
-from cdp.planning.rates import Rate, read_told
+from cdp.planning.rates import Rate, read_user_rates
 from cdp.planning.scale import ScalePlan, scale_plan
 from cdp.planning.stages import CHARACTERS_PER_TOKEN, UNITS
 from cdp.planning.workload import Hardware, Model, Workload, Writer
@@ -53,14 +53,14 @@ def plan(workspace: Workspace, config: PlanConfig) -> ScalePlan:
 
 def rates(workspace: Workspace, config: PlanConfig) -> dict[str, Rate]:
     """Every rate that is known, by key, each from the best of its sources."""
-    told = read_told([part.strip() for part in config.rates.split(",") if part.strip()], UNITS)
+    user_rates = read_user_rates([part.strip() for part in config.rates.split(",") if part.strip()], UNITS)
     if config.measured_on:
         elsewhere = machine.rates_of(machine.load(workspace, config.measured_on), here=False)
-        return {**PUBLISHED, **elsewhere, **told}
+        return {**PUBLISHED, **elsewhere, **user_rates}
     own = machine.this_machine()
     here = own in machine.list_machines(workspace)
     measured = machine.rates_of(machine.load(workspace, own), here=True) if here else {}
-    return {**PUBLISHED, **measured, **history.rates(workspace), **told}
+    return {**PUBLISHED, **measured, **history.rates(workspace), **user_rates}
 
 
 @access.runs

@@ -30,7 +30,7 @@ Found = Iterator[tuple[str, Observation]]
 def rates(workspace: Workspace) -> dict[str, Rate]:
     """By key; only of jobs that ran from their start to their end in one attempt."""
     observed: dict[str, list[Observation]] = defaultdict(list)
-    views = jobs.list_jobs(workspace, list(_KINDS))
+    views = jobs.list_jobs(workspace, list(_OBSERVERS))
     for view in [v for v in views if v.state is State.FINISHED and v.attempt == 1][:NEWEST]:
         with suppress(WorkspaceError):  # what is damaged says nothing
             for key, observation in _observed(view):
@@ -51,7 +51,7 @@ def _observed(view: JobView) -> list[tuple[str, Observation]]:
 
     def read() -> list[tuple[str, Observation]]:
         with fitting(results):
-            return list(_KINDS[view.kind](view))
+            return list(_OBSERVERS[view.kind](view))
 
     return cached.of_file(results, "rates", read)
 
@@ -112,4 +112,4 @@ def _synthesis(view: JobView) -> Found:
     yield f"synthesis/{name}/{_device(view)}", Observation(share, float(result["seconds"]))
 
 
-_KINDS = {"training": _training, "evaluation": _evaluation, "synthesis": _synthesis}
+_OBSERVERS = {"training": _training, "evaluation": _evaluation, "synthesis": _synthesis}

@@ -66,12 +66,12 @@ def members(workspace: Workspace, project_id: str | None) -> Members:
 
 def missing(workspace: Workspace, project: Project) -> list[str]:
     """The corpora and benchmarks that a project names and that are gone or cannot be read, each with what to do."""
-    told = []
+    messages = []
     corpora = {manifest.id for manifest in list_corpora(workspace)}
     for corpus in project.corpora:
         if corpus not in corpora:
             state = "is damaged" if (workspace.corpora / corpus).is_dir() else "was deleted"
-            told.append(
+            messages.append(
                 f"The corpus {corpus} {state}. Add its documents again, or take it out: {_out(project, corpus)}"
             )
     problems = {info.name: info.problem for info in library.list_benchmarks(workspace)}
@@ -79,8 +79,8 @@ def missing(workspace: Workspace, project: Project) -> list[str]:
         if problems.get(name, "it is gone"):
             state = f"cannot be used: {problems[name].rstrip('.')}" if name in problems else "was deleted"
             out = _out(project, name, "benchmark")
-            told.append(f"The benchmark {name} {state}. Add it again, or take it out: {out}")
-    return told
+            messages.append(f"The benchmark {name} {state}. Add it again, or take it out: {out}")
+    return messages
 
 
 def _out(project: Project, name: str, kind: str = "corpus") -> str:

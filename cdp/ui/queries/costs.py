@@ -75,15 +75,15 @@ def before(workspace: Workspace, config: SynthesisConfig) -> None:
 
 def after(workspace: Workspace, query_set: QuerySet) -> None:
     """The cost of a set beside its estimate."""
-    _told(synthesis.bill(workspace, query_set.id))
+    _show_bill(synthesis.bill(workspace, query_set.id))
 
 
 def of_job(workspace: Workspace, job_id: str) -> None:
     """What a job that writes queries has cost so far, and what of it may have been paid for nothing."""
-    _told(synthesis.bill_of_job(workspace, job_id))
+    _show_bill(synthesis.bill_of_job(workspace, job_id))
 
 
-def _told(bill: synthesis.Bill | None) -> None:
+def _show_bill(bill: synthesis.Bill | None) -> None:
     if bill is not None:
         st.caption(md(bill.told))
         if bill.unanswered:
