@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import os
 import re
@@ -82,6 +83,11 @@ def _turn(item: pytest.Item) -> int:
 def pytest_collection_finish() -> None:
     """Half a million objects of torch and transformers are not looked through at each collection of garbage."""
     gc.freeze()
+    if "streamlit" in sys.modules:
+        from streamlit.components.v2 import manifest_scanner
+
+        # Each page under AppTest reads the metadata of every installed package: that takes longer than drawing it.
+        manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
 
 
 def pytest_sessionfinish() -> None:

@@ -51,6 +51,7 @@ def test_search_encoding_and_generation_give_rows(device: str, tmp_path: Path) -
     assert all(row["ours"] > 0 and row["peer"] > 0 for row in rows)
 
 
+@pytest.mark.soak
 def test_a_training_in_a_process_of_its_own(tmp_path: Path) -> None:
     folder = gpu.shaped("BERT-base", tmp_path / "model", gpu.TINY)
     assert gpu.in_a_process("ours", folder, "bf16", gpu.TINY, "cpu")["rate"] > 0

@@ -113,7 +113,7 @@ def written(environment: dict[str, str]) -> dict[str, Any]:
     return {"corpus": corpus, "job": job, "query_set": cdp(environment, "queries", "list")[0]}
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_the_command_line_runs_one_of_each(environment: dict[str, str], written: dict[str, Any]) -> None:
     folder, query_set = Path(environment["FOLDER"]), written["query_set"]
     assert (written["corpus"]["n_documents"], written["corpus"]["formats"]) == (3, ["bars"])

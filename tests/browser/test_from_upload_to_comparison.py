@@ -17,6 +17,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.slow]
 DEMO = SHIPPED_DATA / "demo"
 
 
+@pytest.mark.soak
 def test_the_whole_way(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     server = serve()
     workspace = server.workspace

@@ -84,7 +84,7 @@ def test_generating(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Mo
     completeness.require(workspace, [made["query_set"]], allow_incomplete=False)  # it counts as finished
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_measuring(workspace: Workspace, generated: str, monkeypatch: pytest.MonkeyPatch) -> None:
     with_fault(monkeypatch, "measures")
     made, warning = waited("metrics", generated)

@@ -70,7 +70,7 @@ def test_a_method_is_trained_on_whole_and_not_on_a_copy_without_some_of_its_quer
     assert [source.query_set for source in studies.plan(filled, config).sources] == [whole.id]
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_study_makes_the_filtered_set_trains_on_it_and_reports_the_difference(filled: Workspace) -> None:
     started = studies.run(filled, plan(filters="none, bm25@1", retrievers="static-minilm", max_documents=60))
     assert jobs.wait(filled, started.job_id).state == "finished"

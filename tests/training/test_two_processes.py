@@ -18,7 +18,8 @@ from tests.training.conftest import write_benchmark, write_job
 pytestmark = pytest.mark.slow
 
 
-@pytest.mark.parametrize("kind", ["transformer", pytest.param("static", marks=pytest.mark.soak)])
+@pytest.mark.soak
+@pytest.mark.parametrize("kind", ["transformer", "static"])
 def test_two_processes_train_the_model_that_one_trains(
     workspace: Workspace, query_set: str, tmp_path: Path, kind: str
 ) -> None:

@@ -120,6 +120,7 @@ def test_what_cannot_be_evaluated_is_said_in_one_sentence(
     assert not (folder / "results").exists()
 
 
+@pytest.mark.soak
 def test_two_processes_share_the_encoding_and_find_the_same(
     workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

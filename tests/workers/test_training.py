@@ -26,7 +26,7 @@ from tests.training.conftest import TOPICS, write_benchmark, write_job, write_qu
 pytestmark = pytest.mark.slow
 TIMEOUT_S = 240
 
-one_thread, query_set = fixtures.one_thread, fixtures.query_set
+query_set = fixtures.query_set
 
 
 def start(folder: Path, attempt: int = 1) -> subprocess.Popen[str]:
