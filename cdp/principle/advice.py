@@ -86,6 +86,11 @@ class Suggestion:
     probability: float | None = None
     sure: str = ""
 
+    @property
+    def probability_of_a_gain(self) -> float | None:
+        """That several queries per document beat one: where one is suggested, the rest of ``probability``."""
+        return 1 - self.probability if self.probability is not None and self.per_doc == 1 else self.probability
+
 
 @dataclass(frozen=True, slots=True)
 class Experiment:

@@ -105,6 +105,16 @@ def test_queries_per_document_follow_the_published_gains(cw: float, per_doc: int
         assert gains[per_doc] > max(gains.values()) - 1
 
 
+def test_the_probability_of_a_gain_is_of_several_queries_whatever_is_suggested() -> None:
+    one, several = recommend([4] * 100).suggestion, recommend([11] * 100, task="multi-hop").suggestion
+    assert one.per_doc == 1
+    assert one.probability is not None
+    assert one.probability_of_a_gain == pytest.approx(1 - one.probability)
+    assert several.per_doc > 1
+    assert several.probability_of_a_gain == several.probability
+    assert recommend([9] * 100, language="fr").suggestion.probability_of_a_gain is None
+
+
 def test_a_budget_is_split_between_documents_and_queries() -> None:
     found = recommend([11] * 100, budget=8000, task="multi-hop")
     assert (found.suggestion.per_doc, found.suggestion.documents) == (10, 800)

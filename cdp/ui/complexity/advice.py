@@ -252,17 +252,17 @@ def rule(
             st.caption("Your own measurement above goes before it.")
         st.markdown(md(recommendation.headline))
         st.markdown(f"{'**Without a measurement:**' if measured else '**Do this:**'} {md(decision.sentence)}")
-        probability = recommendation.suggestion.probability
+        gain = recommendation.suggestion.probability_of_a_gain
         tables.figures(
             ("Mean CW", f"{recommendation.mean_cw:.2f}", frame.definition("cw")),
             ("95% interval", f"{low:.2f} to {high:.2f}", frame.definition("interval")),
             ("Target queries", number(recommendation.n_queries)),
             None
-            if probability is None
+            if gain is None
             else (
                 "Probability of a gain",
-                f"{probability:.0%}",
-                "For a task like this, estimated from similar published datasets.",
+                f"{gain:.0%}",
+                "That several queries per document beat one for a task like this, estimated from published datasets.",
             ),
         )
         st.markdown(_why(recommendation, outside))
