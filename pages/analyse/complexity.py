@@ -29,7 +29,8 @@ with frame.guarded():
         decision.options(known)
         decision.cli(request, target.benchmark if target is not None else "")
     if target is not None and prior is not None:
-        complexity.rule(workspace, prior, request, target, known.standing == decide.MEASURED, known.writer)
+        measured = known.standing == decide.MEASURED
+        complexity.rule(workspace, prior, request, target, measured, known.writer)
         complexity_evidence.similar(prior)
         cw_distribution.heading()
         others = cw_distribution.compared(workspace, target)
@@ -38,4 +39,4 @@ with frame.guarded():
         complexity.extremes(target)
         complexity_evidence.expected(prior)
         complexity_evidence.splits(prior)
-        complexity.what_next(workspace, prior, request)
+        complexity.what_next(workspace, prior, request, measured)

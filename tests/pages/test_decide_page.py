@@ -30,6 +30,8 @@ def test_a_measurement_stands_above_the_rule_that_it_contradicts(
     assert "## Write 5 different queries per document: on tales dev" in said
     assert said.index("Write 5 different queries") < said.index("Published rule: no evidence for this type of task")
     assert "Your own measurement above goes before it" in said
+    assert "go by the measurement above" in said
+    assert "train with one query per document" not in said
     (contradiction,) = [w.value for w in at.warning]
     assert "shows the opposite" in contradiction
     (table,) = [d.value for d in at.dataframe if "Gain over untrained" in d.value.columns]

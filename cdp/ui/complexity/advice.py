@@ -332,14 +332,17 @@ def extremes(target: Profiled) -> None:
             )
 
 
-def what_next(workspace: Workspace, recommendation: Recommendation, request: AdviceRequest) -> None:
-    """The step that the answer leads to: a training, on a set of the corpus and on the benchmark that were named."""
+def what_next(workspace: Workspace, recommendation: Recommendation, request: AdviceRequest, measured: bool) -> None:
+    """The step that the answer leads to: a training, on a set of the corpus and on the benchmark that were named.
+    The published rule does not say on what where it was ``measured``."""
     several = recommendation.suggestion.per_doc > 1
     why = (
         f"train on a diverse query set with {recommendation.suggestion.per_doc} queries per document."
         if several
         else "train with one query per document."
     )
+    if measured:
+        why = "go by the measurement above."
     page, label, params = leads_to(workspace, request)
     if page == "queries":
         why = "the selected corpus has no queries yet."
