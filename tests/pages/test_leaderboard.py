@@ -31,7 +31,7 @@ def test_all_runs_stand_there_score_first_and_studies_and_bm25_among_them(runs_h
         "diverse · Q/Doc 5 · 20 pairs · seed 7", "BM25", "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki",
         "paraphrase · Q/Doc 5 · 20 pairs · seed 7", "minilm",
     ]  # fmt: skip
-    assert any("All trained runs shown: minilm" in c.value for c in at.caption)
+    assert any("What all trained runs of this table share: minilm" in c.value for c in at.caption)
     assert any(c.value.startswith("5 runs, 5 rows.") for c in at.caption)
 
 

@@ -113,7 +113,7 @@ def _table(shown: Board) -> None:
         height="auto",
     )
     if common:
-        st.caption(f"All trained runs shown: {md(common)}.")
+        st.caption(f"What all trained runs of this table share: {md(common)}.")
 
 
 def _says_nothing(key: str, rows: Sequence[BoardRow], common: str) -> bool:
