@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +228,17 @@ def made(truth: Truth, **plan: Any) -> Any:
         kinds=("diverse", "paraphrase"),
         **plan,
     )
+
+
+def test_queries_of_the_template_generator_are_named(
+    workspace: Workspace, task: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_study(workspace, sets_of(task), diverse_helps)
+    assert measured.BY_TEMPLATE not in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
+    load = query_sets.load
+    written = {"generator": "template"}
+    monkeypatch.setattr(measured.query_sets, "load", lambda *of: replace(load(*of), **written))
+    assert measured.BY_TEMPLATE in decide.of_benchmark(workspace, task["corpus"], "tales").remarks
 
 
 def test_no_gain_over_one_query_is_one_query() -> None:
