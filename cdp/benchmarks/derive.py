@@ -126,7 +126,7 @@ def draw_parts(
     if kind not in KINDS:
         raise ConfigError(f"{kind!r} is nothing to divide by.", hint=f"Choose one of {', '.join(KINDS)}.")
     if list(edges) != sorted(set(edges)):
-        raise ConfigError("The edges must ascend.", hint="For example: --at 6 9")
+        raise ConfigError("The edges must ascend.", hint="For example: 6 9")
     values = _values(source, kind, count)
     if kind == CW and not edges:
         edges = _terciles(list(values.values()))
@@ -136,7 +136,7 @@ def draw_parts(
     if len(groups) < 2:
         raise InputError(
             f"The queries of {source.info.name} are not told apart by {KINDS[kind]}.",
-            hint="Divide by something else, or at other edges (--at).",
+            hint="Divide by something else, or at other edges, such as 6 9.",
         )
     drawn, left_out = [], len(source.kept) - len(values)
     for (_, label), queries in sorted(groups.items()):

@@ -65,6 +65,7 @@ def test_what_gives_no_parts_is_said_in_one_box(open_page: Open, filled: Workspa
             assert not at.exception
             (box,) = at.error
             assert says in box.proto.title.replace("\\", "")
+            assert "-at" not in box.value.replace("\u2060", "").replace("\\", "")  # the page has no options
     assert library.list_names(filled) == before
 
 
