@@ -80,3 +80,7 @@ def test_a_clone_with_a_bad_setting_is_bad_input(workspace: Workspace, capsys: p
     assert "at least 1" in capsys.readouterr().err
     assert queries.list_query_sets(workspace) == []
     assert len(jobs.list_jobs(workspace)) == 1
+
+
+def test_a_size_keeps_three_digits_up_to_exabytes() -> None:
+    assert [job_words.size(n) for n in (812, 12.4e6, 3.4e12, 2.0434e19)] == ["812 B", "12.4 MB", "3.4 TB", "20.4 EB"]

@@ -78,7 +78,7 @@ def time_left(seconds: float | None) -> str:
 
 def size(n_bytes: float) -> str:
     """``812 B``, ``12.4 MB``, ``1.3 GB``: decimal units, as disks are sold."""
-    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB", "PB")
+    value, units = float(n_bytes), ("B", "kB", "MB", "GB", "TB", "PB", "EB")
     for unit in units:
         if value < 1000 or unit == units[-1]:
             break
