@@ -45,7 +45,7 @@ def text(plan: ScalePlan) -> str:
             "stage": "All",
             "time": interval(plan.span) + (" and what is unknown" if plan.unknown else ""),
             "money": money(plan.dollars, plan.priced),
-            "memory": f"{size(plan.memory)} at most",
+            "memory": f"at least {size(plan.memory)}",
             "storage": size(plan.storage),
             "network": size(plan.network),
             "rate": "",

@@ -20,7 +20,7 @@ def read_count(text: str | int, what: str = "documents") -> int:
     """``8.8M``, ``80 thousand``, ``1B`` or ``8,841,823`` as a number. ConfigError for anything else."""
     match = _NUMBER.fullmatch(str(text).replace(",", "").replace("_", "").strip())
     if match is None:
-        raise ConfigError(f"{what}: {str(text)[:40]!r} is no number.", hint="Write 8000, 80k, 8.8M or 1B.")
+        raise ConfigError(f"{what}: {str(text)[:40]!r} does not say how many.", hint="Write 8000, 80k, 8.8M or 1B.")
     unit = match[2].lower()
     value = float(match[1]) * _MULTIPLES[_WORDS.get(unit, unit)]
     if not 0.5 < value <= LARGEST:  # before rounding: hundreds of digits are infinite

@@ -17,6 +17,8 @@ def test_a_table_of_stages_totals_and_the_arithmetic(workspace: Workspace) -> No
     assert "8.8 million texts ÷ 1,000 (900 to 1,100) per second ÷ 8 GPUs" in shown
     assert "! Divided by 8 GPUs without loss: a model" in shown
     assert "More than 16.5 GB of memory: Training contriever" in shown
+    all_of_it = next(line for line in shown.splitlines() if line.startswith("All "))
+    assert "at least" in all_of_it  # so each stage's arithmetic calls it
     for stage in ("Reading documents", "Writing queries", "Q-D measures", "Training contriever", "BM25 index"):
         assert shown.count(stage) >= 2  # in the table, and above its arithmetic
 

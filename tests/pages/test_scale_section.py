@@ -24,6 +24,12 @@ def test_a_run_is_planned_before_there_is_anything(open_page: Open, workspace: W
     assert any("80k" in box.value for box in at.error)
 
 
+def test_an_empty_price_or_memory_is_not_called_automatic(open_page: Open, workspace: Workspace) -> None:
+    at = open_page("launch", start="scale")
+    for name in ("dollars_per_hour", "memory_gb"):
+        assert at.number_input(key=f"scale_{name}").placeholder == "not counted"
+
+
 def test_measuring_fills_in_what_was_unknown(
     open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:

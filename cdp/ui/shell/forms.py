@@ -181,6 +181,8 @@ def _placeholder(key: str, preset: Preset | None) -> str:
         return "none"
     if key.endswith(("_round_trip_rank", "_at_least", "_rank_above", "_from", "_to")):
         return "any"
+    if key.endswith(("_memory_gb", "_dollars_per_hour")):
+        return "not counted"
     return "all" if key.endswith(("_limit", "_max_documents", "_per_doc")) else "automatic"
 
 
