@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import re
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,9 +80,11 @@ def read(path: Path, form: str, benchmark: Benchmark) -> Foreign:
     try:
         with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
             text = file.read()
-    except (OSError, UnicodeDecodeError, EOFError) as error:
+    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"It cannot be read: {reason}.", file=path, hint="Is it a text file in UTF-8?") from error
+    if not text.strip():
+        raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
     form = _detected_format(text) if form == "auto" else form
     if form == MTEB:
         return Foreign(form, run=_predictions(text, path, benchmark.split))

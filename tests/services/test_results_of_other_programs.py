@@ -14,7 +14,9 @@ import numpy as np
 import pydantic
 import pytest
 
+from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.evaluation import foreign
 from cdp.evaluation.foreign import our_name, their_name
 from cdp.evaluation.measures import REPORTED
 from cdp.services import results
@@ -156,6 +158,7 @@ def test_every_reported_measure_has_its_name_in_ir_measures() -> None:
 
 
 BROKEN = {
+    " \n": "The file is empty",
     "q0 Q0 d0 1 0.5\n": "neither a run nor scores",
     "q0 Q0 d0 1 0.5 x\nq0 Q0 d1 0.5 x\n": "six fields, not 5",
     "q0 Q0 d0 1 0.5 x\nq0 Q0 d0 2 0.4 x\n": "line 2: The document 'd0' stands twice",
@@ -167,6 +170,15 @@ BROKEN = {
     '{"task_name": "sea", "scores": {}}': "holds means alone",
     '{"default": {"dev": {}}}': "Its splits are: dev",
 }
+
+
+def test_a_damaged_gzip_file_is_said_to_be_unreadable(tmp_path: Path) -> None:
+    packed = bytearray(gzip.compress(b"q0 Q0 d0 1 0.5 x\n" * 1000))
+    packed[12:30] = b"\xff" * 18
+    path = tmp_path / "run.gz"
+    path.write_bytes(packed)
+    with pytest.raises(InputError, match="cannot be read"):
+        foreign.read(path, "auto", None)  # type: ignore[arg-type]
 
 
 def test_what_cannot_be_imported_says_why(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:
