@@ -283,4 +283,5 @@ async def _no_route(request: Request, error: HTTPException) -> Response:
     if error.status_code == 405:
         message = f"{path} is not asked with {request.method[:20]}."
         return await _refused(request, ApiError(405, "method_not_allowed", message, headers=error.headers))
-    return await _refused(request, ApiError(404, "not_found", f"There is nothing at {path}."))
+    message = f"There is nothing at {path}. There is /v1/models, /v1/embeddings and /v1/search."
+    return await _refused(request, ApiError(404, "not_found", message))

@@ -93,6 +93,7 @@ def test_routes_that_do_not_exist(server: Serving) -> None:
     ):
         answer = httpx.get(f"{server.address}{path}")
         assert (answer.status_code, error_of(answer)["code"]) == (404, "not_found")
+        assert "/v1/embeddings and /v1/search" in error_of(answer)["message"]
     answer = httpx.delete(f"{server.address}/v1/embeddings")
     assert (answer.status_code, error_of(answer)["code"]) == (405, "method_not_allowed")
     assert answer.headers["allow"] == "POST"
