@@ -14,6 +14,7 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError
+from cdp.base.numbers import counted
 from cdp.base.records import Document
 from cdp.base.staging import staging
 from cdp.base.workspace import Workspace, disk_faults_told, now, slug
@@ -97,7 +98,7 @@ def judged_by(workspace: Workspace, manifest: CorpusManifest, benchmark: str = "
     held_out = min(MOST_QUERIES, int(manifest.n_documents * HELD_OUT))
     if held_out < 2:
         raise ConfigError(
-            f"{manifest.name} has {manifest.n_documents:,} documents, too few for a test without judged queries.",
+            f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test without judgments.",
             hint="Bring a benchmark, or queries that people wrote for these documents.",
         )
     return _made(

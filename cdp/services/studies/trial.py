@@ -9,6 +9,7 @@ from typing import Any
 from cdp import jobs
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.numbers import counted
 from cdp.base.workspace import Workspace
 from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, resolve_corpus
@@ -86,7 +87,7 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     speed, epochs, measured = _pace(workspace, config.retriever)
     documents = manifest.n_documents - judged.held_out
     if documents < 2:
-        raise ConfigError(f"{manifest.name} has {manifest.n_documents:,} documents, too few for a test.")
+        raise ConfigError(f"{manifest.name} has {counted(manifest.n_documents, 'document')}, too few for a test.")
     there = GENERATORS[config.generator].endpoint or config.generator == "recorded"
     texts = judged.n_queries + judged.n_documents
     if not measured:  # the default speeds are those of a paragraph

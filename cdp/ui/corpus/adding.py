@@ -201,11 +201,14 @@ def _mapping(seen: Look, how: dict[str, Any]) -> dict[str, Any]:
 def _rows(glimpse: Glimpse) -> None:
     """The first ten rows, and what is missing in them."""
     more = f" and {count(glimpse.n_files - 1, 'more file')}" if glimpse.n_files > 1 else ""
-    st.caption(f"The first {count(len(glimpse.rows), 'row')} of {md(glimpse.file)}{more}")
-    tables.show(
-        {column: [row.get(column, "") for row in glimpse.rows] for column in glimpse.columns},
-        alt=f"The first rows of {glimpse.file}",
-    )
+    if glimpse.rows:
+        st.caption(f"The first {count(len(glimpse.rows), 'row')} of {md(glimpse.file)}{more}")
+        tables.show(
+            {column: [row.get(column, "") for row in glimpse.rows] for column in glimpse.columns},
+            alt=f"The first rows of {glimpse.file}",
+        )
+    else:
+        st.caption(f"{md(glimpse.file)} has no row that can be shown{more}.")
     frame.remarks([note for note in glimpse.notes if "not the corpus of a BEIR folder" not in note])
     gaps = [f"{column} in {n:,}" for column, n in glimpse.gaps.items() if n]
     if gaps:
