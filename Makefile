@@ -16,8 +16,8 @@
 
 PYTHON ?= python3.11
 PORT ?= 8501
-# A third of a test process's time is waiting, for a browser or for a job: on two cores three keep both busy.
-TEST_PROCESSES ?= 3
+# Half of a test process's time is waiting, for a browser or for a job: on two cores four keep both busy.
+TEST_PROCESSES ?= 4
 VENV := .venv
 BIN := $(VENV)/bin
 export PIP_DISABLE_PIP_VERSION_CHECK := 1

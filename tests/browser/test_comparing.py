@@ -52,6 +52,7 @@ def faded(tab: Looker, opacities: list[float]) -> None:
     )
 
 
+@pytest.mark.soak
 def test_the_table_drives_the_charts_and_back(compared: Server, look: Callable[..., Looker]) -> None:
     tab = look(compared).open("compare?baseline=static-minilm").see("Means cover the benchmarks")
     table = tab.page.get_by_test_id("stDataFrame").nth(1)  # the first is the leaderboard

@@ -183,6 +183,7 @@ def wander(filled: Workspace, server: Server, look: Callable[..., Looker], steps
     assert walk.missed <= steps / 10
 
 
+@pytest.mark.soak
 def test_a_short_walk(filled: Workspace, serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
     wander(filled, serve(workspace=filled), look, 5, seed=1)
 

@@ -40,6 +40,7 @@ def typed(workspace: Workspace, command: tuple[str, ...]) -> None:
     json.loads(done.stdout)
 
 
+@pytest.mark.soak
 def test_many_at_once(workspace: Workspace) -> None:
     programs = [app(workspace, "busy", str(seed), str(EACH), CDP_CPU_SLOTS="3") for seed in (1, 2, 3)]
     while any(program.poll() is None for program in programs):

@@ -27,6 +27,7 @@ def one_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> jobs.DeviceReque
     return jobs.DeviceRequest.gpus(1)
 
 
+@pytest.mark.soak
 def test_accelerate_runs_stops_and_reports(workspace: Workspace, one_gpu: jobs.DeviceRequest) -> None:
     on_gpu = {"launcher": "accelerate", "device": one_gpu}
     waiting = start(workspace, "ranks", wait=True, **on_gpu)

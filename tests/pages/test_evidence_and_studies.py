@@ -68,6 +68,7 @@ def test_a_table_by_its_address(name: str, open_page: Open) -> None:
     assert not at.warning
 
 
+@pytest.mark.soak
 def test_every_table_can_be_shown(open_page: Open) -> None:
     at = open_page("evidence")
     for info in published.list_tables():

@@ -64,6 +64,7 @@ def twice_malformed(result: dict[str, object], run: Run) -> int:
     return int(str(result["failures"])) + int(str(result["incomplete"]))
 
 
+@pytest.mark.soak
 def test_killed_amid_faults_and_resumed_it_ends_with_the_same_set(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:

@@ -62,7 +62,7 @@ def test_own_examples_stand_only_where_a_method_shows_any(
     assert "own question?" not in shown["diverse"].prompt
 
 
-@pytest.mark.slow
+@pytest.mark.soak
 def test_a_local_model_and_a_cross_encoder_serve_from_another_process(
     workspace: Workspace, make_corpus: CorpusMaker, tmp_path: Path
 ) -> None:

@@ -88,6 +88,7 @@ def check_measured(record: dict[str, Any], settings: dict[str, Any], workspace: 
     assert not list(workspace.jobs.glob("*"))
 
 
+@pytest.mark.soak
 def test_a_few_real_steps_are_measured_in_a_process_of_their_own(
     workspace: Workspace, query_set: str, tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_a_static_model_in_onnx_is_the_same_retriever(workspace: Workspace, tmp_
     ]  # fmt: skip
 
 
+@pytest.mark.soak
 def test_a_transformer_in_int8_runs_from_the_snippet_of_its_readme(workspace: Workspace, tmp_path: Path) -> None:
     source, out = tiny_retriever(tmp_path / "tiny"), tmp_path / "out"
     settings = read_json(source / "config_sentence_transformers.json")

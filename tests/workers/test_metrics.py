@@ -109,6 +109,7 @@ def test_each_distinct_pair_is_scored_once_and_the_pairs_behind_a_number_are_kep
     assert document_pairs(folder / "results", "d3", DOCUMENTS["d3"]) == []
 
 
+@pytest.mark.soak
 def test_a_stopped_job_goes_on_where_it_was(query_sets: Workspace, tmp_path: Path) -> None:
     cross_encoder = str(tiny_cross_encoder(tmp_path / "ce"))
     whole = write_job(query_sets, "whole", query_set="synthetic", scorer=cross_encoder, batch_size=2)
