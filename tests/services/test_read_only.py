@@ -77,6 +77,7 @@ READING = {
     "advice.decide": {"decide", "of_benchmark", "of_task"},
     "advice.measured": {"list_measured"},
     "advice.several_corpora": {"corpora_of", "corpus_of_sources"},
+    "advice.template_queries": {"remarks"},
     "advice.options": {"list_options"},
     "queries.filtering": {"checked", "made_from", "measuring", "round_trips"},
     "queries.review": {"chosen", "decisions", "document", "table", "usability", "whole_table"},

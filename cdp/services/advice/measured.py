@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from cdp import query_sets
 from cdp.base.errors import CdpError
 from cdp.base.numbers import counted, signed
 from cdp.base.statistics import holm
@@ -18,7 +17,7 @@ from cdp.evaluation import bm25
 from cdp.jobs import JobView
 from cdp.principle import PARAPHRASE, SCALING
 from cdp.services import cached, studies
-from cdp.services.advice import several_corpora
+from cdp.services.advice import several_corpora, template_queries
 from cdp.services.studies import Gain, StudyReport
 from cdp.studies import records
 from cdp.studies.gains import LEXICAL, TRAINING
@@ -53,12 +52,6 @@ class Answer:
     sentence: str
     gain: Gain | None
     remarks: tuple[str, ...] = ()
-
-
-BY_TEMPLATE = (
-    "The template generator wrote queries trained on here and stands in for an LLM: what a model's queries would gain "
-    "may differ."
-)
 
 
 @dataclass(frozen=True)
@@ -151,19 +144,10 @@ def _of_study(
     answer = answer_of(report, chosen.name, best, judged_by=judged_by)
     if corpus not in corpora and len(corpora) > 1:
         answer = dataclasses.replace(answer, remarks=(*answer.remarks, several_corpora.remark(report, len(corpora))))
-    if _by_template(workspace, about["sources"]):
-        answer = dataclasses.replace(answer, remarks=(*answer.remarks, BY_TEMPLATE))
+    of_writers = template_queries.remarks(workspace, about["sources"])
+    answer = dataclasses.replace(answer, remarks=(*answer.remarks, *of_writers))
     finished = report.finished >= report.planned
     return [Measured(view.id, view.name, nearness, chosen, corpora, best, report, answer, judged_by, finished)]
-
-
-def _by_template(workspace: Workspace, sources: Iterable[dict[str, Any]]) -> bool:
-    """Whether the template generator wrote queries that were trained on, as far as their sets are still there."""
-    for source in sources:
-        with suppress(CdpError):
-            if query_sets.load(workspace, str(source["query_set"])).generator == "template":
-                return True
-    return False
 
 
 def _nearness(same_corpus: bool, same_benchmark: bool, corpus: str, benchmark: str) -> str:
