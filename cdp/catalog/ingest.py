@@ -62,12 +62,17 @@ def rebuild(workspace: Workspace) -> IngestReport:
 
 
 def with_catalog(
-    workspace: Workspace, task: Callable[[duckdb.DuckDBPyConnection], T], report: IngestReport | None = None
+    workspace: Workspace,
+    task: Callable[[duckdb.DuckDBPyConnection], T],
+    report: IngestReport | None = None,
+    *,
+    foreign_sql: bool = False,
 ) -> T:
     """``task(connection)`` on an up-to-date catalogue, read-only. A damaged catalogue is rebuilt on the way.
 
     Where the workspace cannot be written, a copy of the catalogue in a temporary folder is brought up to date instead.
-    ``task`` may be called more than once, and has to take all it wants from the connection before it returns.
+    ``task`` may be called more than once, and has to take all it wants from the connection before it returns. With
+    ``foreign_sql``, for SQL that people wrote, nothing but the catalogue can be reached from it.
     """
     report = report if report is not None else IngestReport()
     workspace = db.writable(workspace)
@@ -80,7 +85,7 @@ def with_catalog(
             asked_for = present if asked_for is None else asked_for
             known: dict[str, str] = {}
             try:
-                with db.reading(workspace) as connection:
+                with db.reading(workspace, foreign_sql=foreign_sql) as connection:
                     known = _files(connection)
                     # In a busy workspace files change while they are read, for ever. All that was there when this
                     # call began is then enough; less is not, for another program may be rebuilding the catalogue.

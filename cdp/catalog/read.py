@@ -189,7 +189,7 @@ def query(
             timer.cancel()
         return QueryResult(names, fetched[:limit], len(fetched) > limit)
 
-    return with_catalog(workspace, task)
+    return with_catalog(workspace, task, foreign_sql=True)
 
 
 def _plain(error: duckdb.Error) -> str:
