@@ -28,7 +28,8 @@ Handler = Callable[[Workspace, argparse.Namespace], int]
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; the exit code."""
     try:
-        arguments = build(__version__).read(argv)
+        typed = sys.argv[1:] if argv is None else argv
+        arguments = build(__version__, typed).read(typed)
         if not hasattr(arguments, "run"):
             arguments.usage()
             return BAD_INPUT

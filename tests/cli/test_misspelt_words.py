@@ -22,6 +22,8 @@ from cdp.cli import main
         ("study plan qdoc_scaling", "qdoc-scaling", ""),
         ("queries generate --corpus demo --set per_dco=3", "per_doc", ""),
         ("jobs clone x --set epochs", "", "--set field=value"),
+        ("--json corpus list", "", "options come behind them. See: python -m cdp corpus list --help"),
+        ("corpus --json list", "", "options come behind them. See: python -m cdp corpus list --help"),
     ],
 )
 def test_a_misspelt_word_is_refused_in_one_line_with_the_nearest(
