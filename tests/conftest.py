@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import logging
 import os
 import re
 import sys
@@ -81,8 +82,12 @@ def _turn(item: pytest.Item) -> int:
 
 
 def pytest_collection_finish() -> None:
-    """Half a million objects of torch and transformers are not looked through at each collection of garbage."""
+    """What would cost every test a little: to look through half a million objects of torch and transformers at each
+    collection of garbage, to set up sixty of Streamlit's loggers, to read what is installed."""
     gc.freeze()
+    for logger in logging.Logger.manager.loggerDict.values():
+        if isinstance(logger, logging.Logger):
+            logger.propagate = True  # pytest puts a handler into each that does not, three times a test
     if "streamlit" in sys.modules:
         from streamlit.components.v2 import manifest_scanner
 
