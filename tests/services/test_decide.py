@@ -16,6 +16,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.corpus import read_documents, store
 from cdp.query_sets import QuerySet
 from cdp.services.advice import complexity, decide, measured, template_queries
+from cdp.services.advice.answer import Answer, answer_of
 from cdp.services.queries.writers import Writer
 from cdp.services.studies import StudyConfig
 from cdp.studies import StudySource, conditions, records
@@ -217,8 +218,8 @@ def test_a_study_that_says_the_opposite_is_named(workspace: Workspace, task: dic
     assert [study for study, _ in answered.conflicts] == ["study-2" if answered.study == "study-1" else "study-1"]
 
 
-def only(report: Any) -> measured.Answer:
-    return measured.answer_of(report, "simple", "tiny")
+def only(report: Any) -> Answer:
+    return answer_of(report, "simple", "tiny")
 
 
 def made(truth: Truth, **plan: Any) -> Any:
@@ -257,6 +258,27 @@ def test_paraphrases_that_do_as_well_are_said_to() -> None:
     answer = only(made(lambda source, per_doc: 5.0 + 3.0 * (per_doc > 1)))
     assert answer.per_doc == 2, "of two numbers within a point the smaller"
     assert "it may be chance" in answer.sentence or answer.kind == "paraphrase"
+
+
+@pytest.mark.parametrize(
+    ("factor", "said"),
+    [
+        (1.0, "It is not the larger number of pairs alone: with as many pairs, on fewer documents, it is +9."),
+        (-1.0, "The larger number of pairs makes it: with as many pairs, on fewer documents, it is -9."),
+    ],
+)
+def test_the_gain_of_several_queries_is_held_against_as_many_pairs(factor: float, said: str) -> None:
+    """*Write 5 different queries per document* stood first, and far below that at as many pairs they lose."""
+    plan = {"design": "documents and pairs", "max_documents": 60, "per_doc": "1, 5"}
+    report = made(lambda source, per_doc: 5.0 + 9.0 * (per_doc > 1) * (source == "diverse"), **plan)
+
+    def turned(gain: Any) -> Any:
+        low, high = sorted((factor * gain.low, factor * gain.high))
+        return replace(gain, points=factor * gain.points, low=low, high=high) if gain.held else gain
+
+    answer = only(replace(report, gains=[turned(gain) for gain in report.gains]))
+    assert answer.sentence.startswith("Write 5 different queries per document: on simple test (")
+    assert said in answer.sentence.replace("\N{MINUS SIGN}", "-")
 
 
 def test_a_training_that_does_not_help_is_not_advised() -> None:
