@@ -11,9 +11,9 @@ import pytest
 from cdp import catalog
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace, write_json
-from cdp.services import projects, run_annotations
+from cdp.services import projects, results, run_annotations
 from cdp.services.results import board as boards
-from cdp.services.results import run_notes
+from cdp.services.results import run_notes, runs
 from cdp.services.workspace import backup
 from tests.cli.support import answer
 from tests.services import test_runs
@@ -28,12 +28,14 @@ PLACE = "same/test/published"
 DIVERSE_1 = "diverse · Q/Doc 1 · 4 pairs · seed 0 · wiki · minilm"
 
 
-def study(workspace: Workspace, study_id: str, scores: dict[str, dict[str, float]], query_set: str = "gone") -> str:
-    """A study with one training per source, and the scores of what they started from under ``untrained``."""
+def study(workspace: Workspace, study_id: str, scores: dict[str, dict[str, float]], query_set: str = "gone",
+          conditions: dict[str, dict[str, Any]] | None = None) -> str:  # fmt: skip
+    """A study with one training per source, and the scores of what they started from under ``untrained``. What differs
+    from the usual in a training's condition stands under its source in ``conditions``."""
     write_json(workspace.job(study_id) / "spec.json", {"id": study_id, "kind": "study", "created": "2026-01-01"})
     for i, (source, of) in enumerate(scores.items()):
         condition = {"retriever": "minilm", "source": source, "per_doc": 5, "weighting": "none", "seed": 7,
-                     "max_documents": None, "budget": None}  # fmt: skip
+                     "max_documents": None, "budget": None, **(conditions or {}).get(source, {})}  # fmt: skip
         key = f"{i:08}{'a' * 16}"
         record: dict[str, Any] = {
             "schema": 1, "key": key, "retriever": "minilm", "created": "2026-01-01T00:00:00+00:00",
@@ -205,3 +207,33 @@ def test_the_command_line_lists_tags_renames_and_archives(runs_here: Workspace) 
     assert answer("results", "archive", row["id"], "--undo")["archived"] == [row["id"]]  # the run still is
     assert answer("results", "archive", "mine", "--undo")["archived"] == []
     assert {"column", "holds"} == set(answer("results", "list", "--columns")[0])
+
+
+def test_a_study_s_equal_pairs_are_not_averaged_with_equal_documents(workspace: Workspace) -> None:
+    """They differ in what the plan draws, which stood in no setting: 77.5 and 62.2 were averaged to 72.3 ± 9.2."""
+    drawn = {"": {"max_documents": 4}, "equal pairs": {"max_documents": 1, "budget": 4, "held": "equal pairs"}}
+    conditions = {
+        f"{held} {seed}": {"source": "diverse", "seed": seed, **about}
+        for held, about in drawn.items()
+        for seed in range(3)
+    }
+    gains = {
+        name: 0.3 if conditions[name].get("held") else 0.1 + 0.05 * conditions[name]["seed"] for name in conditions
+    }
+    scores = {"untrained": BEFORE, **{name: better(gain) for name, gain in gains.items()}}
+    study(workspace, "study-1", scores, conditions=conditions)
+    rows = results.list_evaluations(workspace)
+    related = set(runs.families(rows).values())
+    of_run = {row["retriever_id"]: row["settings"]["condition"] for row in rows if row["trained"] is not None}
+    assert sorted(sorted({of_run[key].get("held", "") for key in members}) for members in related) == [
+        [""],
+        ["equal pairs"],
+    ]
+    assert [len(members) for members in related] == [3, 3]
+    beside = runs.near(rows, "minilm")
+    assert [of_run[key].get("held", "") for key in beside] == ["equal pairs", ""], "one for each recipe, by their mean"
+    assert runs.with_relatives(rows, beside) == set(of_run)
+    averaged = results.compare(workspace, "minilm", beside, over_seeds=True)
+    found = {row.retriever: (row.seeds, row.seed_sd is None) for row in averaged.rows if row.difference is not None}
+    assert sorted(found.values()) == [(3, False), (3, True)]
+    assert all(" · 3 seeds · " in name and "seed 0" not in name for name in found), found

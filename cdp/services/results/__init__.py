@@ -184,7 +184,8 @@ def compare(
     baseline_id = _retriever_id(newest, baseline)
     chosen = None if retrievers is None else {baseline_id, *(_retriever_id(newest, name) for name in retrievers)}
     settings = {row["retriever_id"]: differing.settings_of(workspace, row) for row in newest}
-    families = result_seeds.families(settings)
+    marked = {row["retriever_id"] for row in newest if row.get("marks")}
+    families = result_seeds.families({key: of for key, of in settings.items() if key not in marked})
     if over_seeds and chosen is not None:
         chosen |= {member for retriever_id in chosen for member in families.get(retriever_id, ())}
     selected = [

@@ -21,6 +21,7 @@ from cdp.corpus import load_manifest
 from cdp.evaluation import bm25
 from cdp.retrievers import leakage
 from cdp.services import run_annotations
+from cdp.services.results import seeds
 from cdp.training.plan import INCOMPLETE
 
 IN_NO_NAME = ("name", "seed", "gpus", "gpu_ids", "save_steps", "track", "query_set", "max_documents", "per_doc")
@@ -154,7 +155,8 @@ def _of_condition(
 ) -> Trained | None:
     """From what the catalogue holds of a training of a study."""
     condition, training = about["condition"], about.get("training") or {}
-    settings = {**(about.get("settings") or {}), "seed": condition.get("seed"), "weighting": condition["weighting"]}
+    of_condition = {key: condition.get(key) for key in ("seed", "weighting", "max_documents", "budget", "held")}
+    settings = {**(about.get("settings") or {}), **of_condition}
     pairs, documents = int(training.get("pairs") or 0), int(training.get("documents") or 0)
     method, corpus = _source(workspace, str(settings.get("query_set", "")), sources)
     if not corpus:  # imported, or gone since: the study's own word for it
@@ -224,13 +226,30 @@ def gains(rows: Sequence[Mapping[str, Any]], baseline: str) -> dict[str, float]:
     return mean_gains
 
 
+def families(rows: Sequence[Mapping[str, Any]]) -> seeds.Families:
+    """Which runs differ from others in the seed alone (``seeds.families``); a stopped or leaked one is no relative."""
+    return seeds.families({str(row["retriever_id"]): row["trained"].settings for row in rows
+                           if row.get("trained") is not None and not row.get("marks")})  # fmt: skip
+
+
+def with_relatives(rows: Sequence[Mapping[str, Any]], chosen: Sequence[str]) -> set[str]:
+    """The chosen runs and all that differ from one of them in the seed alone."""
+    related = families(rows)
+    return {member for key in chosen for member in related.get(key, (key,))}
+
+
 def near(rows: Sequence[Mapping[str, Any]], baseline: str, most: int = NEAR) -> list[str]:
     """What to compare with the baseline where nobody chose: BM25 wherever it was measured, then the ``most`` with the
-    highest mean difference; whole and unleaked ones before others."""
+    highest mean difference; whole and unleaked ones before others. Of runs that differ in the seed alone one stands
+    for all, by their mean: the best seed of several is the best by luck."""
     differences = gains(rows, baseline)
     marked = {str(row["retriever_id"]) for row in rows if row.get("marks")}
     lexical = [key for key in differences if is_bm25(key)]
-    others = sorted(
-        (key for key in differences if key not in lexical), key=lambda key: (key in marked, -differences[key])
-    )
+    related = families(rows)
+    means: dict[str, float] = {}
+    for key in differences:
+        members = [member for member in related.get(key, (key,)) if member in differences]
+        if key not in lexical:
+            means[members[0]] = sum(differences[member] for member in members) / len(members)
+    others = sorted(means, key=lambda key: (key in marked, -means[key]))
     return [*lexical, *others[:most]]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -79,7 +80,7 @@ def averaged(
                 **runs[0],
                 "id": joined,
                 "retriever_id": lead,
-                "retriever_name": f"{name} ({len(members)} seeds)" if len(members) > 1 else name,
+                "retriever_name": _averaged_name(name, len(members)),
                 measure: sum(by_run) / len(by_run),
                 "seeds": len(runs),
                 "marks": tuple(dict.fromkeys(mark for run in runs for mark in run.get("marks", ()))),
@@ -87,3 +88,11 @@ def averaged(
             }
         )
     return averaged_rows, means
+
+
+def _averaged_name(name: str, seeds: int) -> str:
+    """``… · seed 0 · …`` becomes ``… · 3 seeds · …``; a name that says no seed has them at its end."""
+    if seeds < 2:
+        return name
+    named = re.sub(r" · seed \d+\b", f" · {seeds} seeds", name, count=1)
+    return named if named != name else f"{name} ({seeds} seeds)"
