@@ -52,7 +52,8 @@ def _compared(comparison: str, group: Sequence[Gain]) -> str:
     down = [g for g in group if g.significant and g.points < 0]
     most = max(g.per_doc for g in group)
     listed = ", ".join(
-        f"{signed(g.points)}{'*' if g.significant else ''} on {g.benchmark} (CW {g.cw:.1f})"
+        f"{signed(g.points)}{'*' if g.significant else ''} (95% {signed(g.low)} to {signed(g.high)}) on {g.benchmark} "
+        f"(CW {g.cw:.1f})"
         for g in sorted((g for g in group if g.per_doc == most), key=lambda g: g.cw)
     )
     first = group[0]

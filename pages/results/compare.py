@@ -7,6 +7,7 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import results
 from cdp.services.results import means as result_means
+from cdp.services.results import runs
 from cdp.ui.compare import comparison as compare
 from cdp.ui.compare import focus, leaderboard
 from cdp.ui.compare import queries as compare_queries
@@ -34,6 +35,7 @@ with frame.guarded():
         if baseline and others:
             wanted = compare.filter_benchmarks(rows, [baseline, *others])
             test, over_seeds = compare.how()
+            compare.left_out(rows, baseline, runs.with_relatives(rows, others) if over_seeds else others)
             comparison = results.compare(
                 workspace, baseline, others, test=test, over_seeds=over_seeds, evaluations=rows
             )
@@ -50,7 +52,7 @@ with frame.guarded():
             frame.next_step(
                 "study",
                 "Plan a study",
-                "one run has one seed; a study repeats it and shows how certain the answer is.",
+                "a study repeats trainings over seeds and shows how certain the answer is.",
                 "compare_next",
             )
         else:

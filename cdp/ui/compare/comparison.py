@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -25,7 +25,7 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
     """The pinned baseline and the retrievers beside it, both in the address.
 
     Without a choice the baseline is the untrained retriever that the runs started from, and beside it stand BM25 and
-    those with the highest mean difference from it. What is not shown is counted, and named where it is better.
+    those with the highest mean difference from it.
     """
     names: dict[str, str] = {}
     measured_on: dict[str, set[tuple[str, ...]]] = {}
@@ -51,16 +51,15 @@ def choose(rows: Sequence[Mapping[str, Any]]) -> tuple[str | None, list[str]]:
         near = runs.near(rows, baseline or "")
         with st.container():
             others = state.choose_many("Compare with", rest, "retrievers", default=near, most=MOST)
-    if baseline:
-        _left_out(rows, baseline, others, names)
     if not rest:
         st.caption("Only one retriever has results so far. Train or evaluate another one to compare.")
         return baseline, [baseline] if baseline else []
     return baseline, others
 
 
-def _left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Sequence[str], names: Mapping[str, str]) -> None:
+def left_out(rows: Sequence[Mapping[str, Any]], baseline: str, shown: Collection[str]) -> None:
     """How many retrievers that could be compared are not shown, and which of them is better than all shown."""
+    names = {str(row["retriever_id"]): str(row["retriever_name"]) for row in rows}
     gains = runs.gains(rows, baseline)
     hidden = [key for key in gains if key not in shown]
     if not hidden:
@@ -117,7 +116,7 @@ def how() -> tuple[str, bool]:
         )
         together = state.choose(
             "Runs that differ only in seed",
-            {"each": "show each run", "mean": "average them"},
+            {"mean": "average them", "each": "show each run"},
             "seeds",
             help="Runs with the same settings except for the seed. Averages are taken per query and shown with "
             "their standard deviation over seeds.",

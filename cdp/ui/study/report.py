@@ -92,7 +92,7 @@ def scores(report: StudyReport) -> None:
         config={
             **{f"{b.name} (CW {b.cw:.1f})": st.column_config.NumberColumn(format="%.2f") for b in report.benchmarks},
             "Mean": st.column_config.NumberColumn(format="%.2f"),
-            "Training": st.column_config.TextColumn(width=240, pinned=True),
+            "Training": st.column_config.TextColumn(width=320, pinned=True),
         },
     )
     if any(row.pairs for row in report.rows):
