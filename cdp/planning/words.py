@@ -16,6 +16,8 @@ def interval(span: Span | None) -> str:
 
 
 def money(known: float, whole: bool) -> str:
-    """A price in US dollars; ``over $3`` where a part of it is not known."""
-    shown = f"${known:,.2f}" if known >= 0.1 or known == 0 else f"${known:.2g}"
+    """A price in US dollars; ``over $3`` where a part of it is not known, ``none`` where nothing is counted."""
+    if whole and not known:
+        return "none"
+    shown = f"${known:,.2f}" if known >= 0.1 else f"${known:.2g}"
     return shown if whole else f"over {shown}" if known else "unknown"

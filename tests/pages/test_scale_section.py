@@ -24,6 +24,16 @@ def test_a_run_is_planned_before_there_is_anything(open_page: Open, workspace: W
     assert any("80k" in box.value for box in at.error)
 
 
+def test_the_corpus_of_the_project_is_planned_for_until_another_number_is_typed(
+    open_page: Open, filled: Workspace
+) -> None:
+    at = open_page("launch", start="scale")
+    assert at.text_input(key="scale_documents").placeholder == "those of the corpus"
+    assert at.text_input(key="scale_corpus").value.startswith("demo-")
+    assert any("96 documents" in m.value for m in at.markdown)
+    assert not any("$0.00" in cell for cell in at.dataframe[0].value["Money"])
+
+
 def test_an_empty_price_or_memory_is_not_called_automatic(open_page: Open, workspace: Workspace) -> None:
     at = open_page("launch", start="scale")
     for name in ("dollars_per_hour", "memory_gb"):

@@ -9,8 +9,8 @@ from cdp.planning.config import PlanConfig
 from cdp.planning.quantities import long_time
 from cdp.planning.scale import ScalePlan
 from cdp.planning.words import interval, money
-from cdp.services import planning
-from cdp.ui.shell import access, command, forms, frame, tables
+from cdp.services import corpora, planning
+from cdp.ui.shell import access, command, forms, frame, project, tables
 from cdp.ui.shell.text import md, size
 
 FIRST = ("documents", "per_doc", "generator", "retriever", "machines", "cpus", "gpus", "dollars_per_hour")
@@ -23,19 +23,27 @@ def page(workspace: Workspace) -> None:
     """The form on the left, what it takes on the right."""
     left, right = st.columns([2, 3], gap="large")
     with left:
-        config = _asked()
+        config = _asked(workspace)
     if config is not None:
         with right, frame.guarded():
             _summary(workspace, config)
 
 
-def _asked() -> PlanConfig | None:
+def _asked(workspace: Workspace) -> PlanConfig | None:
+    """What is planned: the newest corpus of the project on screen, until something else is typed."""
     chosen = {}
     with frame.guarded():
+        own = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
+        as_many = "those of the corpus" if own else f"{planning.EIGHT_THOUSAND:,}"
         for name in FIRST:
-            chosen[name] = forms.widget(PlanConfig, name, key="scale", label=LABELS.get(name, ""))
+            chosen[name] = forms.widget(
+                PlanConfig, name, key="scale", label=LABELS.get(name, ""),
+                placeholder=as_many if name == "documents" else "",
+            )  # fmt: skip
         with st.expander("Documents, method, rates", icon=":material/tune:", key="scale_settings"):
-            chosen |= forms.fields(PlanConfig, key="scale", leave_out=FIRST)
+            chosen |= forms.fields(
+                PlanConfig, key="scale", leave_out=FIRST, values={"corpus": own[0].id} if own else {}
+            )
         return PlanConfig.from_dict({name: value for name, value in chosen.items() if value not in (None, "")})
     return None
 
@@ -62,11 +70,11 @@ def _summary(workspace: Workspace, config: PlanConfig) -> None:
         {
             "Stage": [stage.title for stage in plan.stages],
             "Time": [interval(stage.span) for stage in plan.stages],
+            "Rate": [stage.basis for stage in plan.stages],
             "Money": [money(stage.dollars, stage.priced) for stage in plan.stages],
             "Memory": ["–" if s.sizes.memory is None else size(s.sizes.memory) for s in plan.stages],
             "Storage": [size(stage.sizes.storage) for stage in plan.stages],
-            "Network": [size(stage.sizes.network) for stage in plan.stages],
-            "Rate": [stage.basis for stage in plan.stages],
+            **({"Network": [size(stage.sizes.network) for stage in plan.stages]} if plan.network else {}),
         },
         alt="Time, money, memory, storage and network of every stage",
     )

@@ -97,9 +97,17 @@ def _draw(
 
 
 def widget(
-    kind: type[Config], name: str, *, key: str, value: Any = None, preset: Preset | None = None, label: str = ""
+    kind: type[Config],
+    name: str,
+    *,
+    key: str,
+    value: Any = None,
+    preset: Preset | None = None,
+    label: str = "",
+    placeholder: str = "",
 ) -> Any:
-    """The widget of one field; its value. ``value`` replaces the field's default as the first value."""
+    """The widget of one field; its value. ``value`` replaces the field's default as the first value; ``placeholder``
+    is what stands in an empty text field."""
     setting = kind.settings()[name]
     default = None if setting.required else setting.default
     first = default if value is None else value
@@ -116,7 +124,9 @@ def widget(
         return st.checkbox(title, value=bool(first), key=widget_key, help=about, persist_state="session")
     if setting.kind in (int, float):
         return _number(title, setting, first, widget_key, about, preset)
-    typed = st.text_input(title, value=first or "", key=widget_key, help=about, persist_state="session")
+    typed = st.text_input(
+        title, value=first or "", key=widget_key, help=about, placeholder=placeholder or None, persist_state="session"
+    )
     return (typed or None) if setting.optional else (typed or "")
 
 
