@@ -10,6 +10,8 @@ def interval(span: Span | None) -> str:
     """``12 h (9 h to 14 h)``; unknown where nobody knows."""
     if span is None:
         return "unknown"
+    if max(span.seconds, span.high or 0.0) < 1.0:
+        return "under 1 s"
     if span.low is None or span.high is None:
         return long_time(span.seconds)
     return f"{long_time(span.seconds)} ({long_time(span.low)} to {long_time(span.high)})"
