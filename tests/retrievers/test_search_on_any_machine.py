@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 import cdp.retrievers.exact_search as exact_search
 from cdp.base.errors import InputError
 from cdp.retrievers.exact_search import Prepared, measured, products, search, threads
+from cdp.retrievers.exact_search import candidates as candidates_module
 from cdp.retrievers.exact_search.candidates import Candidates
 from tests.retrievers.test_search_is_exact import brute_force, check, vectors
 
@@ -30,6 +31,15 @@ def machine(kind: str, processors: int) -> Iterator[None]:
         patch.setattr(exact_search, "fastest", lambda *_: kind)
         patch.setattr(exact_search, "processors", lambda: processors)
         patch.setattr(exact_search, "ALONE", 0)
+        yield
+
+
+@contextmanager
+def spare(pairs: int) -> Iterator[None]:
+    """So many candidates more than a few for each place are held before they are looked through."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates_module, "SPARE", pairs)
+        patch.setattr(candidates_module, "AT_ONCE", min(pairs, 1 << 12))
         yield
 
 
@@ -49,7 +59,10 @@ def test_ties_exclusions_and_few_documents(data: st.DataObject) -> None:
     k = data.draw(st.sampled_from([1, 2, 10, 100, 900]))
     exclude = [data.draw(st.lists(st.integers(0, m - 1), max_size=4)) for _ in range(n)]
     given_documents = Prepared(documents) if data.draw(st.booleans()) else documents
-    with machine(data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from([1, 3]))):
+    with (
+        machine(data.draw(st.sampled_from(KINDS)), data.draw(st.sampled_from([1, 3]))),
+        spare(data.draw(st.sampled_from([0, 100, 1 << 20]))),
+    ):
         found = search(queries, given_documents, k, exclude=exclude, chunk_rows=data.draw(st.integers(1, 300)))
     check(found, brute_force(queries, documents, k, exclude))
 
@@ -64,10 +77,14 @@ def test_documents_sorted_by_their_score(kind: str, order: int) -> None:
         check(search(queries, documents, 7, chunk_rows=500), brute_force(queries, documents, 7))
 
 
+def not_needed(query: int, documents: np.ndarray) -> np.ndarray:
+    raise AssertionError("so few candidates are not scored before the end")
+
+
 def test_many_new_bounds_of_one_query_leave_the_table_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    candidates, widths, raise_by = Candidates(2, 3), list[int](), Candidates.raise_by
+    candidates, widths, raise_by = Candidates(2, 3, not_needed), list[int](), Candidates.raise_by
     monkeypatch.setattr(
-        Candidates, "raise_by", lambda own, lower: widths.append(lower.shape[1]) or raise_by(own, lower)
+        Candidates, "raise_by", lambda own, lower, *at: widths.append(lower.shape[1]) or raise_by(own, lower, *at)
     )
     lower = np.arange(10_000.0)
     for half in (lower[:5000], lower[5000:]):
@@ -78,6 +95,32 @@ def test_many_new_bounds_of_one_query_leave_the_table_small(monkeypatch: pytest.
     query, document = candidates.remaining()
     assert (query == 0).all()
     assert set(range(9997, 10_000)) <= set(document.tolist())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("processors", [1, 3])
+@pytest.mark.parametrize("alike", ["zero", "one text", "few texts"])
+def test_documents_that_score_alike_do_not_pile_up(
+    monkeypatch: pytest.MonkeyPatch, kind: str, processors: int, alike: str
+) -> None:
+    """Every document of a corpus of one text, or without any, was held for every query until the end."""
+    monkeypatch.setattr(candidates_module, "SPARE", 500)
+    monkeypatch.setattr(candidates_module, "AT_ONCE", 50)
+    held, prune = list[int](), Candidates._prune
+    monkeypatch.setattr(Candidates, "_prune", lambda own: (prune(own), held.append(own._pooled))[0])
+    settled, settle = list[int](), Candidates._settle
+    monkeypatch.setattr(Candidates, "_settle", lambda own: (settle(own), settled.append(own._pooled))[0])
+    texts = vectors(1, {"zero": 1, "one text": 1, "few texts": 12}[alike], 8) * (alike != "zero")
+    documents = texts[np.random.default_rng(2).integers(0, len(texts), 20_000)]
+    documents[[15_000, 700]] = vectors(3, 2, 8)
+    queries = vectors(4, 9, 8)
+    exclude = [[3, 15_000], *[[]] * 8]
+    with machine(kind, processors):
+        found = search(queries, documents, 5, exclude=exclude, chunk_rows=300)
+    check(found, brute_force(queries, documents, 5, exclude))
+    assert settled
+    assert max(settled) <= 9 * 5
+    assert max(held) <= 4 * 9 * 5 + 500 + processors * 300 * 9
 
 
 @pytest.mark.parametrize("kind", KINDS)

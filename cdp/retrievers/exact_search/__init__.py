@@ -26,7 +26,7 @@ from cdp.retrievers.exact_search import products
 from cdp.retrievers.exact_search.blocks import Documents, Exclusions, row_norms, row_squares
 from cdp.retrievers.exact_search.candidates import Candidates
 from cdp.retrievers.exact_search.measured import fastest
-from cdp.retrievers.exact_search.rescoring import Rescoring
+from cdp.retrievers.exact_search.rescoring import Rescoring, scored_by_number
 from cdp.retrievers.exact_search.threads import each, processors
 from cdp.retrievers.rows import Rows
 
@@ -112,7 +112,7 @@ def search(
         blocks = []
         for start in range(0, n, QUERY_BLOCK):
             part = questions[start : start + QUERY_BLOCK]
-            blocks.append(_Block(part, start, k, products.make(kind, part, device, buffers), hidden))
+            blocks.append(_Block(part, start, k, products.make(kind, part, device, buffers), hidden, rows))
 
         def read(step: range) -> Documents:
             norms = None if prepared is None else prepared.norms[step.start : step.stop]
@@ -130,11 +130,13 @@ def search(
 class _Block:
     """A block of queries, how they are multiplied, and the documents that may be among the best k of each."""
 
-    def __init__(self, queries: np.ndarray, first: int, k: int, product: products.Product, hidden: Exclusions) -> None:
+    def __init__(
+        self, queries: np.ndarray, first: int, k: int, product: products.Product, hidden: Exclusions, rows: Rows
+    ) -> None:
         self.queries = queries
         self.part = slice(first, first + len(queries))
         self.product = product
-        self.candidates = Candidates(len(queries), k)
+        self.candidates = Candidates(len(queries), k, lambda i, numbers: scored_by_number(queries[i], numbers, rows))
         self.hidden = hidden
 
     def look(self, documents: Documents) -> None:

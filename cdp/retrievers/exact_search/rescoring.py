@@ -43,13 +43,20 @@ class Rescoring:
         gathered = self.rows.take(self.document[base : self.starts[last]])
         for row in range(first, last):
             low, high = self.starts[row], self.starts[row + 1]
-            exact = _exact(gathered[low - base : high - base], self.queries[row])
+            exact = scored(gathered[low - base : high - base], self.queries[row])
             order = np.argsort(-exact, kind="stable")[: self.scores.shape[1]]  # equal scores stay ordered by document
             self.scores[row, : len(order)] = exact[order]
             self.indices[row, : len(order)] = self.document[low:high][order]
 
 
-def _exact(documents: np.ndarray, query: np.ndarray) -> np.ndarray:
+def scored_by_number(query: np.ndarray, numbers: np.ndarray, rows: Rows) -> np.ndarray:
+    """The scores (float32) of the rows of ``numbers``, which ascend, for one query; a few rows in memory at a time."""
+    step = max(1, GATHERED // max(1, len(query)))
+    parts = [scored(rows.take(numbers[at : at + step]), query) for at in range(0, len(numbers), step)]
+    return np.concatenate(parts) if parts else np.empty(0, np.float32)
+
+
+def scored(documents: np.ndarray, query: np.ndarray) -> np.ndarray:
     """Dot products in float64, rounded to float32. Each is summed in one fixed order, so equal documents score
     equally."""
     exact: np.ndarray = np.einsum("ij,j->i", documents.astype(np.float64), query.astype(np.float64))
