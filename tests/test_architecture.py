@@ -43,9 +43,12 @@ LAYERS: dict[str, set[str]] = {
     | STAGES
     | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle", "planning"},
 }
-LAYERS["workers"] = BASE | set(LAYERS) - {"jobs", "catalog", "projects"}
+LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects"}
 ROOMS = set(LAYERS) - {"workers"}
 """Everything below the user's actions. Workers are started by name and imported by nobody."""
+
+OF_JOBS = "cdp.jobs.crew"
+"""What a worker may import of the room that runs it: the Ray workers that it was given."""
 
 PURE = {"principle", "complexity", "planning"}
 """Rooms that compute and know no workspace: faces may call them without a service between."""
@@ -131,6 +134,8 @@ def test_rooms_import_only_what_lies_below_them() -> None:
         allowed = LAYERS[room] | {room}
         for module, line in imports_of(path):
             parts = module.split(".")
+            if room == "workers" and parts[:2] == ["cdp", "jobs"] and not module.startswith(OF_JOBS):
+                wrong.append(f"{path.relative_to(REPOSITORY)}:{line} imports {module}")
             if parts[0] != "cdp" or len(parts) < 2 or parts[1] in allowed | {"__version__"}:
                 continue
             if not (room in FACES and parts[1] in ROOMS and is_record(module)):

@@ -22,6 +22,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 SHOWN_PROBLEMS = 20
 
@@ -59,6 +60,16 @@ class CdpError(Exception):
 
     def __str__(self) -> str:
         return f"{self.message} {self.hint}".strip()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """On its way from another process it is made without its constructor, which takes other arguments."""
+        return _rebuilt, (type(self), self.args, self.__dict__)
+
+
+def _rebuilt(kind: type[CdpError], arguments: tuple[Any, ...], values: dict[str, Any]) -> CdpError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(values)
+    return error
 
 
 class InputError(CdpError):

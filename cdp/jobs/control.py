@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,6 +48,7 @@ def submit(
     env_secrets: Mapping[str, str] | None = None,
     grace_s: float | None = None,
     after: Sequence[str] = (),
+    divides: bool = False,
 ) -> str:
     """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
 
@@ -54,12 +56,15 @@ def submit(
     resume knows what to ask for; an empty value keeps a variable of this process from the worker. ``after`` names jobs
     that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
     what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
-    (default ``$CDP_STOP_GRACE_S`` or 30).
+    (default ``$CDP_STOP_GRACE_S`` or 30). ``divides`` says that the worker divides its work over the Ray workers that a
+    place may ask for (``cdp.jobs.crew``).
 
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.
     """
     place = current(workspace)
+    if not divides:
+        place = replace(place, workers=None)
     device = (device or DeviceRequest.cpu()).at(place)
     if launcher not in LAUNCHERS:
         raise NotFoundError("launcher", launcher, known=LAUNCHERS)
@@ -88,6 +93,7 @@ def submit(
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
             place=place,
+            divides=divides,
         )
         set_reserve(folder)
         Status.queued(folder, place)
@@ -197,7 +203,8 @@ def _check(device: DeviceRequest, place: Place) -> None:
 
 def place_of(workspace: Workspace, job_id: str) -> Place:
     """Where a resume of the job would run: where that is chosen now, else where the attempt before ran."""
-    return chosen() or _last_place(workspace.job(job_id), load_spec(workspace, job_id))
+    spec = load_spec(workspace, job_id)
+    return spec.at(chosen() or _last_place(workspace.job(job_id), spec))
 
 
 def _last_place(folder: Path, spec: JobSpec) -> Place:

@@ -39,14 +39,22 @@ def take(folder: Path, given: str) -> dict[str, str]:
     """The values, whose file is deleted; WorkspaceError where they are not to be had."""
     if not given:
         return {}
+    try:
+        return look(folder, given)
+    finally:
+        drop(folder)
+
+
+def look(folder: Path, given: str) -> dict[str, str]:
+    """The values, whose file stays for others who were given the same."""
+    if not given:
+        return {}
     name, _, pad = given.partition(":")
     try:
         values = json.loads(_covered((folder / Path(name).name).read_bytes(), base64.b64decode(pad)))
     except (OSError, ValueError) as error:
         raise WorkspaceError(f"The keys of the job could not be handed over to its node ({error}).",
                              hint="Resume the job.") from error  # fmt: skip
-    finally:
-        drop(folder)
     return {str(name): str(value) for name, value in values.items()}
 
 

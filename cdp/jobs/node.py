@@ -12,6 +12,7 @@ import signal
 import sys
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +25,10 @@ from cdp.base.workspace import private_files
 from cdp.jobs import handover, processes
 from cdp.jobs.alive import VARIABLE
 from cdp.jobs.attending import Attendant
+from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.launchers import python_path
 from cdp.jobs.lease import LEASE, LOCK, NODE, RENEW_S, SHOWN_WITHIN_S, UNWANTED_AFTER_S, Pulse, Watch, about_this_node
+from cdp.jobs.place import CREW_VARIABLE
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec, read_spec
 
@@ -41,6 +44,8 @@ class Node:
     def __init__(self, folder: Path, attempt: int) -> None:
         self.folder, self.attempt = folder, attempt
         self.spec: JobSpec = read_spec(folder)
+        if CREW_VARIABLE in os.environ:  # the devices are its Ray workers'
+            self.spec = replace(self.spec, launcher="python", device=DeviceRequest.cpu())
         self.pulse = Pulse(folder / NODE, attempt)
         self.lease = Watch(folder / LEASE)
         self.stopping = self.killing = False

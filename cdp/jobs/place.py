@@ -23,8 +23,11 @@ FILE = "cluster.json"
 HERE = "here"
 """What people type for this machine."""
 
-RESOURCES = "cpus=4,gpus=1,memory=16,accelerator=A100"
+RESOURCES = "workers=4,cpus=4,gpus=1,memory=16,accelerator=A100"
 """An example of what a job may ask for on a cluster; memory in GB."""
+
+CREW_VARIABLE = "CDP_CREW"
+"""Tells a job's worker on a cluster how many Ray workers it has and what each of them has: a ``Place`` as JSON."""
 
 EXAMPLE = "http://head-node:8265"
 
@@ -33,7 +36,8 @@ EXAMPLE = "http://head-node:8265"
 class Place:
     """This machine where ``address`` is empty. The rest is what a job asks of a cluster; None: what its kind needs.
 
-    ``memory`` is in GB; ``accelerator`` is a type of GPU as Ray names it (A100, H100 …).
+    ``memory`` is in GB; ``accelerator`` is a type of GPU as Ray names it (A100, H100 …). ``workers`` is over how many
+    Ray workers the stages of a job are divided, each of which has the rest; None: the job runs on one node.
     """
 
     address: str = ""
@@ -41,6 +45,7 @@ class Place:
     gpus: int | None = None
     memory: float | None = None
     accelerator: str = ""
+    workers: int | None = None
 
     @classmethod
     def parse(cls, address: str, resources: str = "") -> Self:
@@ -56,7 +61,7 @@ class Place:
     def from_dict(cls, values: Any) -> Self:
         """A place as it was written down; of damaged fields nothing is asked."""
         known = values if isinstance(values, dict) else {}
-        kinds: dict[str, Any] = {"cpus": (int, float), "gpus": int, "memory": (int, float)}
+        kinds: dict[str, Any] = {"cpus": (int, float), "gpus": int, "memory": (int, float), "workers": int}
         return cls(
             **{f.name: known[f.name] for f in fields(cls) if isinstance(known.get(f.name), kinds.get(f.name, str))}
         )
@@ -77,13 +82,14 @@ class Place:
 def _read(name: str, value: str) -> Any:
     if name == "accelerator" and re.fullmatch(r"[\w.:-]{1,60}", value):
         return value
-    if name in ("cpus", "gpus", "memory"):
+    if name in ("cpus", "gpus", "memory", "workers"):
+        whole = name in ("gpus", "workers")
         try:
             number = float(value)
         except ValueError:
             number = math.nan
-        if 0 <= number <= 1e6 and (name != "gpus" or number.is_integer()):
-            return int(number) if name == "gpus" else number
+        if (name == "workers") <= number <= 1e6 and (not whole or number.is_integer()):
+            return int(number) if whole else number
     raise ConfigError(f"{name}={value} is nothing to ask of a cluster.", hint=f"For example {RESOURCES}; memory in GB.")
 
 

@@ -7,6 +7,7 @@ of the head, which is asked every second.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shlex
@@ -14,6 +15,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,7 +26,7 @@ from cdp.jobs.attending import End
 from cdp.jobs.launchers import python_path
 from cdp.jobs.lease import NODE, Watch, silence_s
 from cdp.jobs.node import LOG_PREFIX, PAD_VARIABLE
-from cdp.jobs.place import Place
+from cdp.jobs.place import CREW_VARIABLE, Place
 from cdp.jobs.ray_cluster import RESUME, Connection, Poll, cannot_begin
 from cdp.jobs.spec import JobSpec
 from cdp.jobs.status import Status
@@ -157,6 +159,8 @@ class Remote:
         names = dict.fromkeys((*KEYS, *self.spec.secrets))
         pad = handover.put(self.folder, {name: os.environ[name] for name in names if os.environ.get(name)})
         env |= {PAD_VARIABLE: pad} if pad else {}
+        crew = asked_of(self.place, self.spec)
+        env |= {CREW_VARIABLE: json.dumps(crew.to_dict())} if crew else {}
         # Ray kills what does not end within this time of its asking; a worker may take its grace period to save.
         env["RAY_JOB_STOP_WAIT_TIME_S"] = str(round(self.spec.grace_s + FORCED_AFTER_S))
         readable = re.sub(r"[^A-Za-z0-9_-]", "", self.spec.id)
@@ -164,9 +168,9 @@ class Remote:
         self.connection.submit(
             submission,
             on_node("cdp.jobs.node", str(self.folder), str(self.attempt)),
-            self.place,
-            cpus=cpus_of(self.place, self.spec),
-            gpus=device.count,
+            replace(self.place, accelerator="") if crew else self.place,
+            cpus=LIGHT_CPUS if crew else cpus_of(self.place, self.spec),
+            gpus=0 if crew else device.count,
             env=env,
             about={"job": self.spec.id, "name": self.spec.name},
         )
@@ -188,6 +192,16 @@ def cpus_of(place: Place, spec: JobSpec) -> float:
     if place.cpus is not None:
         return place.cpus
     return LIGHT_CPUS if spec.device.idle else float(spec.device.processes)
+
+
+def asked_of(place: Place, spec: JobSpec) -> Place | None:
+    """What each Ray worker of a job has, and how many there are; None where it is not divided.
+
+    The job's own worker then mostly waits: it takes hardly any CPU, and no GPU.
+    """
+    if not place.workers:
+        return None
+    return replace(place, address="", cpus=cpus_of(place, spec), gpus=spec.device.count)
 
 
 def on_node(module: str, *words: str) -> str:

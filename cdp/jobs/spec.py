@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +23,8 @@ class JobSpec:
     needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
     orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
     ``after`` names jobs that have to end well before this one's turn can come; ``place`` is where it was submitted to
-    (a resume may choose another, which stands in ``status.json``).
+    (a resume may choose another, which stands in ``status.json``); ``divides`` says that its worker divides its work
+    over the Ray workers that it is given: those of other jobs get none.
     """
 
     id: str
@@ -41,6 +42,7 @@ class JobSpec:
     grace_s: float = 30.0
     after: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
+    divides: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -64,7 +66,12 @@ class JobSpec:
             grace_s=float(values.get("grace_s", 30.0)),
             after=tuple(values.get("after", ())),
             place=Place.from_dict(values.get("place")),
+            divides=bool(values.get("divides", False)),
         )
+
+    def at(self, place: Place) -> Place:
+        """The place, without Ray workers for a job that would not use them."""
+        return place if self.divides else replace(place, workers=None)
 
 
 def read_spec(folder: Path) -> JobSpec:

@@ -22,13 +22,13 @@ STARTS = 3
 class SmallCluster:
     """See ``tests.cluster.small``: the process that holds it, and what it obeys."""
 
-    def __init__(self) -> None:
-        self.process = self._started()
+    def __init__(self, *cpus: int) -> None:
+        self.process = self._started(cpus)
         self.address: str = self._read()["address"]
 
-    def _started(self) -> subprocess.Popen[str]:
+    def _started(self, cpus: tuple[int, ...]) -> subprocess.Popen[str]:
         return subprocess.Popen(
-            [sys.executable, "-m", "tests.cluster.small"],
+            [sys.executable, "-m", "tests.cluster.small", *map(str, cpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -61,13 +61,13 @@ class SmallCluster:
         self._read()
 
 
-def started(tries: int) -> SmallCluster:
+def started(tries: int, *cpus: int) -> SmallCluster:
     try:
-        return SmallCluster()
+        return SmallCluster(*cpus)
     except AssertionError:
         if tries == 1:
             raise
-    return started(tries - 1)
+    return started(tries - 1, *cpus)
 
 
 @pytest.fixture(scope="session")
@@ -75,5 +75,15 @@ def ray_cluster() -> Iterator[SmallCluster]:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs Ray: make cluster")
     cluster = started(STARTS)
+    yield cluster
+    cluster.end()
+
+
+@pytest.fixture(scope="module")
+def wide_cluster() -> Iterator[SmallCluster]:
+    """A head and three nodes with two CPUs each, for a job with two Ray workers: one node may be killed."""
+    if importlib.util.find_spec("ray") is None:
+        pytest.skip("needs Ray: make cluster")
+    cluster = started(STARTS, 2, 2, 2)
     yield cluster
     cluster.end()

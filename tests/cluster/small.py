@@ -1,4 +1,5 @@
-"""A Ray cluster on this machine: ``python -m tests.cluster.small``, a head without CPUs and two nodes with one each.
+"""A Ray cluster on this machine: ``python -m tests.cluster.small``, a head without CPUs and two nodes with one each, or
+as many nodes as numbers are named, each with so many CPUs.
 
 It prints its address and then obeys, a line at a time: ``kill <node id>``, ``kill head``. At the end of its input it
 takes everything down: whoever starts it may die in any way.
@@ -26,7 +27,8 @@ def main() -> None:
     head = {**common, "num_cpus": 0, "include_dashboard": True, "dashboard_host": "127.0.0.1", "dashboard_port": port}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
-        nodes = {node.node_id: node for node in [cluster.add_node(num_cpus=1, **common) for _ in range(2)]}
+        cpus = [int(word) for word in sys.argv[1:]] or [1, 1]
+        nodes = {node.node_id: node for node in [cluster.add_node(num_cpus=n, **common) for n in cpus]}
         print(json.dumps({"address": f"http://127.0.0.1:{port}", "nodes": list(nodes)}), flush=True)
         for line in sys.stdin:
             name = line.split()[1]

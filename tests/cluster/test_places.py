@@ -43,24 +43,27 @@ def test_what_is_no_address_is_refused(typed: str) -> None:
 
 
 def test_resources_are_read_and_written_alike() -> None:
-    asked = Place.parse("http://head:8265", " cpus=4, gpus=1,memory=16.5,accelerator=A100")
-    assert (asked.cpus, asked.gpus, asked.memory, asked.accelerator) == (4.0, 1, 16.5, "A100")
-    assert asked.resources == "cpus=4,gpus=1,memory=16.5,accelerator=A100"
+    asked = Place.parse("http://head:8265", " cpus=4, gpus=1,memory=16.5,accelerator=A100,workers=3")
+    assert (asked.cpus, asked.gpus, asked.memory, asked.accelerator, asked.workers) == (4.0, 1, 16.5, "A100", 3)
+    assert asked.resources == "cpus=4,gpus=1,memory=16.5,accelerator=A100,workers=3"
     assert Place.from_dict(asked.to_dict()) == asked
     assert Place().to_dict() == {}
 
 
 @pytest.mark.parametrize(
-    "typed", ["gpus=1.5", "cpus=-1", "cpus=many", "memory=nan", "disk=3", "accelerator=a b", "gpus"]
-)
+    "typed",
+    ["gpus=1.5", "cpus=-1", "cpus=many", "memory=nan", "disk=3", "accelerator=a b", "gpus", "workers=0",
+     "workers=1.5"],
+)  # fmt: skip
 def test_resources_that_cannot_be_asked_for(typed: str) -> None:
     with pytest.raises(ConfigError, match="nothing to ask of a cluster"):
         Place.parse("http://head:8265", typed)
 
 
-def test_resources_are_not_asked_of_this_machine() -> None:
+@pytest.mark.parametrize("asked", ["gpus=1", "workers=2"])
+def test_resources_are_not_asked_of_this_machine(asked: str) -> None:
     with pytest.raises(ConfigError, match="run on this machine"):
-        Place.parse("", "gpus=1")
+        Place.parse("", asked)
 
 
 @pytest.mark.parametrize("damaged", [None, [], {"address": 3, "cpus": "x", "gpus": 1.5}, {"unknown": 1}])

@@ -17,7 +17,9 @@ PATIENCE_S = 60.0
 
 def start(workspace: Workspace, worker: str = "count", name: str = "", **options: Any) -> str:
     """Submit a test worker; keyword arguments of ``submit`` pass through, all others become its configuration."""
-    passed = {key: options.pop(key) for key in ("launcher", "device", "env_secrets", "grace_s") if key in options}
+    passed = {
+        key: options.pop(key) for key in ("launcher", "device", "env_secrets", "grace_s", "divides") if key in options
+    }
     return jobs.submit(
         workspace, kind="test", name=name or worker, module=f"tests.jobs.workers.{worker}", config=options, **passed
     )
