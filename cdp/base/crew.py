@@ -13,6 +13,9 @@ from typing import Any, Protocol, TypeVar
 
 from cdp.base.errors import ConfigError
 
+VARIABLE = "CDP_CREW"
+"""Tells a job's worker on a cluster how many Ray workers it has and what each of them has, as JSON."""
+
 P = TypeVar("P")
 R = TypeVar("R")
 
@@ -24,8 +27,11 @@ class Stopped(Exception):  # noqa: N818 - it is an answer to a request, not an e
 class Crew(Protocol):
     """Several workers that do the parts of a task. ``size`` is how many, ``gpus`` how many GPUs each of them has."""
 
-    size: int
-    gpus: int
+    @property
+    def size(self) -> int: ...
+
+    @property
+    def gpus(self) -> int: ...
 
     def each(
         self,

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cdp.base.crew import Crew
 from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import ProgressBy, length_of
 from cdp.evaluation.protocols import protocol_for
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, precision_for
-from cdp.retrievers.exact_search import search
+from cdp.retrievers.exact_search.divided import search_by
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -59,10 +60,12 @@ def by_model(
     model_hash: str,
     precision: str = "auto",
     batch_size: int = 128,
+    crew: Crew | None = None,
     progress: ProgressBy | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
-    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``.
+    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``. A
+    ``crew`` searches where there is one.
 
     Raises ``Stopped`` between batches once ``should_stop`` says so.
     """
@@ -78,7 +81,7 @@ def by_model(
         ).parts
 
     document_parts = embedded("document", documents, protocol.document_prompt)
-    query_rows = np.concatenate(embedded("query", queries, protocol.query_prompt))
+    query_parts = embedded("query", queries, protocol.query_prompt)
     device = model.device.type if model.device.type == "cuda" else "cpu"
 
     def look(done: int) -> None:
@@ -88,7 +91,7 @@ def by_model(
             progress("searching", done, len(documents))
 
     depth = min(DEPTH, len(documents))
-    return ranks_of(*search(query_rows, document_parts, depth, device=device, progress=look), own)
+    return ranks_of(*search_by(crew, query_parts, document_parts, depth, device=device, progress=look), own)
 
 
 def ranks_of(scores: Any, documents: Any, own: NDArray[np.int64]) -> NDArray[np.int32]:

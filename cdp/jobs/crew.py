@@ -30,14 +30,14 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 from cdp import __version__
-from cdp.base.crew import Stopped, name_of
+from cdp.base.crew import VARIABLE, Stopped, name_of
 from cdp.base.errors import ClusterError
 from cdp.base.imports import UNUSED_METRICS, load_when_called
 from cdp.base.worker import COLLECT_AFTER
 from cdp.base.workspace import private_files
 from cdp.jobs import handover
 from cdp.jobs.launchers import SPINS, python_path
-from cdp.jobs.place import CREW_VARIABLE, Place
+from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import RESUME, cannot_begin
 from cdp.jobs.redaction import redact
 from cdp.jobs.remote import KEYS, PASSED
@@ -61,7 +61,7 @@ NO_ROOM_S = 30.0
 
 def of(folder: Path, environment: Mapping[str, str] | None = None) -> RayCrew | None:
     """The crew of the job in ``folder``; None where its work is not divided. Nothing is started before it is used."""
-    text = (os.environ if environment is None else environment).get(CREW_VARIABLE, "")
+    text = (os.environ if environment is None else environment).get(VARIABLE, "")
     asked = Place.from_dict(json.loads(text)) if text else Place()
     return RayCrew(folder, asked) if asked.workers else None
 
@@ -285,7 +285,7 @@ class Member:
     """What runs in a Ray worker: a process of its own for the time of the job."""
 
     def __init__(self, settings: Mapping[str, Any]) -> None:
-        os.environ.pop(CREW_VARIABLE, None)
+        os.environ.pop(VARIABLE, None)
         os.environ.update(handover.look(Path(settings["folder"]), str(settings["keys"])))
         if not settings["gpus"]:
             os.environ.update(CUDA_VISIBLE_DEVICES="", ACCELERATE_USE_CPU="true")

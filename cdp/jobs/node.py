@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import __version__
+from cdp.base.crew import VARIABLE as CREW_VARIABLE
 from cdp.base.errors import CdpError, ClusterError
 from cdp.base.locks import wait_for_lock
 from cdp.base.output import survives_a_full_disk
@@ -28,7 +29,6 @@ from cdp.jobs.attending import Attendant
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.launchers import python_path
 from cdp.jobs.lease import LEASE, LOCK, NODE, RENEW_S, SHOWN_WITHIN_S, UNWANTED_AFTER_S, Pulse, Watch, about_this_node
-from cdp.jobs.place import CREW_VARIABLE
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec, read_spec
 

@@ -26,9 +26,6 @@ HERE = "here"
 RESOURCES = "workers=4,cpus=4,gpus=1,memory=16,accelerator=A100"
 """An example of what a job may ask for on a cluster; memory in GB."""
 
-CREW_VARIABLE = "CDP_CREW"
-"""Tells a job's worker on a cluster how many Ray workers it has and what each of them has: a ``Place`` as JSON."""
-
 EXAMPLE = "http://head-node:8265"
 
 

@@ -20,13 +20,14 @@ from pathlib import Path
 from typing import Any, Self
 
 from cdp import __version__
+from cdp.base.crew import VARIABLE as CREW_VARIABLE
 from cdp.base.errors import ClusterError
 from cdp.jobs import handover, lease
 from cdp.jobs.attending import End
 from cdp.jobs.launchers import python_path
 from cdp.jobs.lease import NODE, Watch, silence_s
 from cdp.jobs.node import LOG_PREFIX, PAD_VARIABLE
-from cdp.jobs.place import CREW_VARIABLE, Place
+from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import RESUME, Connection, Poll, cannot_begin
 from cdp.jobs.spec import JobSpec
 from cdp.jobs.status import Status

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from cdp.base.errors import ConfigError
@@ -16,17 +17,20 @@ def gpus() -> tuple[Gpu, ...]:
     return tuple(list_gpus())
 
 
-def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None, ids: str = "") -> DeviceRequest:
+def request(
+    workspace: Workspace, gpus: int | None, *, at_most: int | None = None, ids: str = "", divides: bool = False
+) -> DeviceRequest:
     """A CPU slot, or so many GPUs, at most ``at_most``. None means every GPU of this machine, the CPU without any.
 
     ``ids`` names GPUs by their UUIDs, separated by commas, and takes the place of a number. ConfigError where both
     contradict each other, where too many are named, or where no node of a cluster has what is asked for. On a cluster
-    None means one GPU where there are any.
+    None means one GPU where there are any. For a job that ``divides`` its work it is what each Ray worker has, if the
+    place asks for any.
     """
     named = [part.strip() for part in ids.split(",") if part.strip()]
     where = place.current(workspace)
     if where.address:
-        return _of_cluster(where, gpus, at_most, named)
+        return _of_cluster(where if divides else replace(where, workers=None), gpus, at_most, named)
     if named:
         if gpus is not None and gpus != len(named):
             raise ConfigError(f"gpus asks for {gpus}, and gpu_ids names {len(named)}.", hint="Set one of the two.")
@@ -49,6 +53,8 @@ def _of_cluster(where: Place, gpus: int | None, at_most: int | None, named: list
         count = int(any(node.gpus for node in nodes))
     if at_most is not None:
         count = min(count, at_most)
+    if where.workers and count > 1:
+        raise ConfigError(f"A Ray worker uses one GPU, and {count} are asked for.", hint="Ask for more workers.")
     request = DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
     ray_cluster.check_fits(where, count, where.cpus if where.cpus is not None else float(request.processes), nodes)
     return request
