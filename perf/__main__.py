@@ -45,7 +45,7 @@ PARTS = {
 """Seconds that each part may take, from its CPU seconds on two cores with room for a slower machine."""
 
 LONGEST_S = 1200
-ON_REQUEST = ("calibrate_paraphrase", "gpu", "pages", "planner", "serving")
+ON_REQUEST = ("calibrate_paraphrase", "crew", "gpu", "pages", "planner", "serving")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,9 @@ from cdp.jobs.place import EXAMPLE, HERE, RESOURCES
 
 _ADDRESS = option("address", f"the address of its Jobs API, as {EXAMPLE}; {HERE} for this machine")
 _RESOURCES = option(
-    "--resources", f"what a job asks of a cluster, as {RESOURCES} (memory in GB)", metavar="NAME=VALUE,…"
+    "--resources",
+    f"what a job asks of a cluster, as {RESOURCES} (memory in GB; with workers each of them has the rest)",
+    metavar="NAME=VALUE,…",
 )
 
 COMMANDS: Commands = {

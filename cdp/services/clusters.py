@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
@@ -26,15 +26,17 @@ class Report:
     ray: str
     nodes: tuple[RayNode, ...]
     node: Probe
+    asked: str = ""
+    """What jobs of the workspace ask of it, as it is typed after ``--resources``; empty: what their kind needs."""
 
     @property
     def words(self) -> str:
         """In one line, with what differs from here."""
         ours = ray_cluster.own_version()
         ray = f"Ray {self.ray}" + ("" if self.ray == ours else f" (here {ours}, which can talk to it)")
-        return (
-            f"{self.address}: {ray}, Python {self.node.python}, {ray_cluster.in_words(self.nodes)}; sees the workspace"
-        )
+        has = ray_cluster.in_words(self.nodes)
+        asked = f"; jobs ask for {self.asked}" if self.asked else ""
+        return f"{self.address}: {ray}, Python {self.node.python}, {has}; sees the workspace{asked}"
 
 
 def setting(workspace: Workspace) -> Place:
@@ -58,7 +60,8 @@ def look(workspace: Workspace, address: str) -> Report:
     nodes = ray_cluster.list_nodes(address)
     answer = probe.probe(workspace, address)
     answer.check(workspace)
-    return Report(address, version, tuple(nodes), answer)
+    own = setting(workspace)
+    return Report(address, version, tuple(nodes), answer, own.resources if own.address == address else "")
 
 
 @access.writes
@@ -67,7 +70,7 @@ def use(workspace: Workspace, address: str, resources: str = "") -> Report | Non
     place = Place.parse(address, resources)
     report = look(workspace, place.address) if place.address else None
     places.set_for_workspace(workspace, place)
-    return report
+    return replace(report, asked=place.resources) if report else None
 
 
 @contextmanager

@@ -23,7 +23,12 @@ def main() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    common: dict[str, Any] = {"object_store_memory": STORE, "include_log_monitor": False}
+    # Ray's own port for agents is taken where another cluster runs on this machine, and no job could be submitted.
+    common: dict[str, Any] = {
+        "object_store_memory": STORE,
+        "include_log_monitor": False,
+        "dashboard_agent_listen_port": 0,
+    }
     head = {**common, "num_cpus": 0, "include_dashboard": True, "dashboard_host": "127.0.0.1", "dashboard_port": port}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:
