@@ -143,13 +143,12 @@ def cluster() -> None:
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
     from ray.cluster_utils import Cluster
 
-    own = Cluster(
-        initialize_head=True,
-        head_node_args={"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE},
-    )
-    print(own.address, flush=True)
-    sys.stdin.read()
-    own.shutdown()
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        settings = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE, "temp_dir": folder}
+        own = Cluster(initialize_head=True, head_node_args=settings)
+        print(own.address, flush=True)
+        sys.stdin.read()
+        own.shutdown()
 
 
 def main() -> None:

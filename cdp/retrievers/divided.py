@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from cdp.base.crew import Crew, kept
 from cdp.base.errors import ModelError
 from cdp.base.workspace import Workspace
 from cdp.retrievers.encode import Encoding, cast, is_whole, make_shard
 from cdp.retrievers.load import load, model_hash
-from cdp.retrievers.resolve import resolve
+from cdp.retrievers.resolve import ResolvedRetriever, resolve
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -46,6 +46,15 @@ class Elsewhere:
     workspace: Workspace
     retriever: str
     max_length: int | None = None
+
+    @classmethod
+    def of(
+        cls, crew: Crew | None, workspace: Workspace, retriever: ResolvedRetriever, max_length: int | None = None
+    ) -> Self | None:
+        """For a retriever that was found here; None without a crew. A folder goes by its whole path: the workers start
+        elsewhere."""
+        name = retriever.source if retriever.origin == "folder" else retriever.name
+        return cls(crew, workspace, name, max_length) if crew is not None else None
 
     def make(
         self,

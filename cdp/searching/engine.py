@@ -203,6 +203,6 @@ def prepare(
         patience_s=None,
         batch_size=128,
         progress=progress,
-        makers=Elsewhere(crew, workspace, retriever) if crew else None,
+        makers=Elsewhere.of(crew, workspace, resolved),
     )
     return len(documents)

@@ -77,7 +77,7 @@ def dense(
     identity = model_hash(model)
     on_gpu = bool(crew.gpus) if crew else None
     precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
-    makers = Elsewhere(crew, job.workspace, config.retriever, config.max_length) if crew else None
+    makers = Elsewhere.of(crew, job.workspace, retriever, config.max_length)
 
     def report(phase: str, done: int, total: int) -> None:
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)

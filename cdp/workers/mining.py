@@ -47,7 +47,7 @@ class Miner:
         self.job, self.hash = job, model_hash(model)
         self.precision = precision_for(model, on_gpu=bool(crew.gpus) if crew else None)
         self.model = model if crew else cast(model, self.precision)
-        self.store = EmbeddingStore(job.workspace, makers=Elsewhere(crew, job.workspace, name) if crew else None)
+        self.store = EmbeddingStore(job.workspace, makers=Elsewhere.of(crew, job.workspace, resolved))
         self.device = torch.device("cpu")
 
     def _encode(self, texts: Sequence[str], role: str) -> np.ndarray:

@@ -97,7 +97,7 @@ def _measure(
         texts,
         documents,
         own,
-        store=EmbeddingStore(job.workspace, makers=Elsewhere(crew, job.workspace, by) if crew else None),
+        store=EmbeddingStore(job.workspace, makers=Elsewhere.of(crew, job.workspace, retriever)),
         model_hash=identity,
         precision=precision,
         crew=crew,

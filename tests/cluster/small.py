@@ -11,23 +11,26 @@ import json
 import os
 import socket
 import sys
+import tempfile
 from typing import Any
 
 os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 STORE = 80 * 2**20
 
 
-def main() -> None:
+def main(folder: str) -> None:
     from ray.cluster_utils import Cluster
 
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    # Ray's own port for agents is taken where another cluster runs on this machine, and no job could be submitted.
+    # Where another cluster runs on this machine, its agents have Ray's own port, and no job could be submitted to this
+    # one; and Ray's own folder names the newest cluster, to which the Ray workers of our jobs would go.
     common: dict[str, Any] = {
         "object_store_memory": STORE,
         "include_log_monitor": False,
         "dashboard_agent_listen_port": 0,
+        "temp_dir": folder,
     }
     head = {**common, "num_cpus": 0, "include_dashboard": True, "dashboard_host": "127.0.0.1", "dashboard_port": port}
     cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -44,4 +47,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    # The path is short, for sockets lie in it.
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as own:
+        main(own)

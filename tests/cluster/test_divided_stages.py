@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,12 +38,16 @@ def members(cluster: SmallCluster) -> dict[str, str]:
     return {a["actor_id"]: a["node_id"] for a in actors if a["class_name"] == "Member" and a["state"] == "ALIVE"}
 
 
-def kill_one(cluster: SmallCluster, job_id: str) -> str:
-    """Kill the node of a Ray worker of the job that is not also the node of the job's own worker."""
-    own = cluster.submissions(job_id)[0]["driver_node_id"]
-    victim = until(lambda: next((node for node in members(cluster).values() if node != own), ""), "a member elsewhere")
-    cluster.kill(victim)
-    return str(victim)
+def a_member_elsewhere(cluster: SmallCluster, job_id: str) -> str:
+    """The node of a Ray worker of the job that is not also the node of the job's own worker."""
+    deadline = time.monotonic() + 120.0
+    while time.monotonic() < deadline:
+        own = next((entry["driver_node_id"] for entry in cluster.submissions(job_id)), None)
+        for node in members(cluster).values():
+            if own and node != own:
+                return node
+        time.sleep(0.5)
+    raise AssertionError(f"no Ray worker on another node than {own}: {members(cluster)}")
 
 
 def test_what_dies_changes_nothing(
@@ -78,8 +83,9 @@ def an_evaluation_loses_a_node(
     assert main([*command, *on]) == 0
     job_id = str(json.loads(capsys.readouterr().out)["id"])
     folder = workspace.embeddings / key
+    victim = a_member_elsewhere(cluster, job_id)
     until_it_has_made(workspace, job_id, lambda: len(list(folder.glob("shard-*.npy"))) >= 4)
-    kill_one(cluster, job_id)
+    cluster.kill(victim)
     made = len(list(folder.glob("shard-*.npy")))
     assert made < DOCUMENTS // SHARD, "it was in the middle"
     job = until_state(workspace, job_id, "finished", "failed", patience_s=240.0)
@@ -145,8 +151,8 @@ def a_search_loses_a_node(workspace: Workspace, cluster: SmallCluster) -> None:
     with jobs.choosing(Place(cluster.address, workers=2)):
         job_id = start(workspace, "searching", divides=True)
 
-    until_it_has_made(workspace, job_id, lambda: 0 < jobs.view(workspace, job_id).done < len(documents))
-    kill_one(cluster, job_id)
+    until_it_has_made(workspace, job_id, (workspace.job(job_id) / "paused").exists)
+    cluster.kill(a_member_elsewhere(cluster, job_id))
     (workspace.job(job_id) / "go").touch()
     job = until_state(workspace, job_id, "finished", "failed", patience_s=120.0)
     assert job.state == "finished", jobs.read_log(workspace, job_id)

@@ -34,7 +34,7 @@ def test_shards_are_those_of_one_machine(folder: Path, tmp_path: Path) -> None:
     encoding = Encoding(model_hash(model), "document", "doc: ", max_length=32)
     alone = EmbeddingStore(here, shard_texts=16).get(lambda: model, TEXTS, encoding, batch_size=4)
     crew, told = Backwards(), []
-    store = EmbeddingStore(there, shard_texts=16, makers=Elsewhere(crew, there, str(folder), 32))
+    store = EmbeddingStore(there, shard_texts=16, makers=Elsewhere.of(crew, there, resolve(str(folder), there), 32))
 
     def unwanted():
         raise AssertionError("the model was asked for in this process")
@@ -66,3 +66,12 @@ def test_a_node_with_another_model_of_that_name_is_refused(folder: Path, workspa
     with pytest.raises(ModelError, match="has another model called"):
         store.get(lambda: None, TEXTS, Encoding("0123456789abcdef", "document"))  # type: ignore[arg-type, return-value]
     assert shards(workspace) == {}
+
+
+def test_a_folder_goes_by_its_whole_path(folder: Path, workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder.parent)
+    found = resolve(f"./{folder.name}", workspace)
+    makers = Elsewhere.of(Backwards(), workspace, found)
+    assert makers is not None
+    assert makers.retriever == str(folder)
+    assert Elsewhere.of(None, workspace, found) is None

@@ -21,6 +21,7 @@ def main(job: Job) -> None:
     def pause(done: int) -> None:
         job.progress("searching", done, total, "documents")
         while 0 < done < total and not (job.folder / "go").exists():
+            (job.folder / "paused").touch()
             time.sleep(0.05)
 
     with crew.of(job.folder) as own:  # type: ignore[union-attr]
