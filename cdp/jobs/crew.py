@@ -20,6 +20,7 @@ import json
 import os
 import pickle
 import signal
+import socket
 import sys
 import threading
 import time
@@ -194,7 +195,7 @@ class RayCrew:
         if not member.ready:
             member.ready = True
             self._failed_starts = 0
-            _check(answer)
+            _greeted(answer)
             return None
         part, member.part = member.part, None
         assert part is not None
@@ -294,7 +295,11 @@ class Member:
         load_when_called(UNUSED_METRICS)
 
     def about(self) -> dict[str, Any]:
-        return {"version": __version__, "python": sys.version_info[:2]}
+        """Where it is, and which version."""
+        import ray
+
+        node = ray.get_runtime_context().get_node_id()
+        return {"version": __version__, "host": socket.gethostname(), "node": node}
 
     def do(self, task: str, part: Any) -> tuple[Any, ...]:
         """("done", result) or ("failed", the exception pickled, its traceback). Ray shows what a task raises to
@@ -335,12 +340,13 @@ def _raised(packed: bytes, trace: str) -> Exception:
     return error
 
 
-def _check(about: Mapping[str, Any]) -> None:
+def _greeted(about: Mapping[str, Any]) -> None:
     if about["version"] != __version__:
         raise ClusterError(
-            f"A node of the cluster has CDP Studio {about['version']}, and this one {__version__}.",
+            f"The node {about['host']} has CDP Studio {about['version']}, and this one {__version__}.",
             hint="Install the same version on every node.",
         )
+    print(f"A Ray worker begins on {about['host']}, node {about['node']}.", flush=True)
 
 
 def _last_line(text: str) -> str:
