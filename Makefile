@@ -8,7 +8,7 @@
 # make package  the tutorial in an empty environment with nothing but the wheel: times and sizes (part of make soak)
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
-# make cluster  jobs on a Ray cluster, started on this machine: installs Ray (300 MB), takes two minutes
+# make cluster  jobs on a Ray cluster, started on this machine: installs Ray (300 MB), takes some minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  run the paper's experiment (about an hour on two cores, resumable) and write docs/REPRODUCTION.md
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes

@@ -1,6 +1,6 @@
 """What does it cost to have one Ray worker encode and search, against the same in one process, and what memory has it?
 
-200,000 texts of some 600 characters by static-minilm (384 dimensions), whose table is so fast that sending the texts
+200,000 texts of some 90 characters by static-minilm (384 dimensions), whose table is so fast that sending the texts
 weighs most, then the best 100 for 1,000 queries over what was stored. Both sides compute with one thread and load their
 model, and encode one shard, before any time is taken; a cluster of one node with one CPU is started on this machine.
 Results are compared byte for byte. Processor time is that of the job's process and the Ray worker; Ray's own servers
@@ -38,8 +38,8 @@ GOAL = 1 / 1.1
 
 
 def texts(n: int, seed: int) -> list[str]:
-    """Texts of 100 words, no two alike."""
-    words = np.random.default_rng(1).integers(0, 26**3, (5000, 100))
+    """Texts of 12 words, no two alike."""
+    words = np.random.default_rng(1).integers(0, 26**3, (5000, 12))
     base = [
         " ".join(f"{chr(97 + w // 676)}{chr(97 + w // 26 % 26)}{chr(97 + w % 26)}rds" for w in row) for row in words
     ]
@@ -106,6 +106,7 @@ def run() -> list[Row]:
     ) as cluster:  # fmt: skip
         assert cluster.stdout is not None
         address = cluster.stdout.readline().strip()
+        assert address, "the cluster did not start"
         sides = [(_in_a_process("ours", address), _in_a_process("peer", address)) for _ in range(REPEATS)]
         memory = [_in_a_process("ours", address, n)["mib"] for n in (MANY, FEW)]
         cluster.communicate()
@@ -141,10 +142,11 @@ def _in_a_process(who: str, address: str, n: int = DOCUMENTS) -> dict[str, Any]:
 def cluster() -> None:
     """Hold a cluster of one node with one CPU until the end of the input; its address is printed."""
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    from ray.cluster_utils import Cluster
-
     with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
-        settings = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE, "temp_dir": folder}
+        os.environ["RAY_TMPDIR"] = folder  # read by Ray when it is imported
+        from ray.cluster_utils import Cluster
+
+        settings = {"num_cpus": 1, "include_dashboard": False, "object_store_memory": STORE}
         own = Cluster(initialize_head=True, head_node_args=settings)
         print(own.address, flush=True)
         sys.stdin.read()

@@ -214,8 +214,12 @@ class RayCrew:
 
             import ray
 
-            with _own_signals():
-                ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+            try:
+                with _own_signals():
+                    ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR, configure_logging=False)
+            except (ConnectionError, RuntimeError) as error:
+                raise ClusterError(f"The job's Ray cluster does not answer ({_last_line(str(error))}).",
+                                   hint=RESUME) from error  # fmt: skip
             names = dict.fromkeys((*KEYS, *read_spec(self.folder).secrets))
             keys = handover.put(self.folder, {name: os.environ[name] for name in names if os.environ.get(name)})
             self._settings = {"folder": str(self.folder), "keys": keys, "gpus": self.gpus}

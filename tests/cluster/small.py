@@ -18,7 +18,7 @@ os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
 STORE = 80 * 2**20
 
 
-def main(folder: str) -> None:
+def main() -> None:
     from ray.cluster_utils import Cluster
 
     with socket.socket() as free:
@@ -30,7 +30,6 @@ def main(folder: str) -> None:
         "object_store_memory": STORE,
         "include_log_monitor": False,
         "dashboard_agent_listen_port": 0,
-        "temp_dir": folder,
     }
     head = {**common, "num_cpus": 0, "include_dashboard": True, "dashboard_host": "127.0.0.1", "dashboard_port": port}
     cluster = Cluster(initialize_head=True, head_node_args=head)
@@ -48,5 +47,6 @@ def main(folder: str) -> None:
 
 if __name__ == "__main__":
     # The path is short, for sockets lie in it.
-    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as own:
-        main(own)
+    with tempfile.TemporaryDirectory(prefix="ray-", dir="/tmp", ignore_cleanup_errors=True) as folder:
+        os.environ["RAY_TMPDIR"] = folder
+        main()
