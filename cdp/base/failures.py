@@ -137,11 +137,7 @@ class Failures:
         if concerns_run(error):
             raise error
         line = line_of(error, item_id, text, unit=self.unit, stage=self.stage, **where)
-        self.n += 1
-        self.in_a_row += 1
-        self.last = f"{self.unit} {line['id']}: {line['reason']}"
-        if len(self.first) < self.limit:
-            self.first.append(line)
+        self.count(line)
         self.write(line)
         if self.in_a_row >= self.limit:
             raise RepeatedFailureError(
@@ -149,6 +145,14 @@ class Failures:
                 kind=failure_of(error)["kind"],
                 hint=self._hint,
             ) from error
+
+    def count(self, line: dict[str, Any]) -> None:
+        """Count the line of a failure, which somebody else may have met: it is not written, and no limit is kept."""
+        self.n += 1
+        self.in_a_row += 1
+        self.last = f"{self.unit} {line['id']}: {line['reason']}"
+        if len(self.first) < self.limit:
+            self.first.append(line)
 
     @property
     def _hint(self) -> str:

@@ -9,31 +9,29 @@ about those that had failed; an answer that was already paid for comes from the 
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator, Iterator
 from contextlib import closing
-from dataclasses import dataclass
 from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
-from cdp.base.failures import concerns_run, describe, line_of
-from cdp.base.records import Document
+from cdp.base.crew import Crew
+from cdp.base.errors import ConfigError
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
 from cdp.query_sets.ordered import put_in_order, scan
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
-from cdp.synthesis.generate import Generation, generate_for, to_line
-from cdp.synthesis.generators import GENERATORS, Cancelled, RequestError, Usage, make_generator
+from cdp.synthesis.divided import Division, take_what_is_left, tell_lost
+from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.generators.spread import spread
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.pricing import load_price, price_file
+from cdp.synthesis.recording import DocumentOutcome, Recorder, outcome_of
 from cdp.synthesis.spending import Account
 from cdp.synthesis.work import Item, Work
 
@@ -41,30 +39,15 @@ FLUSH_LINES = 256
 FLUSH_EVERY_S = 1.0
 """Answers that cost nothing are written in blocks; those of an LLM at once."""
 
-FAILURES_IN_A_ROW = 20
-"""So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
-So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for."""
-
 METRIC_EVERY_S = 5.0
-SHOWN_ANSWER = 200
-LOOK = "Try one document in the preview, and change the model, the prompt or max_output_tokens."
-
-
-@dataclass(frozen=True)
-class DocumentOutcome:
-    """What happened to one document: ``generation``, or the ``error`` that kept it from one; neither if given up."""
-
-    position: int
-    document: Document
-    generation: Generation | None = None
-    error: Exception | None = None
 
 
 class Run:
-    """One attempt at a synthesis job."""
+    """One attempt at a synthesis job, by this worker alone or by its crew."""
 
-    def __init__(self, job: Job, *, api_key: str = "") -> None:
+    def __init__(self, job: Job, *, api_key: str = "", crew: Crew | None = None) -> None:
         self.job = job
+        self.crew = crew
         self.config = SynthesisConfig.from_dict(job.config)
         self.method: Method = method_of(self.config)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
@@ -81,21 +64,49 @@ class Run:
                 f"There is no price for {self.source.model!r}, so a budget cannot be kept.",
                 hint="Add the model to the price table, or leave the budget out.",
             )
-        self.failures = job.failures("generating", path=self.files.failures, keep=True)
-        self.n_failures = self.n_incomplete = self.job.n_failures = 0  # what failed before is asked about again
+        failures = job.failures("generating", path=self.files.failures, keep=True)
+        self.recorder = Recorder(self.config.per_doc, is_llm=self.source.is_llm, failures=failures, put=self._put)
+        self.job.n_failures = 0  # what failed before is asked about again
         self._began = time.monotonic()
         self._buffer: list[dict[str, Any]] = []
         self._flushed = self._measured = self._began
-        self._failing = self._unread = self._paid_unread = self._done = 0
-        self._any_success = False
-        self._first_failure = ""
+        self._done = 0
 
     def execute(self) -> dict[str, Any]:
         """Do what is left to do; returns (and stores) the result. Raises ProviderError where no request can succeed."""
         self._open()
+        if self.crew is None:
+            self._load()
+        with AnswerCache(self.job.workspace) as cache:
+            take_what_is_left(self.job, self.files, cache, self.config)
+            written = bytearray(self.work.positions)
+            spent = self._written_before(written)
+            self._report()
+            self.recorder.any_success = self._done > 0
+            try:
+                self._open_account(cache, spent)
+                passed = written if self.crew is None else self._divide(self.crew, cache, written)
+                if self.crew is None or self._done < self.total:
+                    self._by_myself(cache, written, passed)
+            finally:
+                self._flush()
+                result = self._close(written)
+        if self._over_budget() and not result["complete"]:
+            raise ConfigError(
+                f"The budget of {self.config.budget:g} US dollars is used up; {result['n_documents']} of {self.total} "
+                "documents have queries.",
+                hint="Start a new job with a larger budget: what was paid for is not paid for again.",
+            )
+        if self.recorder.n_failures and not self.recorder.any_success:
+            raise self.recorder.none()
+        return result
+
+    def _load(self) -> None:
         self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
         self.source.prepare()
-        written = bytearray(self.work.positions)
+
+    def _written_before(self, written: bytearray) -> Usage:
+        """Mark what earlier attempts have written; what their lines say that it cost."""
         spent = Usage()
         for _, _, line in scan(self.files.queries):
             if line["position"] < len(written) and not written[line["position"]]:
@@ -104,34 +115,42 @@ class Run:
                 spent += Usage.from_dict(line.get("usage"))
         for _, _, line in scan(self.files.failures):
             spent += Usage.from_dict(line.get("usage"))
-        self._report()
-        self._any_success = self._done > 0
+        return spent
+
+    def _by_myself(self, cache: AnswerCache, written: bytearray, passed: bytearray) -> None:
+        """Ask about the documents that are not ``passed``, in this process."""
+        if self.crew is not None:
+            if self.job.stop_requested():
+                return
+            self._load()
         left = max(1, self.total - self._done)
-        try:
-            with spread(self.source, left) as self.source, AnswerCache(self.job.workspace) as cache:
-                threads = self.source.is_llm or self.source.concurrency > 1
-                workers = min(self.source.concurrency, left) if threads else 0
-                self._open_account(cache, spent)
-                with closing(self._outcomes(cache, written, workers)) as outcomes:
-                    for outcome in outcomes:
-                        if outcome.generation is None and outcome.error is None:
-                            continue
-                        if self._record(outcome):
-                            written[outcome.position] = 1
-                        self._done += 1
-                        self._report()
-        finally:
-            self._flush()
-            result = self._close(written)
-        if self._over_budget() and not result["complete"]:
-            raise ConfigError(
-                f"The budget of {self.config.budget:g} US dollars is used up; {result['n_documents']} of {self.total} "
-                "documents have queries.",
-                hint="Start a new job with a larger budget: what was paid for is not paid for again.",
-            )
-        if self.n_failures and not self._any_success:
-            raise self._none()
-        return result
+        with spread(self.source, left) as self.source:
+            threads = self.source.is_llm or self.source.concurrency > 1
+            workers = min(self.source.concurrency, left) if threads else 0
+            with closing(self._outcomes(cache, passed, workers)) as outcomes:
+                for outcome in outcomes:
+                    if outcome.given_up:
+                        continue
+                    if self.recorder.record(outcome):
+                        written[outcome.position] = 1
+                    self._done += 1
+                    self._report()
+
+    def _divide(self, crew: Crew, cache: AnswerCache, written: bytearray) -> bytearray:
+        """Have the crew ask; what needs nobody any more."""
+        before = self._done
+
+        def report(n_passed: int) -> None:
+            self._done = min(before + n_passed, self.total)
+            self._report()
+
+        division = Division(
+            self.job, self.config, self.method, self.work, self.source, crew, cache, self.account, self.recorder,
+            written=written, flush=self._flush, report=report,
+        )  # fmt: skip
+        division.write(self.total - before)
+        self._done = before + division.n_passed
+        return division.passed
 
     def _open_account(self, cache: AnswerCache, spent: Usage) -> None:
         """The job's books, with ``spent`` as their beginning for a set that has none: an older version wrote it."""
@@ -141,13 +160,7 @@ class Run:
             cache.spend(self.job.id, spent)
         charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
         lost = cache.take_lost(self.job.id, charged=charged)
-        if lost and charged:
-            requests = "request was" if lost == 1 else "requests were"
-            print(
-                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
-                "for again may be paid for twice.",
-                flush=True,
-            )
+        tell_lost(lost if charged else 0)
         self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
         self._spent_before = self.account.spent
 
@@ -156,11 +169,11 @@ class Run:
         if self.account is not None:
             self.account.close()
 
-    def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[DocumentOutcome, None, None]:
+    def _outcomes(self, cache: AnswerCache, passed: bytearray, workers: int) -> Generator[DocumentOutcome, None, None]:
         def one(item: Item) -> DocumentOutcome:
-            return self._one(item, cache)
+            return outcome_of(item, self.config, self.method, self.source, cache, self.account)
 
-        return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self._cancel)
+        return map_unordered(one, self._left(passed), workers, tick=self._tick, cancel=self._cancel)
 
     @property
     def spent(self) -> Usage:
@@ -197,136 +210,22 @@ class Run:
             parameters=self.source.parameters,
         )
 
-    def _left(self, written: bytearray) -> Iterator[Item]:
-        """The documents without a line, until the end or a request to stop."""
-        for item in self.work.items(self.job.workspace, start=max(0, written.find(0))):
+    def _left(self, passed: bytearray) -> Iterator[Item]:
+        """The documents that are not passed, until the end or a request to stop."""
+        for item in self.work.items(self.job.workspace, start=max(0, passed.find(0))):
             if self.job.stop_requested():
                 self._cancel()
                 return
             if self._over_budget():
                 return
-            if not written[item.position]:
+            if not passed[item.position]:
                 yield item
 
-    def _one(self, item: Item, cache: AnswerCache) -> DocumentOutcome:
-        position, document = item.position, item.document
-        try:
-            generation = generate_for(
-                document,
-                self.method,
-                min(self.config.per_doc, len(item.queries)) if self.method.from_queries else self.config.per_doc,
-                self.source,
-                max_document_tokens=self.config.max_document_tokens,
-                cache=cache,
-                account=self.account,
-                queries=item.queries,
-            )
-        except Cancelled:
-            return DocumentOutcome(position, document)
-        except RequestError as error:
-            return DocumentOutcome(position, document, error=error)
-        except Exception as error:
-            if concerns_run(error):
-                raise
-            return DocumentOutcome(position, document, error=error)
-        return DocumentOutcome(position, document, generation)
-
-    def _record(self, outcome: DocumentOutcome) -> bool:
-        """Write down what came out; True where the document now has queries."""
-        if isinstance(outcome.error, RequestError):
-            self._unanswered(outcome, outcome.error)
-            return False
-        if outcome.error is not None:
-            self._broken(outcome, outcome.error)
-            return False
-        self._failing = 0
-        generation = outcome.generation
-        assert generation is not None
-        if not generation.queries:
-            self._fail(outcome, self._nothing(generation), usage=generation.usage.to_dict())
-            self._unread += 1
-            self._paid_unread += generation.usage.requests > 0
-            if not self._any_success and self._paid_unread >= FAILURES_IN_A_ROW:
-                raise ConfigError(f"The first {self._unread} answers held no query. {self._first_failure}", hint=LOOK)
-            return False
-        if "too_few" in generation.problems:
-            self.n_incomplete += 1
-            self._fail(outcome, f"Only {len(generation.queries)} of {self.config.per_doc} queries.", lost=False)
-        line = to_line(outcome.document, outcome.position, generation)
-        try:
-            json.dumps(line, ensure_ascii=False).encode()
-        except (TypeError, ValueError) as error:  # a query that is no text, or one that UTF-8 cannot hold
-            self._broken(outcome, error)
-            return False
-        self.failures.done()
-        self._any_success = True
+    def _put(self, line: dict[str, Any]) -> None:
         self._buffer.append(line)
         waited = time.monotonic() - self._flushed
         if self.source.is_llm or len(self._buffer) >= FLUSH_LINES or waited >= FLUSH_EVERY_S:
             self._flush()
-        return True
-
-    def _unanswered(self, outcome: DocumentOutcome, error: RequestError) -> None:
-        """A request for this document failed for good; ProviderError where the endpoint fails one after another."""
-        line = line_of(error, outcome.document.id, outcome.document.content, position=outcome.position)
-        line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
-        line |= {"raw": [error.raw]} if error.raw else {}
-        self._lost(line)
-        self._failing = self._failing + 1 if error.exhausted or not self._any_success else 0
-        if self._failing >= FAILURES_IN_A_ROW:
-            raise ProviderError(
-                f"{self._failing} documents in a row got no answer; the last time: {error.message}",
-                hint=error.hint or "Resume the job when the endpoint works again: what is done stays done.",
-            )
-
-    def _broken(self, outcome: DocumentOutcome, error: Exception) -> None:
-        """An exception that this document raised in whatever handled it: recorded, and the next one is tried."""
-        self.n_failures += 1
-        self._first_failure = self._first_failure or describe(error)
-        document = outcome.document
-        self.failures.record(document.id, error, document.content, position=outcome.position)
-
-    def _nothing(self, generation: Generation) -> str:
-        """Why a document has no query, in a sentence."""
-        if not self.source.is_llm:
-            return "The document holds no words to build a query from."
-        answer = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
-        return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
-
-    def _none(self) -> CdpError:
-        """Why the whole run gave nothing: the endpoint failed, its answers could not be read, or there are no words."""
-        if self.failures.n:
-            return RepeatedFailureError(f"No document got a query. {self.failures.last}", kind="data")
-        if not self._unread:
-            return ProviderError(f"No document got a query. {self._first_failure}")
-        if self.source.is_llm:
-            return ConfigError(f"No document got a query. {self._first_failure}", hint=LOOK)
-        return InputError(f"No document got a query. {self._first_failure}", hint="Check what the corpus holds.")
-
-    def _fail(self, outcome: DocumentOutcome, reason: str, *, lost: bool = True, **more: object) -> None:
-        """An answer without queries, or with too few of them."""
-        generation = outcome.generation
-        assert generation is not None
-        line: dict[str, Any] = {
-            "id": outcome.document.id,
-            "unit": "document",
-            "document_id": outcome.document.id,
-            "position": outcome.position,
-            "reason": reason,
-            **more,
-            "kept": len(generation.queries),
-            "problems": generation.problems,
-            "raw": list(generation.raw),
-        }
-        if lost:
-            self._lost(line)
-        else:
-            self.failures.write(line, counts=False)
-
-    def _lost(self, line: dict[str, Any]) -> None:
-        self.n_failures += 1
-        self._first_failure = self._first_failure or line["reason"]
-        self.failures.write(line)
 
     def _flush(self) -> None:
         append_jsonl(self.files.queries, self._buffer)
@@ -334,11 +233,12 @@ class Run:
         self._flushed = time.monotonic()
 
     def _report(self) -> None:
-        message = f"{self.n_failures} without queries" if self.n_failures else ""
+        failed = self.recorder.n_failures
+        message = f"{failed} without queries" if failed else ""
         self.job.progress("generating", self._done, self.total, "documents", message)
         if time.monotonic() - self._measured >= METRIC_EVERY_S:
             self._measured = time.monotonic()
-            self.job.metric(self._done, failures=self.n_failures, **self.usage.to_dict())
+            self.job.metric(self._done, failures=failed, **self.usage.to_dict())
 
     def _close(self, written: bytearray) -> dict[str, Any]:
         """Put the files in order and write manifest and result. A failure of a later success is dropped."""

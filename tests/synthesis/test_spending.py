@@ -90,7 +90,7 @@ def test_what_is_on_its_way_counts_at_its_highest_price(workspace: Workspace) ->
             thread.join()
     assert peak[0] == 2
     assert account.used_up
-    assert PRICE.cost(account.spent) <= account._budget + PRICE.cost(most)  # type: ignore[operator]
+    assert PRICE.cost(account.spent) <= account.budget + PRICE.cost(most)  # type: ignore[operator]
     assert sorted(ended)[-2:] == ["over", "over"]
 
 
