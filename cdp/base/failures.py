@@ -173,6 +173,17 @@ class Failures:
             )
 
 
+class Listed(Failures):
+    """Failures of a part of a run: all their ``lines``, for whoever puts the parts together."""
+
+    def __init__(self, stage: str = "", *, unit: str = "document") -> None:
+        super().__init__(None, stage, unit=unit)
+        self.lines: list[dict[str, Any]] = []
+
+    def write(self, line: dict[str, Any], *, counts: bool = True) -> None:
+        self.lines.append(line)
+
+
 class Attempt:
     """One item being worked on; see ``Failures.item``. ``reason`` says why it ``failed``, empty if it did not."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.base.workspace import read_json_or_none, write_json
+from cdp.base.workspace import read_json_or_none, write_bytes, write_json
 
 
 class Ledger:
@@ -20,11 +20,13 @@ class Ledger:
 
     def __init__(self, path: Path, fingerprint: str, width: int = 1) -> None:
         self._path = path
-        self._width = width
+        self.width = width
         header = path.with_suffix(".json")
         identity = {"fingerprint": fingerprint, "width": width}
         if read_json_or_none(header) != identity:
             path.unlink(missing_ok=True)
+            for waiting in self._waiting():
+                waiting.unlink(missing_ok=True)
             write_json(header, identity)
         row = 4 * width
         size = path.stat().st_size if path.exists() else 0
@@ -34,7 +36,7 @@ class Ledger:
 
     def append(self, rows: ArrayLike) -> None:
         """Add rows of shape (n, width), or (n,) if the width is 1; they are on disk when this returns."""
-        values = np.asarray(rows, dtype="<f4").reshape(-1, self._width)
+        values = np.asarray(rows, dtype="<f4").reshape(-1, self.width)
         self._path.parent.mkdir(parents=True, exist_ok=True)
         with open(self._path, "ab") as file:
             file.write(values.tobytes())
@@ -42,8 +44,34 @@ class Ledger:
             os.fsync(file.fileno())
         self.done += len(values)
 
+    def put(self, start: int, rows: ArrayLike) -> None:
+        """Rows that begin at ``start``: added where that is the end, else kept in a file of their own until it is."""
+        if start == self.done:
+            self.append(rows)
+            self.drain()
+        elif start > self.done:
+            values = np.asarray(rows, dtype="<f4").reshape(-1, self.width)
+            write_bytes(self._beside(start), values.tobytes())
+
+    def waiting(self, start: int) -> bool:
+        """Whether rows that begin at ``start`` wait for those before them."""
+        return self._beside(start).exists()
+
+    def drain(self) -> None:
+        """Add what waited for the rows that are there now."""
+        while (path := self._beside(self.done)).exists():
+            values = np.fromfile(path, dtype="<f4")
+            self.append(values)
+            path.unlink()
+
+    def _beside(self, start: int) -> Path:
+        return self._path.with_name(f"{self._path.stem}.{start:012d}.part")
+
+    def _waiting(self) -> list[Path]:
+        return list(self._path.parent.glob(f"{self._path.stem}.*.part"))
+
     def read(self) -> NDArray[np.float64]:
         """All rows so far: shape (done, width)."""
         if not self.done:
-            return np.zeros((0, self._width))
-        return np.fromfile(self._path, dtype="<f4").astype(np.float64).reshape(-1, self._width)[: self.done]
+            return np.zeros((0, self.width))
+        return np.fromfile(self._path, dtype="<f4").astype(np.float64).reshape(-1, self.width)[: self.done]

@@ -27,6 +27,7 @@ from cdp.query_sets.store import (
     read_queries,
     read_rankings,
     resolve_query_set,
+    spans,
     state,
     update,
 )
@@ -60,6 +61,7 @@ __all__ = [
     "read_queries",
     "read_rankings",
     "resolve_query_set",
+    "spans",
     "state",
     "update",
 ]

@@ -13,7 +13,7 @@ Settings are ``MetricsConfig``. What it writes:
 
 from __future__ import annotations
 
-import math
+from contextlib import suppress
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig
+from cdp.base.crew import Crew, Stopped
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.complexity import stopwords_of
 from cdp.metrics.ledger import Ledger
-from cdp.metrics.measures.dist_sim import document_dist_sims
-from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.pairs import PairTable
-from cdp.metrics.query_set import depths_of, measure_query_set
+from cdp.metrics.query_set import QuerySetMeasures, depths_of, measure_query_set
+from cdp.metrics.quick import in_parts
 from cdp.metrics.report import (
     Selection,
     dist_sim_values,
@@ -39,50 +39,60 @@ from cdp.metrics.report import (
     write_pair_scores,
 )
 from cdp.metrics.sampling import CorpusPool, reservoir
-from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
+from cdp.metrics.scorers import PairScorer
+from cdp.metrics.spans import Team
 from cdp.metrics.values import DOCUMENT
+from cdp.metrics.windows import BATCH_S, Items, Model, about, about_there, done_by, done_here
 from cdp.query_sets import QuerySet
+from cdp.workers.measures import reporting, team_of
 
 _LOADING_S = 600.0
-_BATCH_S = 300.0
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
+_ITEMS_OF_A_PART = 1024
+"""About so many pairs or documents are a part of a divided job: whole windows, seconds of work."""
 
 
 def main(job: Job) -> None:
     """Measure the query set that the job's settings name."""
+    from cdp.jobs.crew import of
+
+    crew = of(job.folder)
+    with suppress(Stopped):
+        measure(job, crew)
+
+
+def measure(job: Job, crew: Crew | None) -> None:
+    """The same, by a crew where there is one."""
     config = MetricsConfig.from_dict(job.config)
-    job.progress("reading", 0, 0, "documents", next_within_s=_BATCH_S)
+    job.progress("reading", 0, 0, "documents", next_within_s=BATCH_S)
     query_set = query_sets.load(job.workspace, config.query_set)
     content_hash = query_sets.content_hash(job.workspace, query_set)
     selection = select(job, config, query_set)
-    quick = measure_query_set(
-        zip(selection.ids, selection.queries, strict=True),
-        language=selection.language,
-        stopwords=stopwords_of(config.stopwords),
-        human=selection.human,
-        sampled_from=selection.sampled_from,
-        seed=config.seed,
-        failures=job.failures("measuring"),
-    )
+    quick = measure_without_models(job, config, query_set, selection, team_of(job, crew))
+    if quick is None:
+        return
     selection = selection.only(quick.document_ids)
     job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
-    scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
+    asked = Model("pairs", config.scorer, str(job.workspace.root), config.batch_size, threshold=config.threshold)
+    scorer = about(asked) if crew is None else about_there(crew, asked, job)
+    if crew is not None:
+        asked = asked.as_found(scorer)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
     pool = CorpusPool(seed=config.seed)
     for queries in selection.queries:
         pool.add(queries)
     table = PairTable.of(selection.queries, pool.drawn(), by_length=scorer.by_length)
-    scores = score_pairs(job, scorer, table, config.batch_size)
+    scores = score_pairs(job, asked, scorer, table, crew)
     if scores is None:
         return
     similarities = None
     if selection.human is not None:
-        similarities = compare_with_human(job, config, selection)
+        similarities = compare_with_human(job, config, selection, crew)
         if similarities is None:
             return
-    diversities = embed(job, config, selection)
+    diversities = embed(job, config, selection, crew)
     if diversities is None:
         return
     values = paraphrase_values(table, scores, scorer, selection, config.seed)
@@ -123,6 +133,29 @@ def main(job: Job) -> None:
     job.progress("done", len(table), len(table), "pairs")
 
 
+def measure_without_models(
+    job: Job, config: MetricsConfig, query_set: QuerySet, selection: Selection, team: Team | None
+) -> QuerySetMeasures | None:
+    """The quick measures of what is selected; a whole set by a ``team`` where there is one. None if stopped."""
+    failures = job.failures("measuring")
+    if team is not None and config.max_documents is None:
+        depends = (query_sets.state(job.workspace, query_set), selection.language, config.to_dict())
+        return in_parts(
+            team, job.workspace, query_set, sha256_text(*map(str, depends))[:16], reporting(job), failures,
+            language=selection.language, stopwords=config.stopwords, human=config.human, per_doc=config.per_doc,
+            seed=config.seed,
+        )  # fmt: skip
+    return measure_query_set(
+        zip(selection.ids, selection.queries, strict=True),
+        language=selection.language,
+        stopwords=stopwords_of(config.stopwords),
+        human=selection.human,
+        sampled_from=selection.sampled_from,
+        seed=config.seed,
+        failures=failures,
+    )
+
+
 def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     """Read the query set (a sample of it if so configured) and the human queries of its documents."""
     documents = (line for line in query_sets.read_queries(job.workspace, query_set.id) if line.queries)
@@ -146,80 +179,70 @@ def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     )
 
 
-def score_pairs(job: Job, scorer: PairScorer, table: PairTable, batch_size: int) -> NDArray[np.float64] | None:
+def score_pairs(
+    job: Job, model: Model, scorer: PairScorer, table: PairTable, crew: Crew | None
+) -> NDArray[np.float64] | None:
     """The score of each distinct pair, (n_distinct,), made or found on disk; None if a stop was requested."""
     fingerprint = sha256_text(scorer.measure.name, scorer.model, table.fingerprint())
     ledger = Ledger(job.folder / "checkpoints" / "pair_scores.f32", fingerprint)
-    step = batch_size if scorer.by_length else batch_size * _BATCHES_AT_ONCE
-    failures = job.failures("scoring pairs", unit="pair", keep=ledger.done > 0)
-    job.progress("scoring pairs", ledger.done, len(table), "pairs", next_within_s=_BATCH_S)
-    while ledger.done < len(table):
-        if job.stop_requested():
-            return None
-        start = ledger.done
-        scores = failures.batch(
-            scorer.score,
-            table.pairs(start, start + step),
-            lambda index, start=start: start + index,  # type: ignore[misc]
-            "\n".join,
-        )
-        ledger.append([math.nan if score is None else score for score in scores])
-        job.progress("scoring pairs", ledger.done, len(table), "pairs", next_within_s=_BATCH_S)
-    return ledger.read()[:, 0]
+    step = model.batch_size if scorer.by_length else model.batch_size * _BATCHES_AT_ONCE
+    items = Items("scoring pairs", "pair", len(table), step, table.pairs, lambda number: number)
+    return ledger.read()[:, 0] if _filled(job, model, items, ledger, crew) else None
 
 
-def compare_with_human(job: Job, config: MetricsConfig, selection: Selection) -> NDArray[np.float64] | None:
+def compare_with_human(
+    job: Job, config: MetricsConfig, selection: Selection, crew: Crew | None
+) -> NDArray[np.float64] | None:
     """Dist-Sim of each document at each M, (n_documents, n_depths), NaN without human queries; None if stopped."""
     depths = depths_of(selection.queries)
     values = np.full((len(selection.ids), len(depths)), np.nan)
     human = selection.human or {}
     compared = [i for i, name in enumerate(selection.ids) if human.get(name)]
     sides = [(selection.queries[i], human[selection.ids[i]]) for i in compared]
-    job.progress("loading the encoder", 0, 0, "", next_within_s=_LOADING_S)
-    encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
     texts = (text for side in sides for queries in side for text in ("", *queries))
     ledger = Ledger(job.folder / "checkpoints" / "dist_sim.f32", sha256_text(config.encoder, *texts), width=len(depths))
-    failures = job.failures("comparing with human queries", keep=ledger.done > 0)
-    job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
-    while ledger.done < len(sides):
-        if job.stop_requested():
-            return None
-        start = ledger.done
-        rows = failures.batch(
-            lambda window: list(document_dist_sims(window, encode, depths)),
-            sides[start : start + _DOCUMENTS_AT_ONCE],
-            lambda index, start=start: selection.ids[compared[start + index]],  # type: ignore[misc]
-            lambda side: "\n".join((*side[0], *side[1])),
-        )
-        ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
-        job.progress("comparing with human queries", ledger.done, len(sides), "documents", next_within_s=_BATCH_S)
+    items = Items(
+        "comparing with human queries",
+        "document",
+        len(sides),
+        _DOCUMENTS_AT_ONCE,
+        lambda start, stop: sides[start:stop],
+        lambda number: selection.ids[compared[number]],
+    )
+    if not _filled(job, _encoder(job, config, "dist_sim", depths), items, ledger, crew):
+        return None
     values[compared] = ledger.read()
     return values
 
 
-def embed(job: Job, config: MetricsConfig, selection: Selection) -> NDArray[np.float64] | None:
+def embed(job: Job, config: MetricsConfig, selection: Selection, crew: Crew | None) -> NDArray[np.float64] | None:
     """Embedding diversity of each document at each M, (n_documents, n_depths); None if stopped."""
     depths = depths_of(selection.queries)
-    job.progress("loading the encoder", 0, 0, "", next_within_s=_LOADING_S)
-    encode = load_encoder(config.encoder, job.workspace, batch_size=config.batch_size)
     texts = (text for queries in selection.queries for text in ("", *queries))
     fingerprint = sha256_text(config.encoder, *texts)
     ledger = Ledger(job.folder / "checkpoints" / "diversity.f32", fingerprint, width=len(depths))
-    failures = job.failures("embedding queries", keep=ledger.done > 0)
-    job.progress("embedding queries", ledger.done, len(selection.ids), "documents", next_within_s=_BATCH_S)
-    while ledger.done < len(selection.ids):
-        if job.stop_requested():
-            return None
-        start = ledger.done
-        rows = failures.batch(
-            lambda window: list(document_diversities(window, encode, depths)),
-            selection.queries[start : start + _DOCUMENTS_AT_ONCE],
-            lambda index, start=start: selection.ids[start + index],  # type: ignore[misc]
-            "\n".join,
-        )
-        ledger.append([[math.nan] * len(depths) if row is None else row for row in rows])
-        job.progress("embedding queries", ledger.done, len(selection.ids), "documents", next_within_s=_BATCH_S)
-    return ledger.read()
+    items = Items(
+        "embedding queries",
+        "document",
+        len(selection.ids),
+        _DOCUMENTS_AT_ONCE,
+        lambda start, stop: selection.queries[start:stop],
+        selection.ids.__getitem__,
+    )
+    return ledger.read() if _filled(job, _encoder(job, config, "diversity", depths), items, ledger, crew) else None
+
+
+def _encoder(job: Job, config: MetricsConfig, kind: str, depths: list[int]) -> Model:
+    return Model(kind, config.encoder, str(job.workspace.root), config.batch_size, tuple(depths))
+
+
+def _filled(job: Job, model: Model, items: Items, ledger: Ledger, crew: Crew | None) -> bool:
+    """Fill the ledger, by the crew where there is one; False if a stop was requested first."""
+    failures = job.failures(items.stage, unit=items.unit, keep=ledger.done > 0)
+    if crew is not None:
+        return done_by(crew, job, model, items, ledger, failures, windows=max(1, _ITEMS_OF_A_PART // items.step))
+    job.progress("loading the model", 0, 0, "", next_within_s=_LOADING_S)
+    return done_here(job, model, items, ledger, failures)
 
 
 if __name__ == "__main__":

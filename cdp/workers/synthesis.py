@@ -8,36 +8,41 @@ from __future__ import annotations
 from typing import Any
 
 from cdp.base import worker
+from cdp.base.crew import Crew
 from cdp.base.errors import CdpError
 from cdp.base.failures import concerns_run, describe
 from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
-from cdp.workers.measures import reporting
+from cdp.workers.measures import reporting, team_of
 
 
 def main(job: Job) -> None:
-    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job)
+    from cdp.jobs.crew import of
+
+    crew = of(job.folder)
+    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job, crew=crew)
     result = run.execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",
         flush=True,
     )
-    measure(job, result)
+    measure(job, result, crew)
 
 
-def measure(job: Job, result: dict[str, Any]) -> None:
+def measure(job: Job, result: dict[str, Any], crew: Crew | None = None) -> None:
     """Self-BLEU and content words of a set that was just written, and the table of its single queries, so that no page
     has to wait for them."""
     if not result["complete"] or not result["n_queries"]:
         return
     try:
         plan = quick.plan(job.workspace, result["query_set"])
-        quick.measure(plan, reporting(job), job.failures("measuring"))
+        team = team_of(job, crew)
+        quick.measure(plan, reporting(job), job.failures("measuring"), team)
         if not job.stop_requested():
-            query_table.make(job.workspace, plan.query_set, reporting(job))
+            query_table.make(job.workspace, plan.query_set, reporting(job), team)
     except Exception as error:  # the set is there all the same
         if concerns_run(error) and not isinstance(error, CdpError):
             raise

@@ -80,6 +80,7 @@ def answers_of_all_kinds(prompt: str, m: int) -> str:
     return "1. just one query" if number % 7 == 5 else numbered(prompt, m)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "more"), [(30, {}), (30, {"limit": 7, "draw": 3}), (3, {})])
 def test_the_template_generator_in_parts(
     make_corpus: CorpusMaker, two_jobs: TwoJobs, n: int, more: dict[str, object]
@@ -95,6 +96,7 @@ def test_the_template_generator_in_parts(
     assert not folder_of(several.folder).exists()
 
 
+@pytest.mark.slow
 def test_an_endpoint_in_parts(server: ChatServer, make_corpus: CorpusMaker, two_jobs: TwoJobs) -> None:
     """Unreadable answers, too few queries, refused requests, equal documents and answers that are kept already."""
     server.answer = answers_of_all_kinds
@@ -119,6 +121,7 @@ def test_an_endpoint_in_parts(server: ChatServer, make_corpus: CorpusMaker, two_
     assert (again["n_documents"], again["spent"]["requests"]) == (expected["n_documents"], 0)
 
 
+@pytest.mark.slow
 def test_methods_that_ask_several_times_or_start_from_queries(
     server: ChatServer, make_corpus: CorpusMaker, two_jobs: TwoJobs
 ) -> None:
@@ -149,6 +152,7 @@ def dies_after(monkeypatch: pytest.MonkeyPatch, *records: int) -> None:
     monkeypatch.setattr(Journal, "add", mortal)
 
 
+@pytest.mark.slow
 def test_a_part_whose_worker_dies_is_done_again_and_nothing_is_paid_for_twice(
     server: ChatServer, make_corpus: CorpusMaker, two_jobs: TwoJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -168,6 +172,7 @@ def test_a_part_whose_worker_dies_is_done_again_and_nothing_is_paid_for_twice(
     assert result["spent"]["requests"] == expected["spent"]["requests"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("price", [1.0, 10.0])
 def test_a_budget_holds_over_all_workers(
     workspace: Workspace,
@@ -205,6 +210,7 @@ def test_a_share_is_never_overshot(workspace: Workspace) -> None:
         assert account.cost == 2 * PRICE.cost(most)
 
 
+@pytest.mark.slow
 def test_what_a_killed_attempt_left_is_taken_over_once(
     server: ChatServer, make_corpus: CorpusMaker, two_jobs: TwoJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,6 +238,7 @@ def test_what_a_killed_attempt_left_is_taken_over_once(
     assert texts_of(several, again) == texts_of(alone, expected)
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_the_answers_that_are_on_their_way(
     server: ChatServer, make_corpus: CorpusMaker, two_jobs: TwoJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -255,6 +262,7 @@ def test_a_stop_keeps_the_answers_that_are_on_their_way(
     assert len(server.bodies) == 24
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("answer", "error", "match"),
     [("", ProviderError, "in a row got no answer"), ("no", ConfigError, "answers held no query")],
@@ -269,7 +277,7 @@ def test_what_ends_a_part_for_good_ends_the_run(
     match: str,
 ) -> None:
     monkeypatch.setattr(divided, "FEWEST_ASKED", 25)
-    server.answer = lambda prompt, m: "I would rather not."
+    server.answer = lambda prompt, m: "I'm sorry, but I cannot do that."
     server.rates = {} if answer else {"500": 1.0}
     _, job = two_jobs(**settings(server, make_corpus(100).id, concurrency=2, retries=0))
     with pytest.raises(error, match=match):

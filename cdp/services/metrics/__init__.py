@@ -14,7 +14,7 @@ from cdp.base.config import MetricsConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
-from cdp.jobs import JobView
+from cdp.jobs import JobView, place
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
@@ -95,7 +95,8 @@ def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str
         module=QUICK_WORKER,
         config={"query_set": plan.query_set.id, "human": plan.human},
         inputs={"query_set": plan.query_set.id, "human": plan.human, "kept": plan.path.name},
-        device=jobs.DeviceRequest.light(),
+        device=jobs.DeviceRequest.cpu() if place.current(workspace).workers else jobs.DeviceRequest.light(),
+        divides=True,
     )
 
 
@@ -208,6 +209,7 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
             "query_set_hash": query_sets.content_hash(workspace, query_set),
             "human": human,
         },
+        divides=True,
     )
 
 
