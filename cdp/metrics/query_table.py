@@ -201,7 +201,7 @@ def _n_documents(plain: NDArray[np.uint64], document: NDArray[np.int32]) -> NDAr
 
 
 class _Rows:
-    """The rows of a table as documents go by; ``n_documents`` tells for how many of them a query's plain form stands."""
+    """The rows of a table as documents go by. ``n_documents`` tells for how many of them a plain form stands."""
 
     def __init__(self, language: str, prompt: str, n_documents: Callable[[str], int]) -> None:
         self.language, self.prompt, self._n_documents = language, prompt, n_documents
