@@ -12,6 +12,7 @@ from cdp.base.crew import Crew
 from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
 from cdp.metrics.spans import Team
+from cdp.workers.crew import crew_of
 
 
 def reporting(job: Job) -> quick.Report:
@@ -31,9 +32,7 @@ def team_of(job: Job, crew: Crew | None) -> Team | None:
 
 def main(job: Job) -> None:
     """Measure the set that the job's settings name."""
-    from cdp.jobs.crew import of
-
-    team = team_of(job, of(job.folder))
+    team = team_of(job, crew_of(job))
     plan = quick.plan(job.workspace, job.config["query_set"], human=job.config["human"])
     if plan.load() is None:
         quick.measure(plan, reporting(job), job.failures("measuring"), team)

@@ -44,6 +44,7 @@ from cdp.metrics.spans import Team
 from cdp.metrics.values import DOCUMENT
 from cdp.metrics.windows import BATCH_S, Items, Model, about, about_there, done_by, done_here
 from cdp.query_sets import QuerySet
+from cdp.workers.crew import crew_of
 from cdp.workers.measures import reporting, team_of
 
 _LOADING_S = 600.0
@@ -55,9 +56,7 @@ _ITEMS_OF_A_PART = 1024
 
 def main(job: Job) -> None:
     """Measure the query set that the job's settings name."""
-    from cdp.jobs.crew import of
-
-    crew = of(job.folder)
+    crew = crew_of(job)
     with suppress(Stopped):
         measure(job, crew)
 

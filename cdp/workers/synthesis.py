@@ -15,13 +15,12 @@ from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
+from cdp.workers.crew import crew_of
 from cdp.workers.measures import reporting, team_of
 
 
 def main(job: Job) -> None:
-    from cdp.jobs.crew import of
-
-    crew = of(job.folder)
+    crew = crew_of(job)
     run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job, crew=crew)
     result = run.execute()
     print(

@@ -20,6 +20,7 @@ from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
 from cdp.services import cached, completeness
+from cdp.services.jobs import devices
 from cdp.services.sharing import access
 
 WORKER = "cdp.workers.metrics"
@@ -209,8 +210,16 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
             "query_set_hash": query_sets.content_hash(workspace, query_set),
             "human": human,
         },
+        device=_device(workspace),
         divides=True,
     )
+
+
+def _device(workspace: Workspace) -> jobs.DeviceRequest:
+    """A CPU; of Ray workers each has a GPU where there are any."""
+    if place.current(workspace).workers:
+        return devices.request(workspace, None, at_most=1, divides=True)
+    return jobs.DeviceRequest.cpu()
 
 
 def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:

@@ -165,6 +165,7 @@ def generate(
     make_generator(checked, api_key=key.value)
     expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
     local = bool(method.generator) or GENERATORS[checked.generator].local
+    divides = method.generator != "ranking"
     return jobs.submit(
         workspace,
         kind="synthesis",
@@ -178,18 +179,18 @@ def generate(
             "estimate": synthesis.for_spec(expected),
             **({"source": checked.source} if checked.source else {}),
         },
-        device=_device(workspace, checked, local=local),
+        device=_device(workspace, checked, local=local, divides=divides),
         env_secrets=key.environment,
-        divides=method.generator != "ranking",
+        divides=divides,
     )
 
 
-def _device(workspace: Workspace, config: SynthesisConfig, *, local: bool) -> jobs.DeviceRequest:
+def _device(workspace: Workspace, config: SynthesisConfig, *, local: bool, divides: bool) -> jobs.DeviceRequest:
     """A device for a model; hardly anything for a job that waits for an endpoint, or writes by rules in processes of
     its own. Where several Ray workers write by rules, each computes.
     """
     if local:
-        return devices.request(workspace, config.gpus, at_most=1)
+        return devices.request(workspace, config.gpus, at_most=1, divides=divides)
     several = place.current(workspace).workers and not GENERATORS[config.generator].is_llm
     return jobs.DeviceRequest.cpu() if several else jobs.DeviceRequest.light()
 
