@@ -98,10 +98,12 @@ def list_nodes(address: str) -> list[RayNode]:
         from ray.util.state import list_nodes as of_ray
 
         _as_asked()
-        # A node that has died counts for Ray as output that is missing: that is no reason not to hear of the others.
-        living = [("state", "=", "ALIVE")]
         listed = of_ray(
-            address=address, filters=living, limit=10_000, timeout=int(ANSWER_S), raise_on_missing_output=False
+            address=address,
+            filters=[("state", "=", "ALIVE")],
+            limit=10_000,
+            timeout=int(ANSWER_S),
+            raise_on_missing_output=False,  # so Ray calls it when a node has died: no reason not to hear of the others
         )
         return sorted((_node(node) for node in listed), key=lambda node: (not node.head, node.host))
 

@@ -216,6 +216,11 @@ class AnswerCache:
             _add(database, job, consumed)
         return n_lost, consumed
 
+    def forget(self, job: str, journal: str) -> None:
+        """The journal's file is gone: one of that name is a new one, by somebody who was cut off and writes on."""
+        with self._transaction() as database:
+            database.execute("DELETE FROM entered WHERE job = ? AND journal = ?", (job, journal))
+
     def _read(self, question: str, *values: str) -> list[tuple[Any, ...]]:
         with self._mapped(), self._lock:
             return self._connection.execute(question, values).fetchall()

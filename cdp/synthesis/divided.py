@@ -72,11 +72,12 @@ def tell_lost(n: int) -> None:
 def take_what_is_left(job: Job, files: Files, cache: AnswerCache, config: SynthesisConfig) -> None:
     """What the workers of a killed attempt had done, into the files of the set and the cache."""
     folder = folder_of(job.folder)
-    for path in journals(folder):
+    for path in journals(folder):  # of workers that are gone, for the attempt that they belonged to is
         enter(cache, job.id, path, config)
         for line, failure in outcomes(path):
             append_jsonl(files.queries if line else files.failures, [line or failure])
         path.unlink(missing_ok=True)
+        cache.forget(job.id, path.name)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -184,6 +185,7 @@ class Division:
         self._flush()
         for path in paths:
             path.unlink(missing_ok=True)
+            self.cache.forget(self.job.id, path.name)
         self._given.pop(name, None)
 
     def _pass(self, position: int) -> None:

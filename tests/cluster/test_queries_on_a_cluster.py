@@ -14,10 +14,13 @@ import httpx
 import pytest
 
 from cdp import jobs, query_sets
+from cdp.base.config import SynthesisConfig
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, new_id, read_json, write_json
 from cdp.cli import main
 from cdp.corpus import read_documents, store
+from cdp.jobs import Place
+from cdp.services import queries
 from cdp.synthesis.journal import folder_of, journals, outcomes
 from cdp.synthesis.run import Run
 from cdp.workers import metrics
@@ -93,6 +96,7 @@ def test_queries_and_their_measures(
                         "--resources", "workers=2", "--wait")  # fmt: skip
         assert server.asked == asked, "all its answers are kept: nobody is asked"
         assert read_json(workspace.job(str(again["id"])) / "results" / "synthesis.json")["spent"]["requests"] == 0
+        stopped_and_resumed(workspace, wide_cluster, server, str(again["id"]))
     measured(workspace, wide_cluster, query_set, capsys, tmp_path)
 
 
@@ -107,7 +111,7 @@ def written(
     capsys: pytest.CaptureFixture[str],
 ) -> str:  # fmt: skip
     """A run that loses a node, against one that nothing befalls."""
-    server.latency = 0.4
+    server.latency = 1.0
     words = the_words(server, corpus)
     job_id = str(
         command(capsys, "queries", "generate", *words, "--on", cluster.address, "--resources", "workers=2")["id"]
@@ -147,6 +151,31 @@ def written(
     assert files_of(workspace, query_set) == files_of(alone, query_set)
     assert KEY.encode() not in b"".join(p.read_bytes() for p in workspace.root.rglob("*") if p.is_file())
     return query_set
+
+
+def stopped_and_resumed(workspace: Workspace, cluster: SmallCluster, server: ChatServer, like: str) -> None:
+    """What is on its way when a stop is asked for is waited for, and nobody asks for it again."""
+    server.latency = 0.5
+    server.asked.clear()
+    with jobs.choosing(Place(cluster.address, workers=2)):
+        config = {**read_json(workspace.job(like) / "spec.json")["config"], "per_doc": 2}
+        job_id = queries.generate(workspace, SynthesisConfig.from_dict(config), api_key=KEY)
+    until(lambda: sum(server.asked.values()) >= 20, "some requests", 180.0)
+    jobs.stop(workspace, job_id)
+    job = until_state(workspace, job_id, "stopped", "failed", "finished", patience_s=60.0)
+    assert job.state == "stopped", jobs.read_log(workspace, job_id)
+    result = read_json(job.folder / "results" / "synthesis.json")
+    n_asked = sum(server.asked.values())
+    assert 0 < result["n_documents"] < N
+    assert (result["spent"]["requests"], "unanswered" in result["spent"]) == (n_asked, False)
+    server.latency = 0.0
+    jobs.resume(workspace, job_id, env_secrets={"CDP_API_KEY": KEY})
+    job = until_state(workspace, job_id, "finished", "failed", patience_s=240.0)
+    assert job.state == "finished", jobs.read_log(workspace, job_id)
+    result = read_json(job.folder / "results" / "synthesis.json")
+    assert result["complete"]
+    assert sum(server.asked.values()) == result["spent"]["requests"]
+    assert max(server.asked.values()) <= 2, "an answer that cannot be used is asked for once more, and no other"
 
 
 def measured(

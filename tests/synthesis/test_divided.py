@@ -17,11 +17,12 @@ from cdp.base.errors import ConfigError, ProviderError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, new_id, write_json
 from cdp.synthesis import divided, journal
-from cdp.synthesis.cache import AnswerCache
-from cdp.synthesis.generators import Usage
+from cdp.synthesis.cache import AnswerCache, Entry
+from cdp.synthesis.generators import Answer, Usage
 from cdp.synthesis.journal import Journal, folder_of, journals
 from cdp.synthesis.pricing import PriceRow, write_prices
 from cdp.synthesis.run import Run
+from cdp.synthesis.spending import Account, OverBudget
 from tests.crews import Death, Mortal, Several
 from tests.synthesis.conftest import CorpusMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of, numbered
@@ -136,6 +137,10 @@ def test_methods_that_ask_several_times_or_start_from_queries(
     assert files_of(several, Run(several, crew=Several(2)).execute()) == files_of(alone, Run(alone).execute())
 
 
+def dies(*_: Any) -> None:
+    raise Death
+
+
 def dies_after(monkeypatch: pytest.MonkeyPatch, *records: int) -> None:
     """The workers that write these records, counted over all of them, die instead."""
     lock, n = threading.Lock(), [0]
@@ -197,9 +202,6 @@ def test_a_budget_holds_over_all_workers(
 
 
 def test_a_share_is_never_overshot(workspace: Workspace) -> None:
-    from cdp.synthesis.generators import Answer
-    from cdp.synthesis.spending import Account, OverBudget
-
     most = Usage(100, 90, 1)
     with AnswerCache(workspace) as cache:
         account = Account(cache, "job", price=PRICE, budget=1.5 * PRICE.cost(most), to_the_last=False)
@@ -224,18 +226,18 @@ def test_what_a_killed_attempt_left_is_taken_over_once(
         patched.setattr(shutil, "rmtree", lambda *_, **__: None)
         with pytest.raises(Death):
             Run(several, crew=Several(1)).execute()
-    left = journals(folder_of(several.folder))
-    assert left
-    kept = left[0].read_bytes()
-    first = Run(Job(several.folder), crew=Several(2)).execute()
-    assert texts_of(several, first) == texts_of(alone, expected)
-    assert first["spent"]["requests"] == expected["spent"]["requests"] == 12
-    assert len(server.bodies) - 2 * n_asked == first["spent"].get("unanswered", 0)
-    left[0].parent.mkdir(parents=True)
-    left[0].write_bytes(kept)  # as if the attempt had been killed before it could delete it
-    again = Run(Job(several.folder), crew=Several(2)).execute()
-    assert again["spent"] == first["spent"]
-    assert texts_of(several, again) == texts_of(alone, expected)
+    assert journals(folder_of(several.folder))
+    with monkeypatch.context() as patched:  # and the next attempt, when its books are written and the lines are not
+        patched.setattr(divided, "outcomes", dies)
+        with pytest.raises(Death):
+            Run(Job(several.folder), crew=Several(2)).execute()
+    assert journals(folder_of(several.folder))
+    result = Run(Job(several.folder), crew=Several(2)).execute()
+    assert texts_of(several, result) == texts_of(alone, expected)
+    assert result["spent"]["requests"] == expected["spent"]["requests"] == 12
+    assert len(server.bodies) - 2 * n_asked == result["spent"].get("unanswered", 0)
+    assert not folder_of(several.folder).exists()
+
 
 
 @pytest.mark.slow
@@ -304,6 +306,19 @@ def test_a_part_holds_no_more_than_its_documents(
     Run(job, crew=crew).execute()
     assert crew.n_parts == 20
     assert most[0] <= 2 * crew.size
+
+
+def test_a_journal_counts_once_until_its_file_is_gone(workspace: Workspace) -> None:
+    entries = [Entry("a" * 64, Usage(10, 5, 1), Answer("x")), Entry("b" * 64, Usage(7, 3, 0, 1, 1), lost=True)]
+    with AnswerCache(workspace) as cache:
+        assert cache.enter("job", "1-000001.ab.jsonl", entries, charged=True) == (1, Usage(17, 8, 1, 1, 1))
+        assert cache.enter("job", "1-000001.ab.jsonl", entries, charged=True) == (0, Usage())
+        assert cache.spent("job") == Usage(17, 8, 1, 1, 1)
+        kept = cache.get("a" * 64)
+        assert kept is not None
+        assert (kept.text, cache.get("b" * 64)) == ("x", None)
+        cache.forget("job", "1-000001.ab.jsonl")  # somebody who was cut off wrote on
+        assert cache.enter("job", "1-000001.ab.jsonl", entries[1:], charged=False) == (1, Usage())
 
 
 def test_a_line_that_was_torn_is_written_again(tmp_path: Path) -> None:
