@@ -239,7 +239,6 @@ def test_what_a_killed_attempt_left_is_taken_over_once(
     assert not folder_of(several.folder).exists()
 
 
-
 @pytest.mark.slow
 def test_a_stop_keeps_the_answers_that_are_on_their_way(
     server: ChatServer, make_corpus: CorpusMaker, two_jobs: TwoJobs, monkeypatch: pytest.MonkeyPatch
@@ -288,6 +287,7 @@ def test_what_ends_a_part_for_good_ends_the_run(
     assert not query_sets.list_query_sets(job.workspace)[0].complete
 
 
+@pytest.mark.slow
 def test_a_part_holds_no_more_than_its_documents(
     make_corpus: CorpusMaker, two_jobs: TwoJobs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
