@@ -50,20 +50,23 @@ STOP_SHARE = 0.8
 """Of the time that a stop may take, what parts have to end by themselves."""
 
 
-def enter(cache: AnswerCache, job_id: str, path: Path, config: SynthesisConfig) -> Usage:
-    """Take the requests of a journal over into the cache and the job's books; what they consumed."""
+def enter(cache: AnswerCache, job_id: str, path: Path, config: SynthesisConfig, killed: str) -> Usage:
+    """Take the requests of a journal over into the cache and the job's books; what they consumed.
+
+    ``killed`` says who was, where some of them are lost.
+    """
     charged = not GENERATORS[config.generator].local  # a local model's answers are lost too, and cost nothing
     n_lost, usage = cache.enter(job_id, path.name, entries(path), charged=charged)
-    tell_lost(n_lost if charged else 0)
+    tell_lost(n_lost if charged else 0, killed)
     return usage
 
 
-def tell_lost(n: int) -> None:
+def tell_lost(n: int, killed: str = "the last attempt") -> None:
     """Say in the log what may be paid for twice."""
     if n:
         requests = "request was" if n == 1 else "requests were"
         print(
-            f"{n} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
+            f"{n} {requests} on the way when {killed} was killed. Their answers are lost: what is asked "
             "for again may be paid for twice.",
             flush=True,
         )
@@ -73,7 +76,7 @@ def take_what_is_left(job: Job, files: Files, cache: AnswerCache, config: Synthe
     """What the workers of a killed attempt had done, into the files of the set and the cache."""
     folder = folder_of(job.folder)
     for path in journals(folder):  # of workers that are gone, for the attempt that they belonged to is
-        enter(cache, job.id, path, config)
+        enter(cache, job.id, path, config, "the last attempt")
         for line, failure in outcomes(path):
             append_jsonl(files.queries if line else files.failures, [line or failure])
         path.unlink(missing_ok=True)
@@ -170,7 +173,7 @@ class Division:
         paths = journals(self.folder, name)
         for path in paths:
             if self.account is not None:
-                self.account.add(enter(self.cache, self.job.id, path, self.config))
+                self.account.add(enter(self.cache, self.job.id, path, self.config, "a Ray worker"))
             for line, failure in outcomes(path):
                 position = (line or failure or {})["position"]
                 if self.written[position]:
