@@ -13,10 +13,11 @@ from typing import Any
 import pytest
 
 from cdp import query_sets
+from cdp.base.crew import kept
 from cdp.base.errors import ConfigError, ProviderError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, new_id, write_json
-from cdp.synthesis import divided, journal
+from cdp.synthesis import divided, journal, part
 from cdp.synthesis.cache import AnswerCache, Entry
 from cdp.synthesis.generators import Answer, Usage
 from cdp.synthesis.journal import Journal, folder_of, journals
@@ -34,8 +35,13 @@ TwoJobs = Callable[..., tuple[Job, Job]]
 
 @pytest.fixture(autouse=True)
 def _small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
-    """So that a few documents make several parts."""
+    """So that a few documents make several parts. Each thread has a generator of its own, as each Ray worker has."""
     monkeypatch.setattr(divided, "FEWEST_ASKED", 1)
+
+    def of_this_thread(what: str, key: Any, make: Callable[[], Any]) -> Any:
+        return kept(f"{what} of {threading.get_ident()}", key, make)
+
+    monkeypatch.setattr(part, "kept", of_this_thread)
 
 
 @pytest.fixture
