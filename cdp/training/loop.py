@@ -346,14 +346,16 @@ class Training:
         if latest is None:
             return
         state = checkpoint.load(latest)
-        before = {"total": None, **state["order"]}  # checkpoints of earlier versions have no total
-        if (before, state.get("data")) != (self.order.__dict__, self.data_hash):
+        order = self.order.going_on_from(BatchOrder(**state["order"]))
+        if order is None or state.get("data") != self.data_hash:
             raise ConfigError(
                 "The checkpoint was made with other data or weights, another batch size, seed or number of processes.",
                 hint="Start a new training instead of resuming this one.",
             )
+        self.order = order
         self.model.load_state_dict(state["model"], strict=False)
         self.optimiser.load_state_dict(state["optimiser"])
         self.scaler.load_state_dict(state["scaler"])
         self.outcome = Outcome(**{**state["outcome"], "stopped": False})
-        checkpoint.restore_random_states(state["random"][self.process])
+        if len(state["random"]) == order.processes:  # of another number, each keeps the state that its seed gives
+            checkpoint.restore_random_states(state["random"][self.process])

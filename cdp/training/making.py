@@ -88,4 +88,4 @@ def make_retriever(
         merge_lora(model)
     # The loss compares by cosine, whatever the base was published with: dot products of these vectors mean nothing.
     model.similarity_fn_name = TRAINED_SIMILARITY
-    return TrainedModel(order, outcome, training.precision)
+    return TrainedModel(training.order, outcome, training.precision)

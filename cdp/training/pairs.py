@@ -249,6 +249,14 @@ class BatchOrder:
         """Pairs that an epoch does not see (different ones each epoch): the incomplete batch at its end."""
         return self.pairs - self.steps_per_epoch * self.global_rows
 
+    def going_on_from(self, before: BatchOrder) -> BatchOrder | None:
+        """The order in which these processes see, step by step, the pairs that those of ``before`` would have seen;
+        None where there is none. Another number of processes can, where it divides the pairs of a step."""
+        if before.processes == self.processes or before.global_rows % self.processes:
+            return self if before == self else None
+        shared = replace(self, batch_size=before.global_rows)
+        return shared if replace(before, batch_size=shared.batch_size, processes=shared.processes) == shared else None
+
     def permutation(self, epoch: int) -> NDArray[np.int64]:
         """The order of all pairs in an epoch, counted from 0."""
         return np.random.default_rng([self.seed, epoch]).permutation(self.pairs)

@@ -146,6 +146,21 @@ def test_a_checkpoint_of_another_run_is_refused(tmp_path: Path) -> None:
     train(tmp_path / "run", model)  # as it was, it goes on
 
 
+def test_one_process_goes_on_where_two_were(tmp_path: Path) -> None:
+    model = source("static", tmp_path)
+    whole, _ = train(tmp_path / "whole", model)
+    train(tmp_path / "run", model, Recorder(stop_after=3))
+    saved = latest(tmp_path / "run")
+    assert saved is not None
+    state = load(saved)
+    state["order"]["processes"] = 2
+    state["random"] *= 2
+    torch.save(state, saved / "state.pt")
+    resumed, _ = train(tmp_path / "run", model)
+    for name, weights in whole.state_dict().items():
+        assert torch.equal(weights, resumed.state_dict()[name]), name
+
+
 def test_metrics_tell_every_step_and_the_schedule_is_a_cosine(tmp_path: Path) -> None:
     hooks = Recorder()
     _, outcome = train(tmp_path / "run", source("static", tmp_path), hooks)
