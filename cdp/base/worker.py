@@ -70,6 +70,7 @@ class Job:
         self._promised = 0.0
         self._stop = threading.Event()
         self._heard_stop = False
+        self._stop_files = ["stop.request", *filter(None, [os.environ.get(GROUP_VARIABLE)])]
         self.n_failures = sum(1 for _ in lost(read_jsonl(folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
@@ -149,9 +150,9 @@ class Job:
     def metric(self, step: int, **values: float | int | str | None) -> None:
         """Append one line to ``metrics.jsonl``: what the live charts show."""
         if self.is_main:
-            append_jsonl(
-                self.folder / "metrics.jsonl", [{"step": step, "time": now(), "attempt": self.attempt, **values}]
-            )
+            again = {"start": int(start)} if (start := os.environ.get(START_VARIABLE)) else {}
+            record = {"step": step, "time": now(), "attempt": self.attempt, **again, **values}
+            append_jsonl(self.folder / "metrics.jsonl", [record])
 
     def result(self, name: str, value: dict[str, Any]) -> None:
         """Write ``results/<name>.json``."""
@@ -164,9 +165,13 @@ class Job:
         Ask between steps, and on True save a checkpoint and return from ``main``: the job then counts as stopped, not
         as finished. On several ranks each may hear of it at another step, so agree on one before leaving the loop.
         """
-        if self._stop.is_set() or (self.folder / "stop.request").exists():
+        if self._stop.is_set() or any((self.folder / name).exists() for name in self._stop_files):
             self._heard_stop = True
         return self._heard_stop
+
+    def ask_to_stop(self) -> None:
+        """What a signal to this process means."""
+        self._stop.set()
 
     def _hold_lock(self) -> int | None:
         """Take ``worker.lock`` on rank 0; closing the descriptor, or the end of the process, gives it back."""
@@ -174,7 +179,7 @@ class Job:
             return None
         return wait_for_lock(self.folder / "worker.lock", "The job's folder", wait_s=5.0)
 
-    def _watch_supervisor(self) -> None:
+    def watch_supervisor(self) -> None:
         """Without its supervisor nobody would see the worker end: it takes that as a request to stop.
 
         One that does not manage to stop within the grace period ends itself, with all its processes, by force: there
@@ -208,6 +213,13 @@ def stop_grace_s() -> float:
     """Seconds between the request to stop and the kill."""
     return float(os.environ.get("CDP_STOP_GRACE_S", "30"))
 
+
+GROUP_VARIABLE = "CDP_GROUP"
+"""Set in the processes of a group over several nodes (``cdp.jobs.group``): the name of the file in the job's folder
+that asks them to stop. Such a process does not report as its failure that it lost another one: the group goes on."""
+
+START_VARIABLE = "CDP_GROUP_START"
+"""How often a group has started again within its attempt, from its last checkpoint each time."""
 
 LOCK_VARIABLE = "CDP_SUPERVISOR_LOCK"
 """Names the lock of whoever attends the worker, where that is another than the job's supervisor: on a cluster's node,
@@ -248,14 +260,15 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     load_when_called(UNUSED_METRICS)
     survives_a_full_disk()
     job = Job(Path(arguments[0]).resolve())
-    signal.signal(signal.SIGTERM, lambda *_: job._stop.set())
+    if threading.current_thread() is threading.main_thread():  # in a group Ray has that one
+        signal.signal(signal.SIGTERM, lambda *_: job.ask_to_stop())
     lock: int | None = None
     try:
         lock = job._hold_lock()
         if job._supervised and not supervisor_alive(job.folder):
             print("The supervisor is gone: nothing is begun.", file=sys.stderr, flush=True)
             raise SystemExit(1)
-        job._watch_supervisor()
+        job.watch_supervisor()
         job.progress("starting", 0, 0, "", next_within_s=START_FOR_S)
         main(job)
         if job.is_main:
@@ -263,13 +276,17 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
             outcome = "stopped" if job._heard_stop else "finished"
             job._record("outcome.json", {"outcome": outcome, "failures": job.n_failures})
     except Exception as error:
-        if isinstance(error, CdpError):
+        alone = os.environ.get(GROUP_VARIABLE) and lost_another(error)
+        if alone:
+            print(f"Another process of the group is gone: {str(error)[:300]}", file=sys.stderr)
+        elif isinstance(error, CdpError):
             print(error, file=sys.stderr)
         else:
             traceback.print_exc()
         sys.stderr.flush()
         job.settle()
-        _report_failure(job, error)
+        if not alone:
+            report_failure(job, error)
         raise SystemExit(1) from None
     finally:
         if lock is not None:
@@ -277,7 +294,17 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         gc.freeze()  # the end of the interpreter need not look through them all once more
 
 
-def _report_failure(job: Job, error: Exception) -> None:
+def lost_another(error: BaseException) -> bool:
+    """Whether it was raised by what processes talk to each other with: then another one is gone."""
+    step = error.__traceback__
+    while step is not None:
+        if str(step.tb_frame.f_globals.get("__name__", "")).startswith("torch.distributed"):
+            return True
+        step = step.tb_next
+    return False
+
+
+def report_failure(job: Job, error: Exception) -> None:
     """Write ``failure.json``. Any rank may, but the first word counts: the others only lost their partner."""
     earlier = read_json_or_none(job.folder / "failure.json")
     if isinstance(earlier, dict) and earlier.get("attempt") == job.attempt:

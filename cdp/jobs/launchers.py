@@ -19,6 +19,9 @@ SPINS = "10000"
 """How often a thread that waits for its fellows looks before it sleeps (``GOMP_SPINCOUNT``). With OpenMP's own 300,000,
 two trainings at once on two cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast."""
 
+GROUP = "group"
+"""The launcher of a job whose processes are on several nodes: what "accelerate" becomes there (``cdp.jobs.node``)."""
+
 MOVED = {
     "cdp.synthesis.worker": "cdp.workers.synthesis",
     "cdp.metrics.worker": "cdp.workers.metrics",
@@ -49,6 +52,8 @@ def starting_folder(spec: JobSpec, folder: Path) -> str | None:
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     """The command line that runs the job's module on the granted devices."""
     module = MOVED.get(spec.module, spec.module)
+    if spec.launcher == GROUP:
+        return [sys.executable, "-m", "cdp.jobs.group", module, str(folder)]
     if spec.launcher not in ("python", "accelerate"):
         raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
     if not is_launched(spec, devices):

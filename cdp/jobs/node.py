@@ -27,7 +27,7 @@ from cdp.jobs import handover, processes
 from cdp.jobs.alive import VARIABLE
 from cdp.jobs.attending import Attendant
 from cdp.jobs.devices import DeviceRequest
-from cdp.jobs.launchers import python_path
+from cdp.jobs.launchers import GROUP, python_path
 from cdp.jobs.lease import LEASE, LOCK, NODE, RENEW_S, SHOWN_WITHIN_S, UNWANTED_AFTER_S, Pulse, Watch, about_this_node
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec, read_spec
@@ -45,7 +45,8 @@ class Node:
         self.folder, self.attempt = folder, attempt
         self.spec: JobSpec = read_spec(folder)
         if CREW_VARIABLE in os.environ:  # the devices are its Ray workers'
-            self.spec = replace(self.spec, launcher="python", device=DeviceRequest.cpu())
+            launcher = GROUP if self.spec.launcher == "accelerate" else "python"
+            self.spec = replace(self.spec, launcher=launcher, device=DeviceRequest.cpu())
         self.pulse = Pulse(folder / NODE, attempt)
         self.lease = Watch(folder / LEASE)
         self.stopping = self.killing = False

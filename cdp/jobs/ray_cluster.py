@@ -145,6 +145,21 @@ def check_fits(place: Place, gpus: int, cpus: float, nodes: Sequence[RayNode]) -
             )
 
 
+def check_fit_together(place: Place, gpus: int, cpus: float, nodes: Sequence[RayNode]) -> None:
+    """ConfigError unless the nodes have room for all workers of a place at once, were nothing else at work there."""
+    room = 0
+    for node in nodes:
+        asked = [(node.cpus, cpus), (node.gpus, gpus), (node.memory, place.memory or 0)]
+        if place.accelerator in ("", *node.accelerators):
+            room += min((int(has // each) for has, each in asked if each), default=place.workers or 0)
+    if room < (place.workers or 0):
+        raise ConfigError(
+            f"A training's {place.workers} workers are at work together, and the cluster at {place.address} has room "
+            f"for {room}.",
+            hint=f"It has: {in_words(nodes)}. Ask for fewer: --resources workers={room}.",
+        )
+
+
 def in_words(nodes: Sequence[RayNode]) -> str:
     """``3 nodes, 96 CPUs, 8 GPUs (A100), 512 GB memory``."""
     kinds = ", ".join(sorted({kind for node in nodes for kind in node.accelerators}))

@@ -156,11 +156,11 @@ class Remote:
         assert self.connection is not None
         if self.poll is not None:
             self.poll.close()
-        device, env = self.spec.device, {name: os.environ[name] for name in PASSED if os.environ.get(name)}
+        env = {name: os.environ[name] for name in PASSED if os.environ.get(name)}
         names = dict.fromkeys((*KEYS, *self.spec.secrets))
         pad = handover.put(self.folder, {name: os.environ[name] for name in names if os.environ.get(name)})
         env |= {PAD_VARIABLE: pad} if pad else {}
-        crew = asked_of(self.place, self.spec)
+        crew, own = asked_of(self.place, self.spec), own_of(self.place, self.spec)
         env |= {CREW_VARIABLE: json.dumps(crew.to_dict())} if crew else {}
         # Ray kills what does not end within this time of its asking; a worker may take its grace period to save.
         env["RAY_JOB_STOP_WAIT_TIME_S"] = str(round(self.spec.grace_s + FORCED_AFTER_S))
@@ -169,9 +169,9 @@ class Remote:
         self.connection.submit(
             submission,
             on_node("cdp.jobs.node", str(self.folder), str(self.attempt)),
-            replace(self.place, accelerator="") if crew else self.place,
-            cpus=LIGHT_CPUS if crew else cpus_of(self.place, self.spec),
-            gpus=0 if crew else device.count,
+            own,
+            cpus=own.cpus or 0.0,
+            gpus=own.gpus or 0,
             env=env,
             about={"job": self.spec.id, "name": self.spec.name},
         )
@@ -203,6 +203,19 @@ def asked_of(place: Place, spec: JobSpec) -> Place | None:
     if not place.workers:
         return None
     return replace(place, address="", cpus=cpus_of(place, spec), gpus=spec.device.count)
+
+
+def own_of(place: Place, spec: JobSpec) -> Place:
+    """What the process of a job that Ray starts has itself.
+
+    Where Ray workers do the work it takes hardly any CPU. What starts a group takes none, so that Ray keeps it on the
+    head: it does not die with a node of the group, and no process of that lacks room for it.
+    """
+    if not asked_of(place, spec):
+        return replace(place, cpus=cpus_of(place, spec), gpus=spec.device.count)
+    if spec.launcher == "accelerate":
+        return Place(place.address, cpus=0.0, gpus=0)
+    return replace(place, accelerator="", cpus=LIGHT_CPUS, gpus=0)
 
 
 def on_node(module: str, *words: str) -> str:

@@ -255,19 +255,24 @@ def _seconds(status: dict[str, Any], beat: dict[str, Any], state: State, clock: 
 def read_metrics(workspace: Workspace, job_id: str) -> list[dict[str, Any]]:
     """What the worker logged, in order: dictionaries with step, time, attempt and values.
 
-    Where a resumed attempt went back to a checkpoint, the steps that the earlier attempt had logged beyond it are
-    left out: each step appears once, as it counts in the end.
+    Where a resumed attempt (or a group that lost a process) went back to a checkpoint, the steps that had been logged
+    beyond it are left out: each step appears once, as it counts in the end.
     """
     load_spec(workspace, job_id)
     records: list[dict[str, Any]] = []
     for record in read_jsonl(workspace.job(job_id) / "metrics.jsonl"):
         if not isinstance(record, dict):
             continue
-        attempt, step = record.get("attempt", 1), record.get("step", 0)
-        while records and records[-1].get("attempt", 1) < attempt and records[-1].get("step", 0) >= step:
+        while (
+            records and _run_of(records[-1]) < _run_of(record) and records[-1].get("step", 0) >= record.get("step", 0)
+        ):
             records.pop()
         records.append(record)
     return records
+
+
+def _run_of(record: dict[str, Any]) -> tuple[int, int]:
+    return record.get("attempt", 1), record.get("start", 0)
 
 
 def resolve_job(workspace: Workspace, text: str, kinds: Collection[str] | None = None) -> str:

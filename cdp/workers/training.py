@@ -76,7 +76,9 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     from cdp.training.tokens import TokenStore
 
     config, retriever, pairs = data.settings, data.retriever, data.pairs
-    state = PartialState(cpu=config.gpus == 0, timeout=TOGETHER)
+    # Whoever started several processes on the CPU says so: without it accelerate takes each for one alone.
+    on_cpu = config.gpus == 0 or os.environ.get("ACCELERATE_USE_CPU") == "true"
+    state = PartialState(cpu=on_cpu, timeout=TOGETHER)
     if state.device.type == "cpu":
         keep_freed_memory()
     config = on_device(config, retriever, state.device.type)

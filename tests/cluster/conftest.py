@@ -24,7 +24,9 @@ class SmallCluster:
 
     def __init__(self, *cpus: int) -> None:
         self.process = self._started(cpus)
-        self.address: str = self._read()["address"]
+        about = self._read()
+        self.address: str = about["address"]
+        self.nodes: list[str] = about["nodes"]
 
     def _started(self, cpus: tuple[int, ...]) -> subprocess.Popen[str]:
         return subprocess.Popen(

@@ -138,6 +138,23 @@ def test_what_no_node_has_is_said_before_it_is_asked_for(asked: Place, gpus: int
 
 
 @pytest.mark.parametrize(
+    ("workers", "more", "gpus", "cpus", "room"),
+    [(12, {}, 0, 1.0, 12), (13, {}, 0, 1.0, 12), (3, {}, 0, 4.0, 3), (4, {}, 0, 4.0, 3), (3, {}, 1, 1.0, 2),
+     (6, {"memory": 20}, 0, 1.0, 4), (9, {"accelerator": "A100"}, 0, 0.0, 9), (5, {"accelerator": "A100"}, 0, 1.0, 4)],
+)  # fmt: skip
+def test_the_workers_of_a_training_have_room_together(
+    workers: int, more: dict[str, Any], gpus: int, cpus: float, room: int
+) -> None:
+    asked = Place("c", workers=workers, **more)
+    if workers <= room:
+        ray_cluster.check_fit_together(asked, gpus, cpus, NODES)
+        return
+    with pytest.raises(ConfigError, match=f"{workers} workers are at work together.* has room for {room}") as error:
+        ray_cluster.check_fit_together(asked, gpus, cpus, NODES)
+    assert f"--resources workers={room}" in error.value.hint
+
+
+@pytest.mark.parametrize(
     ("log", "told", "cure"),
     [("/bin/python: No module named cdp", "has no cdp", "Install CDP Studio"),
      ("Traceback\nModuleNotFoundError: No module named 'duckdb'", "has no duckdb", "Install CDP Studio"),

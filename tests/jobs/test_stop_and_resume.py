@@ -63,6 +63,11 @@ def test_metrics_of_steps_done_again_are_not_shown_twice(workspace: Workspace) -
         file.write('{"step": 6, "att')
     shown = [(m["step"], m["attempt"]) for m in jobs.read_metrics(workspace, job_id)]
     assert shown == [(1, 1), (2, 1), (3, 2), (4, 2), (5, 2)]
+    with open(workspace.job(job_id) / "metrics.jsonl", "w", encoding="utf-8") as file:
+        file.writelines(f'{{"step": {step}, "attempt": 1{again}}}\n' for step, again in
+                        [(1, ""), (2, ""), (2, ', "start": 1'), (3, ', "start": 1'), (3, ', "start": 2')])  # fmt: skip
+    again = [(m["step"], m.get("start", 0)) for m in jobs.read_metrics(workspace, job_id)]
+    assert again == [(1, 0), (2, 1), (3, 2)], "within one attempt a group may start again"
 
 
 @pytest.mark.slow

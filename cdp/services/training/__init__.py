@@ -305,7 +305,8 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         module=WORKER,
         config=with_ids.to_dict(),
         launcher="accelerate",
-        device=devices.request(workspace, config.gpus, ids=config.gpu_ids),
+        device=devices.request(workspace, config.gpus, ids=config.gpu_ids, divides=True, together=True),
+        divides=True,
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_sets.content_hash(workspace, query_set),
