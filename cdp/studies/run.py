@@ -29,10 +29,11 @@ from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
 from cdp.retrievers.token_memo import TokenMemo
 from cdp.studies import errors, records
-from cdp.studies.config import StudyConfig
 from cdp.studies.facts import TrainingFacts
-from cdp.studies.plan import Condition, StudySource, evaluated_on, needs_reasoning, training_config
+from cdp.studies.inputs import Inputs
+from cdp.studies.plan import Condition, evaluated_on, needs_reasoning, training_config
 from cdp.studies.sources import condition_pairs, equal_steps
+from cdp.studies.steps import STEP_S, Step, steps
 from cdp.training.pairs import BatchOrder, PairSet
 from cdp.training.settings import complete, on_device
 from cdp.training.weights import pair_weights
@@ -44,8 +45,7 @@ if TYPE_CHECKING:
     from cdp.training.stores import Stores
 
 LOADING_S = 300.0
-STEP_S = 300.0
-"""A model may take this long to load, and a batch or a search this long, without a heartbeat."""
+"""A model may take this long to load without a heartbeat."""
 
 FATAL = ("disk", "host_out_of_memory")
 """Kinds of failure that the next condition would meet as well: the study ends at once."""
@@ -67,16 +67,12 @@ class Study:
     def __init__(
         self,
         job: Job,
-        config: StudyConfig,
-        sources: Sequence[StudySource],
-        conditions: Sequence[Condition],
-        benchmarks: Sequence[Benchmark],
-        dev: Benchmark | None = None,
+        inputs: Inputs,
     ) -> None:
-        self.job, self.config = job, config
-        self.sources = {source.label: source for source in sources}
-        self.conditions, self.benchmarks, self.dev = list(conditions), list(benchmarks), dev
-        self.keys = [records.evaluation_key(b.hash, b.split, config.protocol) for b in self.benchmarks]
+        self.job, self.config, self.conditions = job, inputs.config, inputs.conditions
+        self.sources = {source.label: source for source in inputs.sources}
+        self.benchmarks, self.dev = inputs.benchmarks, inputs.dev
+        self.keys = [records.evaluation_key(b.hash, b.split, self.config.protocol) for b in self.benchmarks]
         self.store = EmbeddingStore(job.workspace)
         self._memo = TokenMemo()
         self.done = 0
@@ -85,10 +81,10 @@ class Study:
         self.reused = 0
         self._data: _Data | None = None
         self._base: dict[str, tuple[ResolvedRetriever, str]] = {}
-        self._facts = {source.label: TrainingFacts(job.workspace, source) for source in sources}
+        self._facts = {source.label: TrainingFacts(job.workspace, source) for source in inputs.sources}
         self._facts_of: dict[tuple[Any, ...], dict[str, Any]] = {}
         self._rank_1 = errors.Sources()
-        judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *([dev] if dev else [])]]
+        judged = [leakage.keys(b.queries) for b in [*self.benchmarks, *([self.dev] if self.dev else [])]]
         self._judged = np.unique(np.concatenate(judged))
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
 
@@ -101,16 +97,19 @@ class Study:
 
         A condition that fails is written down with its reason and the others go on; a full disk or memory ends it all.
         """
-        if self.config.bm25:
-            self._guarded(None, bm25.NAME, self._lexical)
-        for name in self.config.items("retrievers"):
-            self._guarded(None, name, partial(self._untrained, name))
+        for step in steps(self.config, self.conditions):
+            self.do(step)
             if self.job.stop_requested():
                 return
-        for condition in self.conditions:
-            self._guarded(condition, condition.retriever, partial(self._trained, condition))
-            if self.job.stop_requested():
-                return
+
+    def do(self, step: Step) -> None:
+        """BM25 or a retriever untrained, or one condition trained; its record is there then, or why it failed."""
+        if not isinstance(step, str):
+            self._guarded(step, step.retriever, partial(self._trained, step))
+        elif step == bm25.NAME:
+            self._guarded(None, step, self._lexical)
+        else:
+            self._guarded(None, step, partial(self._untrained, step))
 
     def _guarded(self, condition: Condition | None, retriever: str, work: Callable[[], None]) -> None:
         try:

@@ -2,8 +2,8 @@
 
 Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
 condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
-``results/study.json`` when it ends. A new attempt skips
-the conditions that are there and tries those again that had failed.
+``results/study.json`` when it ends. A new attempt skips the conditions that are there and tries those again that had
+failed. On a cluster the conditions are spread over the Ray workers that the job was given (``cdp.studies.spread``).
 """
 
 from __future__ import annotations
@@ -11,65 +11,64 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now
 from cdp.benchmarks import (
     Benchmark,
-    choose_split,
     derive,
-    describe,
-    load_benchmark,
     manifests,
     registry,
-    resolve_benchmark,
 )
 from cdp.complexity import count_content_words, profile
 from cdp.corpus import iter_documents
-from cdp.studies import facts, records
+from cdp.studies import facts, records, spread
 from cdp.studies.config import StudyConfig
 from cdp.studies.independence import OVERLAP, families, overlap
-from cdp.studies.plan import StudySource, benchmark_names, conditions, dev_name
+from cdp.studies.inputs import Inputs
+from cdp.studies.plan import StudySource
 from cdp.studies.provenance import licences, versions
-from cdp.studies.run import Study
-from cdp.studies.sources import corpus_of, written
+from cdp.studies.sources import corpus_of
+from cdp.studies.steps import steps
+from cdp.workers.crew import crew_of
+
+if TYPE_CHECKING:
+    from cdp.studies.run import Study
 
 
 def main(job: Job) -> None:
-    config = StudyConfig.from_dict(job.config)
-    sources = [written(job.workspace, StudySource(**_lists(source))) for source in job.spec["inputs"]["sources"]]
-    planned = conditions(config, sources)
-    job.progress("reading benchmarks", 0, 0, "")
-    benchmarks = [read_benchmark(job.workspace, name, split) for name, split in benchmark_names(config)]
-    dev = read_benchmark(job.workspace, *dev_name(config)) if config.dev else None
+    inputs = Inputs.of(job)
     for path in (job.folder / records.FOLDER).glob("*.json"):
         record = records.load(job.folder, path.stem)
         if record is not None and record.get("failure"):
             path.unlink()
-    job.result("about", describe_study(job.workspace, config, sources, benchmarks))
-    from cdp.training.optimiser import keep_freed_memory
-
-    keep_freed_memory()
-    study = Study(job, config, sources, planned, benchmarks, dev)
-    study.execute()
+    job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
+    several = crew_of(job)
+    done = alone(job, inputs) if several is None else spread.execute(job, inputs, several)
     job.result(
         "study",
-        {"trained": study.trained, "reused": study.reused, "failed": study.failed,
+        {"trained": done.trained, "reused": done.reused, "failed": done.failed,
          "report": f"python -m cdp study report {job.id}"},
     )  # fmt: skip
-    if study.failed:
+    if done.failed:
         raise ConfigError(
-            f"{study.failed} of {study.total} conditions failed; the others are kept and reported.",
+            f"{done.failed} of {len(list(steps(inputs.config, inputs.conditions)))} conditions failed; the others are "
+            "kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
 
 
-def read_benchmark(workspace: Workspace, name: str, split: str) -> Benchmark:
-    """One split of a benchmark, by name or folder."""
-    folder = resolve_benchmark(name, workspace)
-    return load_benchmark(folder, choose_split(describe(folder, workspace), split))
+def alone(job: Job, inputs: Inputs) -> Study:
+    """All steps in this process."""
+    from cdp.studies.run import Study
+    from cdp.training.optimiser import keep_freed_memory
+
+    keep_freed_memory()
+    study = Study(job, inputs)
+    study.execute()
+    return study
 
 
 def describe_study(
@@ -149,10 +148,6 @@ def origin_of(benchmark: Benchmark) -> str:
         return str(manifest.source.get("of", benchmark.name))
     entry = registry.find(manifest.entry) if manifest.entry else None
     return (entry.part_of or entry.name) if entry is not None else benchmark.name
-
-
-def _lists(source: dict[str, Any]) -> dict[str, Any]:
-    return {**source, "counts": tuple(source.get("counts", ()))}
 
 
 if __name__ == "__main__":

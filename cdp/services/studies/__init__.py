@@ -231,7 +231,8 @@ def run(
         name=config.name or "study",
         module=WORKER,
         config=config.to_dict(),
-        device=devices.request(workspace, config.gpus, at_most=1),
+        device=devices.request(workspace, config.gpus, at_most=1, divides=True),
+        divides=True,
         inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,
     )
