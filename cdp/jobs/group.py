@@ -108,12 +108,12 @@ class Group:
             (self.folder / self.stop_file).unlink(missing_ok=True)
 
     def _wait_for_room(self, losses: int) -> int:
-        """How many processes there are to be: all, or after a loss as many as divide that and the nodes can take;
-        0 where a stop is wanted meanwhile."""
+        """How many processes there are to be: all, or after a loss or a resume as many as divide that and the nodes can
+        take; 0 where a stop is wanted meanwhile."""
         while not self.job.stop_requested():
             room = self._room()
             sizes = [n for n in range(1, self.size + 1) if self.size % n == 0 and n <= room]
-            if self.size <= room or (losses and sizes):
+            if self.size <= room or (sizes and (losses or self.job.attempt > 1)):
                 size = max(sizes)
                 if size < self.size:
                     print(f"The nodes that are left take {size} of {self.size} processes.", flush=True)

@@ -50,6 +50,8 @@ def test_a_group_begins_whole_and_goes_on_with_what_divides_it(folder: Path, mon
     assert rooms == [3, 4, 0, 1]
     assert [made._wait_for_room(losses=1) for _ in range(3)] == [2, 4, 1]
     assert rooms == []
+    monkeypatch.setenv("CDP_ATTEMPT", "2")
+    assert group_of(folder, monkeypatch, [3])._wait_for_room(losses=0) == 2, "a node is gone since the attempt before"
     made.job.ask_to_stop()
     assert made._wait_for_room(losses=1) == 0
 
