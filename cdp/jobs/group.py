@@ -29,10 +29,13 @@ from cdp.base.errors import CdpError, ClusterError
 from cdp.base.output import survives_a_full_disk
 from cdp.base.worker import GROUP_VARIABLE, START_VARIABLE, Job, report_failure
 from cdp.base.workspace import private_files
+from cdp.jobs import handover
 from cdp.jobs.launchers import SPINS, python_path
+from cdp.jobs.node import PAD_VARIABLE
 from cdp.jobs.place import Place
 from cdp.jobs.rank import has_ended, has_failed, work
 from cdp.jobs.ray_cluster import RESUME
+from cdp.jobs.remote import KEYS
 
 LOSSES = 5
 """How often an attempt goes on after it lost a process. More than that is no bad luck, but perhaps a lack of memory."""
@@ -61,9 +64,9 @@ SETTINGS = {
 """Ray Train's: workers stay in their folder, and print as they are told to."""
 
 PASSED = ("CDP_", "HF_", "OPENAI_")
-NOT_PASSED = ("CDP_SUPERVISOR_PID", "CDP_SUPERVISOR_LOCK", "CDP_JOB", "CDP_HANDOVER", CREW_VARIABLE)
-"""What the processes of the group get of this one's environment (and what the job's secrets name), and what of it
-says something of this process alone."""
+NOT_PASSED = ("CDP_SUPERVISOR_PID", "CDP_SUPERVISOR_LOCK", "CDP_JOB", PAD_VARIABLE, CREW_VARIABLE)
+"""What the processes of the group get of this one's environment beside the job's keys, and what of it says something
+of this process alone."""
 
 
 class Group:
@@ -106,6 +109,7 @@ class Group:
         finally:
             shutil.rmtree(self.folder / STORAGE, ignore_errors=True)
             (self.folder / self.stop_file).unlink(missing_ok=True)
+            handover.drop(self.folder)
 
     def _wait_for_room(self, losses: int) -> int:
         """How many processes there are to be: all, or after a loss or a resume as many as divide that and the nodes can
@@ -168,13 +172,15 @@ class Group:
         return None
 
     def _values(self, losses: int) -> dict[str, str]:
-        """The environment of the processes. It goes with the function, for Ray shows what a worker is started with."""
-        keys = {*self.job.spec.get("secrets", ())}
+        """The environment of the processes; keys are left in a file that these values alone do not open."""
+        keys = {*KEYS, *self.job.spec.get("secrets", ())}
         values = {
             name: value
             for name, value in os.environ.items()
-            if (name.startswith(PASSED) or name in keys) and name not in NOT_PASSED
+            if name.startswith(PASSED) and name not in keys and name not in NOT_PASSED
         }
+        handover.drop(self.folder)
+        values[PAD_VARIABLE] = handover.put(self.folder, {name: os.environ[name] for name in keys & os.environ.keys()})
         values.update(
             {
                 GROUP_VARIABLE: self.stop_file,

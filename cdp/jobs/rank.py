@@ -17,9 +17,11 @@ from cdp import __version__
 from cdp.base.errors import ClusterError
 from cdp.base.worker import Job, report_failure
 from cdp.base.workspace import private_files, read_json_or_none
+from cdp.jobs import handover
 from cdp.jobs.attending import outcome_of
 from cdp.jobs.launchers import starting_folder
 from cdp.jobs.lease import SHOWN_WITHIN_S, about_this_node
+from cdp.jobs.node import PAD_VARIABLE
 from cdp.jobs.spec import read_spec
 
 
@@ -40,6 +42,7 @@ def work(module: str, folder: Path, attempt: int, version: str, values: Mapping[
         )
         report_failure(Job(folder), error)
         raise error
+    os.environ.update(handover.look(folder, os.environ.pop(PAD_VARIABLE, "")))
     if os.environ["RANK"] == "0":
         _write_to(folder / "worker.log")
     where = starting_folder(read_spec(folder), folder)
