@@ -1,12 +1,41 @@
-"""Crews without Ray, for tests of work that is divided: several at once in this process, and one whose workers die."""
+"""Crews without Ray, for tests of work that is divided: several at once in this process, one that does the last part
+first and each twice, and one whose workers die."""
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import Any
 
 from cdp.base.crew import Alone, Stopped, name_of
+
+
+class Backwards:
+    """Does the last part first, and each part twice. ``parts`` are the sizes of what travelled, in bytes."""
+
+    def __init__(self, size: int = 2, gpus: int = 0) -> None:
+        self.size, self.gpus = size, gpus
+        self.parts: list[int] = []
+
+    def each(
+        self,
+        task: Callable[[Any], Any],
+        parts: Iterable[Any],
+        *,
+        should_stop: Callable[[], bool] | None = None,
+        on_done: Callable[[int], None] | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        name_of(task)
+        packed = [pickle.dumps(part) for part in parts]
+        self.parts += map(len, packed)
+        for done, number in enumerate(reversed(range(len(packed)))):
+            if should_stop is not None and should_stop():
+                raise Stopped
+            results = [pickle.dumps(task(pickle.loads(packed[number]))) for _ in range(2)]
+            if on_done is not None:
+                on_done(done + 1)
+            yield number, pickle.loads(results[1])
 
 
 class Several(Alone):

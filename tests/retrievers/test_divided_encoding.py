@@ -11,7 +11,7 @@ from cdp.base.workspace import Workspace
 from cdp.retrievers import load, model_hash, resolve
 from cdp.retrievers.divided import Elsewhere
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped
-from tests.support_crew import Backwards
+from tests.crews import Backwards
 from tests.support_models import tiny_bert
 
 pytestmark = pytest.mark.slow

@@ -14,7 +14,7 @@ from cdp.base.errors import InputError
 from cdp.evaluation import search
 from cdp.retrievers.exact_search import divided
 from cdp.retrievers.exact_search.divided import merged, search_by
-from tests.support_crew import Backwards
+from tests.crews import Backwards
 
 
 @pytest.fixture(autouse=True)
