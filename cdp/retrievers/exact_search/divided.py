@@ -18,7 +18,8 @@ from cdp.base.errors import InputError
 from cdp.retrievers.exact_search import search
 
 RANGES = 2
-"""Ranges for each worker: a node that dies loses half of what one has to do at most."""
+"""Ranges for each of several workers: a node that dies loses half of what one has to do at most. Each range has to find
+and score its own best k, so one worker alone has one."""
 
 LARGEST = 64
 """Shards in one range; a million documents."""
@@ -119,7 +120,8 @@ def _ranges(
     pairs = np.array(sorted((d, q) for q, listed in enumerate(exclude or ()) for d in listed), dtype=np.int64).reshape(
         -1, 2
     )
-    step = min(LARGEST, max(1, -(-len(documents) // (RANGES * workers))))
+    wanted = RANGES * workers if workers > 1 else 1
+    step = min(LARGEST, max(1, -(-len(documents) // wanted)))
     for begin in range(0, len(documents), step):
         first, last = starts[begin], starts[min(begin + step, len(documents))]
         low, high = np.searchsorted(pairs[:, 0], [first, last])
