@@ -16,6 +16,8 @@ from cdp.retrievers.exact_search import divided
 from cdp.retrievers.exact_search.divided import merged, search_by
 from tests.crews import Backwards
 
+pytestmark = pytest.mark.slow  # it loads torch
+
 
 @pytest.fixture(autouse=True)
 def _divided_however_small(monkeypatch: pytest.MonkeyPatch) -> None:
