@@ -122,3 +122,15 @@ def wait_until_over(folder: Path, attempt: int, stop_requested: Callable[[], boo
                 hint="Wait until it has ended, then resume; if it never does, end its processes there.",
             )
         time.sleep(0.1)
+
+
+def wait_until_shown(folder: Path) -> None:
+    """Until this node sees the job's folder; ClusterError where it does not in time."""
+    deadline = time.monotonic() + SHOWN_WITHIN_S
+    while not (folder / "spec.json").is_file():
+        if time.monotonic() > deadline:
+            raise ClusterError(
+                f"{about_this_node()['host']} does not see the job's folder {folder}.",
+                hint="The workspace has to lie on a file system that every node has under the same path.",
+            )
+        time.sleep(0.2)

@@ -28,7 +28,18 @@ from cdp.jobs.alive import VARIABLE
 from cdp.jobs.attending import Attendant
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.launchers import GROUP, python_path
-from cdp.jobs.lease import LEASE, LOCK, NODE, RENEW_S, SHOWN_WITHIN_S, UNWANTED_AFTER_S, Pulse, Watch, about_this_node
+from cdp.jobs.lease import (
+    LEASE,
+    LOCK,
+    NODE,
+    RENEW_S,
+    SHOWN_WITHIN_S,
+    UNWANTED_AFTER_S,
+    Pulse,
+    Watch,
+    about_this_node,
+    wait_until_shown,
+)
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec, read_spec
 
@@ -144,14 +155,7 @@ def main(arguments: list[str]) -> None:
     survives_a_full_disk()
     folder = Path(arguments[0])
     try:
-        deadline = time.monotonic() + SHOWN_WITHIN_S
-        while not (folder / "spec.json").is_file():
-            if time.monotonic() > deadline:
-                raise ClusterError(
-                    f"{about_this_node()['host']} does not see the job's folder {folder}.",
-                    hint="The workspace has to lie on a file system that every node has under the same path.",
-                )
-            time.sleep(0.2)
+        wait_until_shown(folder)
         Node(folder, int(arguments[1])).run()
     except CdpError as error:
         print(f"{LOG_PREFIX} {error}", file=sys.stderr, flush=True)

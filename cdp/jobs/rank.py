@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 import runpy
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +19,7 @@ from cdp.base.workspace import private_files, read_json_or_none
 from cdp.jobs import handover
 from cdp.jobs.attending import outcome_of
 from cdp.jobs.launchers import starting_folder
-from cdp.jobs.lease import SHOWN_WITHIN_S, about_this_node
+from cdp.jobs.lease import about_this_node, wait_until_shown
 from cdp.jobs.node import PAD_VARIABLE
 from cdp.jobs.spec import read_spec
 
@@ -32,7 +31,7 @@ def work(module: str, folder: Path, attempt: int, version: str, values: Mapping[
     """
     os.environ.update(values)
     private_files()
-    _wait_for(folder)
+    wait_until_shown(folder)
     if has_ended(folder, attempt):
         return
     if version != __version__:
@@ -65,17 +64,6 @@ def has_failed(folder: Path, attempt: int) -> bool:
     """Whether some rank of this attempt has reported a failure."""
     failure = read_json_or_none(folder / "failure.json")
     return isinstance(failure, dict) and failure.get("attempt") == attempt
-
-
-def _wait_for(folder: Path) -> None:
-    deadline = time.monotonic() + SHOWN_WITHIN_S
-    while not (folder / "spec.json").is_file():
-        if time.monotonic() > deadline:
-            raise ClusterError(
-                f"{about_this_node()['host']} does not see the job's folder {folder}.",
-                hint="The workspace has to lie on a file system that every node has under the same path.",
-            )
-        time.sleep(0.2)
 
 
 def _write_to(path: Path) -> None:

@@ -92,7 +92,7 @@ def about_there(crew: Crew, model: Model, job: Job) -> PairScorer:
 
 
 def _elsewhere(pairs: Sequence[Any]) -> NDArray[np.float64]:
-    raise NotImplementedError
+    raise RuntimeError("This scorer only says what scored; pairs are scored where its model is.")
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from cdp import __version__
 from cdp.base.errors import CdpError, ClusterError
 from cdp.base.locks import try_lock
 from cdp.base.workspace import Workspace, write_json
-from cdp.jobs import node, probe, ray_cluster
+from cdp.jobs import lease, node, probe, ray_cluster
 from cdp.jobs.lease import LEASE, NODE
 from cdp.jobs.probe import Probe
 from tests.jobs.support import start, until_state
@@ -104,7 +104,8 @@ def test_the_nodes_side_of_a_probe(
 def test_a_node_says_why_it_does_not_begin(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(node, "SHOWN_WITHIN_S", 0.1)
+    for module in (node, lease):
+        monkeypatch.setattr(module, "SHOWN_WITHIN_S", 0.1)
     monkeypatch.setattr(node, "private_files", lambda: None)
     monkeypatch.setattr(node, "survives_a_full_disk", lambda: None)
     job_id = start(workspace, "fail", how="data")
