@@ -220,7 +220,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def times(**seconds: float) -> dict[str, dict[str, float]]:
-    return {str(n): dict(seconds) for n in measured.QUERIES}
+    return {str(n): dict(seconds) for n in measured.ROWS}
 
 
 def test_it_is_measured_once_and_only_for_a_search_that_is_worth_it(
@@ -270,7 +270,7 @@ def test_bfloat16_is_not_taken_where_its_error_is_unknown(cache: Path, monkeypat
 
 def test_every_kind_of_product_is_timed_for_every_number_of_queries() -> None:
     seconds = measured.measured()
-    assert set(seconds) == {str(n) for n in measured.QUERIES}
+    assert set(seconds) == {str(n) for n in measured.ROWS}
     for row in seconds.values():
         assert set(row) == set(measured.eligible("auto"))
         assert min(row.values()) > 0

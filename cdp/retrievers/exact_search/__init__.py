@@ -37,8 +37,11 @@ QUERY_BLOCK = 1024
 """Queries per product; with CHUNK_ROWS its result takes 32 MB."""
 
 BLOCK_ROWS, FEW_QUERIES_ROWS = 1024, 4096
-"""Documents per product of one processor. A block and its product are looked at while they are in its cache; for fewer
-than products.FEW queries the steps between products would take longer than larger blocks lose."""
+"""Documents per product of one processor: at least and at most. A block's product is looked at while it is in its
+cache; in larger blocks there are fewer steps between products, which take as long for few queries as for many."""
+
+SCORES_AT_ONCE = 1 << 18
+"""Scores of such a product between the two: 1 MB."""
 
 ALONE = 50_000_000
 """Multiplications that take less time than starting threads for them is worth: a few milliseconds."""
@@ -166,7 +169,7 @@ def _steps(n_documents: int, n_queries: int, k: int, chunk_rows: int, threads: i
     """The blocks in which the documents are looked at; the first has k documents or more, so that it sets a floor."""
     step = chunk_rows
     if device == "cpu":
-        step = min(step, BLOCK_ROWS if n_queries >= products.FEW else FEW_QUERIES_ROWS)
+        step = min(step, max(BLOCK_ROWS, min(FEW_QUERIES_ROWS, SCORES_AT_ONCE // n_queries)))
         # A few blocks for each processor, so that none waits long for the last one.
         step = min(step, max(256, n_documents // (8 * threads)))
     first = min(n_documents, max(step, min(k, CHUNK_ROWS)))

@@ -20,12 +20,19 @@ from cdp.retrievers.exact_search.threads import Shared
 RESIDUAL_FROM = 256
 """From so many queries on, a closer bound is worth measuring what the conversion to bfloat16 lost."""
 
-FEW = 16
-"""Fewer queries than this are multiplied about as fast as the documents can be read."""
+PIECES_UP_TO = 128
+"""For so many queries or fewer the norms are a part worth saving of what a block takes: they are taken piece by piece,
+from the cache into which the product has just read the documents."""
 
 PIECE_BYTES = 1 << 20
 """Of documents, which stay in a processor's own cache from one step to the next. Each step has a price of its own: with
 a fifth of this, one query and four took 1.6 times as long (two cores with AVX-512)."""
+
+SMALL = 1 << 19
+"""Multiplications of a product that OpenBLAS does without first copying both sides (it does so up to a million). For
+FEW_QUERIES or fewer that is up to 1.9 times as fast; for more, the steps between such small pieces cost as much."""
+
+FEW_QUERIES = 8
 
 U32, U16 = 2.0**-24, 2.0**-8
 """Unit roundoff of float32 and bfloat16: how far, relatively, rounding to nearest can move a number."""
@@ -126,6 +133,7 @@ class _Float32:
 
     def __init__(self, queries: np.ndarray, kind: str, buffers: Buffers) -> None:
         self.queries, self.kind = queries, kind
+        self.operand = np.ascontiguousarray(queries.T)
         self.norms = np.linalg.norm(queries.astype(np.float64), axis=1)
         self.buffers = buffers
 
@@ -134,31 +142,33 @@ class _Float32:
 
     def of(self, documents: Documents, hidden: Hidden) -> _Float32Scores:
         scores, reached = self.buffers.of(len(documents.values), len(self.queries), np.float32)
-        if len(self.queries) < FEW and documents.norms is None:
-            self._with_norms(documents, scores)
-        else:
-            self._multiply(documents.values, scores)
+        with_norms = documents.norms is None and len(self.queries) <= PIECES_UP_TO
+        squares = np.empty(len(scores), np.float32)
+        step = self._rows_at_once(with_norms, len(scores))
+        for start in range(0, len(scores), step):
+            piece = documents.values[start : start + step]
+            self._multiply(piece, scores[start : start + step])
+            if with_norms:
+                squares[start : start + step] = row_squares(piece)
+        if with_norms:
+            documents.norms = checked(np.sqrt(squares), documents.start)
         scores[hidden] = -np.inf
         return _Float32Scores(scores, reached)
 
-    def _with_norms(self, documents: Documents, scores: np.ndarray) -> None:
-        """Few queries take little longer than reading the documents: their norms are taken on the same way."""
-        squares = np.empty(len(scores), np.float32)
-        step = max(1, PIECE_BYTES // (4 * max(1, self.queries.shape[1])))
-        for start in range(0, len(scores), step):
-            piece = documents.values[start : start + step]
-            squares[start : start + step] = row_squares(piece)
-            self._multiply(piece, scores[start : start + step])
-        documents.norms = checked(np.sqrt(squares), documents.start)
+    def _rows_at_once(self, with_norms: bool, rows: int) -> int:
+        n, dim = max(1, len(self.queries)), max(1, self.queries.shape[1])
+        if self.kind == "numpy" and n <= FEW_QUERIES:
+            return max(1, min(SMALL // (n * dim), PIECE_BYTES // (8 * dim)))
+        return max(1, PIECE_BYTES // (4 * dim)) if with_norms else max(1, rows)
 
     def _multiply(self, values: np.ndarray, scores: np.ndarray) -> None:
         if self.kind == "numpy":
             with np.errstate(over="ignore", invalid="ignore"):  # documents that are refused for their norm
-                np.matmul(values, self.queries.T, out=scores)
+                np.matmul(values, self.operand, out=scores)
             return
         import torch
 
-        torch.mm(torch.from_numpy(values), torch.from_numpy(self.queries).T, out=torch.from_numpy(scores))
+        torch.mm(torch.from_numpy(values), torch.from_numpy(self.operand), out=torch.from_numpy(scores))
 
 
 class _Float32Scores:
