@@ -45,6 +45,16 @@ def without(*names: str) -> Iterator[None]:
         sys.meta_path.remove(finder)
 
 
+def arrow_without_pandas() -> None:
+    """pyarrow's ``array`` asks once per process whether pandas is there, which loads it: 0.4 CPU seconds for each
+    command and job. Here it is not asked again. For processes of our own alone: ``to_pandas`` does not work in them.
+    """
+    with without("pandas"):
+        import pyarrow
+
+        pyarrow.array([0])
+
+
 class _WhenCalled(MetaPathFinder, Loader):
     """A module, and its parents, whose functions load the real one when they are called."""
 

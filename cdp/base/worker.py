@@ -31,7 +31,7 @@ from typing import Any
 
 from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.failures import FILE, Failures, failure_of, lost
-from cdp.base.imports import UNUSED_METRICS, load_when_called
+from cdp.base.imports import UNUSED_METRICS, arrow_without_pandas, load_when_called
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.output import survives_a_full_disk
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
@@ -258,6 +258,8 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
         raise SystemExit(2)
     gc.set_threshold(COLLECT_AFTER)
     load_when_called(UNUSED_METRICS)
+    if "pyarrow" in sys.modules:
+        arrow_without_pandas()
     survives_a_full_disk()
     job = Job(Path(arguments[0]).resolve())
     if threading.current_thread() is threading.main_thread():  # in a group Ray has that one

@@ -27,13 +27,14 @@ def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
 
 def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
     """Say what was started; with ``--wait`` follow it to its end. Ctrl-C leaves the job running and says so."""
+    from cdp.cli import display_jobs
     from cdp.services import jobs
 
     if not a.wait:
         job = jobs.show(workspace, job_id, with_size=False)
         return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
     try:
-        job = jobs.wait(workspace, job_id, display.Progress(lambda: jobs.latest(workspace, job_id)))
+        job = jobs.wait(workspace, job_id, display_jobs.Progress(lambda: jobs.latest(workspace, job_id)))
     except KeyboardInterrupt:
         note(f"\n{job_id} goes on in the background. Follow it: jobs wait {job_id} · end it: jobs stop {job_id}")
         if a.json:
@@ -43,7 +44,11 @@ def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
     outcome = jobs.outcome(workspace, job.id)
     failed = jobs.failed(workspace, job.id)
     # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is what the command is about.
-    say(a, {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}, display.ended(job, outcome))
+    say(
+        a,
+        {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome},
+        display_jobs.ended(job, outcome),
+    )
     warn(failed.warning)
     return DONE if job.state == "finished" else FAILED
 
@@ -69,14 +74,15 @@ def warn_incomplete(workspace: Workspace, *query_sets: str) -> None:
 
 def followed(workspace: Workspace, job_id: str) -> int:
     """Follow a further job of the same command to its end, telling on stderr how it ended."""
+    from cdp.cli import display_jobs
     from cdp.services import jobs
 
     try:
-        job = jobs.wait(workspace, job_id, display.Progress(lambda: jobs.latest(workspace, job_id)))
+        job = jobs.wait(workspace, job_id, display_jobs.Progress(lambda: jobs.latest(workspace, job_id)))
     except KeyboardInterrupt:
         note(f"\n{job_id} goes on in the background: jobs show {job_id}")
         return DONE
-    note(display.ended(job, jobs.outcome(workspace, job.id)))
+    note(display_jobs.ended(job, jobs.outcome(workspace, job.id)))
     warn(jobs.failed(workspace, job.id).warning)
     return DONE if job.state == "finished" else FAILED
 

@@ -13,14 +13,12 @@ from collections.abc import Callable, Sequence
 from cdp import __version__
 from cdp.base.config import EvaluationConfig, MetricsConfig
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.imports import arrow_without_pandas
 from cdp.base.versions import open_workspace
 from cdp.base.workspace import Workspace, disk_fault, private_files
 from cdp.cli import display, projects
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, config_of, in_one_line, say, settings, started, warn
-from cdp.cli.decide import measurement, target_of
 from cdp.cli.parser import build
-from cdp.complexity import language_of
-from cdp.corpus import ReadOptions
 
 Handler = Callable[[Workspace, argparse.Namespace], int]
 
@@ -34,6 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.usage()
             return BAD_INPUT
         private_files()
+        if argv is None:  # a process of our own
+            arrow_without_pandas()
         handler: Handler = arguments.run
         workspace = open_workspace(Workspace.default())
         if arguments.fills is not None:
@@ -65,6 +65,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def corpus_add(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.corpus import ReadOptions
     from cdp.services import corpora
 
     fields = ("format", "encoding", "id_field", "title_field", "text_field", "split", "licence")
@@ -133,6 +134,8 @@ def metrics(workspace: Workspace, a: argparse.Namespace) -> int:
 
 
 def cw(workspace: Workspace, a: argparse.Namespace) -> int:
+    from cdp.cli.decide import measurement, target_of
+    from cdp.complexity import language_of
     from cdp.services.advice import complexity
 
     profiled = target_of(workspace, a)

@@ -7,7 +7,7 @@ import sys
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.cli import display
+from cdp.cli import display, display_jobs
 from cdp.cli.answers import DONE, say, settings, started
 from cdp.services.jobs import job_words
 
@@ -34,7 +34,7 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     bill = synthesis.bill_of_job(workspace, job.id)
     cost = [line for line in (bill.told, bill.unanswered) if line] if bill else []
     value = {**job.to_dict(), "failed": failed.summary, "cost": bill}
-    return say(a, value, "\n".join([display.job(job), *cost, *display.failed(failed.summary, failed.files)]))
+    return say(a, value, "\n".join([display_jobs.job(job), *cost, *display.failed(failed.summary, failed.files)]))
 
 
 def logs(workspace: Workspace, a: argparse.Namespace) -> int:
@@ -54,7 +54,7 @@ def stop(workspace: Workspace, a: argparse.Namespace) -> int:
     from cdp.services import jobs
 
     job = jobs.stop(workspace, a.id)
-    return say(a, job.to_dict(), display.job(job))
+    return say(a, job.to_dict(), display_jobs.job(job))
 
 
 def wait(workspace: Workspace, a: argparse.Namespace) -> int:

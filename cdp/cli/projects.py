@@ -9,7 +9,6 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.cli import display
 from cdp.cli.answers import note, say, settings, warn
-from cdp.corpus import ReadOptions
 from cdp.projects import Project
 
 FILLED = {"corpus": "corpora", "query_set": "query_sets", "benchmark": "benchmarks"}
@@ -71,6 +70,8 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
              "document_field", "split_field", "grade_field", "origin", *reads)}  # fmt: skip
     given = {**{field: value for field, value in given.items() if value is not None}, **settings(a)}
     own = AddOptions.settings()
+    from cdp.corpus import ReadOptions
+
     reading = ReadOptions.from_dict({field: value for field, value in given.items() if field not in own})
     options = AddOptions.from_dict({field: value for field, value in given.items() if field in own})
     if a.look:

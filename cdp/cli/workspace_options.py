@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cdp.cli.option import Commands, Option, flag, option, repeatable
-from cdp.services.workspace.backup import BY_DEFAULT, PRUNABLE
+from cdp.services.workspace.prune_kinds import BY_DEFAULT, PRUNABLE
 
 _FILE = option("file", "the archive, a zip file", metavar="FILE")
 _KINDS = "; ".join(f"{name}: {about}" for name, about in PRUNABLE.items())

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import stdtr
 
 from cdp.base.statistics import prediction_interval
+from cdp.base.statistics.distributions import stdtr
 from cdp.principle.differences import ALL, differences
 from cdp.principle.kinds import kinds_of_datasets
 

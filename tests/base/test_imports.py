@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +55,20 @@ print(sklearn.__version__ != "", linear_model.LinearRegression, f1_score([1, 0],
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", "<class", "'sklearn.linear_model._base.LinearRegression'>", "1.0"]
+
+
+@pytest.mark.slow
+def test_documents_are_stored_without_pandas_and_scipy(tmp_path: Path) -> None:
+    documents = tmp_path / "documents.jsonl"
+    documents.write_text(json.dumps({"_id": "d", "text": "Bees dance to tell the others where flowers are."}))
+    code = (
+        "import sys; from cdp.cli import main;"
+        f"sys.argv = ['cdp', 'corpus', 'add', {str(documents)!r}];"
+        "code = main(); print(code, [name for name in ('pandas', 'scipy', 'nltk', 'torch') if name in sys.modules])"
+    )
+    workspace = {**os.environ, "CDP_WORKSPACE": str(tmp_path / "workspace")}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=workspace)
+    assert done.stdout.splitlines()[-1] == "0 []"
 
 
 def test_other_threads_and_what_is_loaded_already_are_left_alone() -> None:

@@ -1,8 +1,7 @@
 """Statistics that several rooms share: intervals, lines through few datasets, correlations, paired tests.
 
 Numbers in, numbers out: this room knows nothing of queries, trainings or files. ``docs/METHODS.md`` says which
-statistic is used where, from which source, and how well its interval covers. NumPy and ``scipy.special`` only, so
-importing it is cheap.
+statistic is used where, from which source, and how well its interval covers. Importing it loads NumPy alone.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtrit
+
+from cdp.base.statistics.distributions import stdtrit
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]

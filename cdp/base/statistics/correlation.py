@@ -10,9 +10,9 @@ from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr
 
 from cdp.base.errors import InputError
+from cdp.base.statistics.distributions import stdtr
 
 Range = tuple[float, float]
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import nctdtr, stdtr, stdtrit
 
 from cdp.base.errors import InputError
+from cdp.base.statistics.distributions import nctdtr, stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 Range = tuple[float, float]

@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import InputError
+from cdp.base.statistics.distributions import stdtr, stdtrit
 from cdp.base.statistics.resampling import bootstrap_interval
 
 DRAWS = 10_000
@@ -86,8 +87,6 @@ def t_test(deltas: NDArray[np.float64]) -> float | None:
     effect = effect_size(deltas)
     if effect is None:
         return 0.0
-    from scipy.special import stdtr
-
     statistic = effect * len(deltas) ** 0.5
     return float(2 * stdtr(len(deltas) - 1, -abs(statistic)))
 
@@ -100,8 +99,6 @@ def mean_interval(n: int, mean: float, spread: float) -> tuple[float | None, flo
         return None, None, None
     if spread <= 1e-12 * abs(mean) or not spread:
         return mean, mean, 1.0 if not mean else 0.0
-    from scipy.special import stdtr, stdtrit
-
     error = spread / n**0.5
     half = float(stdtrit(n - 1, 0.975)) * error
     return mean - half, mean + half, float(2 * stdtr(n - 1, -abs(mean) / error))

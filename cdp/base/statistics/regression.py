@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import stdtr, stdtrit
 
 from cdp.base.errors import InputError
 from cdp.base.numbers import counted
+from cdp.base.statistics.distributions import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
 
 from cdp.base.errors import InputError
+from cdp.base.statistics.distributions import stdtr, stdtrit
 
 Floats = NDArray[np.float64]
 

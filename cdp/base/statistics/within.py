@@ -13,7 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, stdtrit
+
+from cdp.base.statistics.distributions import stdtr, stdtrit
 
 Range = tuple[float, float]
 

@@ -9,7 +9,6 @@ import sys
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import REPOSITORY, Workspace
 from cdp.jobs.launchers import python_path
-from cdp.services.workspace.doctor import DISTRIBUTION
 
 PORT = 8501
 
@@ -23,6 +22,8 @@ def server(workspace: Workspace, *, port: int = PORT, browser: bool = False) -> 
     if not 0 < port < 65536:
         raise ConfigError(f"There is no port {port}.", hint="Ports go from 1 to 65535.")
     if importlib.util.find_spec("streamlit") is None:
+        from cdp.services.workspace.doctor import DISTRIBUTION
+
         hint = f"Install it with: {sys.executable} -m pip install '{DISTRIBUTION}[app]'"
         raise ConfigError("The dashboard needs Streamlit, which is not installed.", hint=hint)
     options = ["--server.port", str(port), "--server.headless", "false" if browser else "true"]
