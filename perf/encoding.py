@@ -1,0 +1,129 @@
+"""How fast does minilm embed documents on a processor, in fp32 and in int8, against `SentenceTransformer.encode`?
+
+SciFact's abstracts where ../shared/data is there, else the demo's documents over and over. In turns on all cores. A
+batch holds texts of similar length on each side, and most abstracts are cut at the model's 256 tokens, so that nearly
+all of the time is the layers' arithmetic: fp32 can be no faster than that, int8 does it in a quarter of the bits.
+
+    python -m perf encoding             # some documents
+    python -m perf.encoding --scifact   # SciFact end to end, NDCG@10 included: about half an hour
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import logging
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cdp.base.workspace import REPOSITORY, SHIPPED_DATA, Workspace
+from cdp.benchmarks.benchmark import load_benchmark
+from cdp.evaluation.evaluate import evaluate_model
+from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers.encode import Encoding, encode
+from cdp.retrievers.export import export, quantise
+from perf.timing import Row, compare, cpu_seconds, show
+
+SCIFACT = REPOSITORY.parent / "shared" / "data" / "scifact"
+TEXTS, REPEATS, GOAL = 64, 3, 1.5
+
+
+def texts(count: int) -> list[str]:
+    """Documents as an evaluation embeds them, title first."""
+    folder = SCIFACT if SCIFACT.exists() else SHIPPED_DATA / "demo"
+    packed = folder / "corpus.jsonl.gz"
+    whole = gzip.decompress(packed.read_bytes()) if packed.exists() else (folder / "corpus.jsonl").read_bytes()
+    documents = [json.loads(line) for line in whole.decode("utf-8").splitlines()]
+    every = max(1, len(documents) // count)
+    chosen = (documents * (count // len(documents) + 1))[::every][:count]
+    return [f"{document.get('title', '')} {document['text']}".strip() for document in chosen]
+
+
+def in_int8(model: Any, folder: Path) -> Any:
+    """The model, exported to ONNX with weights in int8."""
+    logging.disable(logging.WARNING)  # the exporter tells of what it did not find, at length
+    export(model, folder, "minilm", model_hash(model), "onnx-int8")
+    quantise(folder)
+    logging.disable(logging.NOTSET)
+    return load(resolve(str(folder), Workspace.default()), "cpu")
+
+
+def run() -> list[Row]:
+    """Rows in texts per second."""
+    model, given = load(resolve("minilm", Workspace.default()), "cpu"), texts(TEXTS)
+    with tempfile.TemporaryDirectory() as folder:
+        smaller = in_int8(load(resolve("minilm", Workspace.default()), "cpu"), Path(folder))
+
+        def embed(one: Any) -> Callable[[], np.ndarray]:
+            return lambda: encode(one, given, Encoding("", "document"))
+
+        def peer() -> Any:
+            return model.encode(given, normalize_embeddings=True, show_progress_bar=False)
+
+        nearest = (embed(smaller)() * peer()).sum(axis=1)
+        assert np.allclose(embed(model)(), peer(), atol=1e-5)
+        assert nearest.min() > 0.9, nearest.min()
+        print(f"int8: cosine with fp32 {nearest.mean():.4f} on average, {nearest.min():.4f} at least")
+        rows = [
+            compare(
+                f"encoding by minilm on the CPU, {form}, sentence-transformers", embed(one), peer, amount=len(given),
+                unit="texts", target=goal, repeats=REPEATS,
+            )
+            for form, one, goal in (("fp32", model, 1.0), ("int8", smaller, GOAL))
+        ]  # fmt: skip
+    show(rows)
+    return rows
+
+
+def scifact() -> None:
+    """SciFact end to end by minilm: reading, embedding, searching, NDCG@10; CPU seconds of all threads."""
+    import pytrec_eval
+    from sentence_transformers import util
+
+    began = time.process_time()
+    benchmark = load_benchmark(SCIFACT)
+    reading = time.process_time() - began
+    model = load(resolve("minilm", Workspace.default()), "cpu")
+    with tempfile.TemporaryDirectory() as folder:
+        smaller = in_int8(load(resolve("minilm", Workspace.default()), "cpu"), Path(folder))
+
+        def theirs() -> float:
+            documents, queries = (
+                model.encode(list(part), normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False)
+                for part in (benchmark.documents, benchmark.queries)
+            )
+            hits = util.semantic_search(queries, documents, top_k=100)
+            ids = benchmark.document_ids
+            found = {
+                query: {ids[hit["corpus_id"]]: hit["score"] for hit in listed}
+                for query, listed in zip(benchmark.query_ids, hits, strict=True)
+            }
+            judge = pytrec_eval.RelevanceEvaluator(benchmark.qrels, {"ndcg_cut.10"})
+            return statistics.mean(scores["ndcg_cut_10"] for scores in judge.evaluate(found).values())
+
+        ways: dict[str, Callable[[], float]] = {
+            "fp32": lambda: evaluate_model(model, benchmark).measures["ndcg@10"],
+            "int8": lambda: evaluate_model(smaller, benchmark).measures["ndcg@10"],
+            "SentenceTransformer.encode and semantic_search": theirs,
+        }
+        print(f"reading {reading:.1f} CPU s")
+        for name, way in ways.items():
+            scores: list[float] = []
+            taken = cpu_seconds(lambda way=way, scores=scores: scores.append(way()))  # type: ignore[misc]
+            print(f"{name:48} {taken:8.1f} CPU s   NDCG@10 {100 * scores[0]:.2f}", flush=True)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--scifact", action="store_true", help="the whole benchmark instead of some documents")
+    if parser.parse_args().scifact:
+        scifact()
+    else:
+        run()
