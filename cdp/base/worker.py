@@ -226,6 +226,11 @@ LOCK_VARIABLE = "CDP_SUPERVISOR_LOCK"
 ``cdp.jobs.node``."""
 
 
+def on_a_node() -> bool:
+    """Whether this worker was started on a cluster's node: others may use the workspace on other machines."""
+    return LOCK_VARIABLE in os.environ
+
+
 def supervisor_alive(job_folder: Path) -> bool:
     """Whether some process holds the job's ``alive.lock``: the one test of liveness, safe against reused pids."""
     return is_held(job_folder / os.environ.get(LOCK_VARIABLE, "alive.lock"))

@@ -1,8 +1,11 @@
 """Answers that were paid for, kept in ``llm_cache/answers.sqlite`` so that they are never paid for twice.
 
-An answer is addressed by the document's content, the rendered prompt, the model and the parameters. SQLite (in WAL
-mode) holds one small row per answer: each is on disk before the next is asked for, a killed process loses none that
-had arrived, and a million answers need no memory and no million files.
+An answer is addressed by the document's content, the rendered prompt, the model and the parameters. SQLite holds one
+small row per answer: each is on disk before the next is asked for, a killed process loses none that had arrived, and a
+million answers need no memory and no million files.
+
+On one machine it keeps a write-ahead log. That needs memory which all readers and writers share, so once a cluster's
+node has opened the cache, every process uses SQLite's rollback journal instead, which needs file locks alone.
 
 Beside the answers stand the books of each job: what is asked is written down before it is sent, and taken out together
 with the answer being kept and its cost being added up, in one transaction. What a killed process leaves there was on
@@ -21,6 +24,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from cdp.base.errors import WorkspaceError
+from cdp.base.worker import on_a_node
 from cdp.base.workspace import Workspace, now, sha256_text
 from cdp.synthesis.generators.base import Answer, RequestError, Usage
 
@@ -85,8 +89,13 @@ class AnswerCache:
             self._connection = sqlite3.connect(
                 self.path, timeout=BUSY_TIMEOUT_S, check_same_thread=False, isolation_level=None
             )
-            self._connection.execute("PRAGMA journal_mode=WAL")
-            self._connection.execute("PRAGMA synchronous=NORMAL")
+            if on_a_node():
+                self._several_machines.touch()
+            if self._several_machines.exists():
+                self._without_shared_memory()
+            else:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+                self._connection.execute("PRAGMA synchronous=NORMAL")
             for table in _TABLES:
                 self._connection.execute(table)
         except (OSError, sqlite3.Error) as error:
@@ -94,6 +103,25 @@ class AnswerCache:
                 f"The answer cache {self.path} cannot be opened: {error}.",
                 hint="Is the disk full or read-only? A damaged file can be moved away: its answers are paid for again.",
             ) from error
+
+    @property
+    def _several_machines(self) -> Path:
+        """A file that is there once several machines have used the cache."""
+        return self.path.with_name("several-machines")
+
+    def _without_shared_memory(self) -> None:
+        """Use the rollback journal. WorkspaceError on a node while a process elsewhere goes on with the log, which it
+        opened before a node had come; on that process's machine the log is still right."""
+        try:
+            [mode] = self._connection.execute("PRAGMA journal_mode=DELETE").fetchone()
+        except sqlite3.OperationalError:  # locked
+            mode = "wal"
+        if mode == "wal" and on_a_node():
+            self._connection.close()
+            raise WorkspaceError(
+                "A job on another machine uses the answers that were paid for in a way that machines cannot share.",
+                hint="Resume this job when that one has ended.",
+            )
 
     def close(self) -> None:
         with self._lock:

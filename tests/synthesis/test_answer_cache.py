@@ -7,6 +7,7 @@ import sqlite3
 import pytest
 
 from cdp.base.errors import WorkspaceError
+from cdp.base.worker import LOCK_VARIABLE
 from cdp.base.workspace import Workspace
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Answer, RequestError, Usage
@@ -78,3 +79,43 @@ def test_a_file_that_is_no_database_says_what_to_do(workspace: Workspace) -> Non
     (workspace.llm_cache / "answers.sqlite").write_bytes(b"no database at all" * 100)
     with pytest.raises(WorkspaceError, match=r"cannot be opened.*can be moved away"):
         AnswerCache(workspace)
+
+
+def mode_of(cache: AnswerCache) -> str:
+    with sqlite3.connect(cache.path) as database:
+        (mode,) = database.execute("PRAGMA journal_mode").fetchone()
+    database.close()
+    return str(mode)
+
+
+def test_once_a_node_has_used_it_no_process_needs_shared_memory(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with AnswerCache(workspace) as cache:
+        cache.put(KEY_OF_IT, Answer("x"))
+        assert mode_of(cache) == "wal"
+    monkeypatch.setenv(LOCK_VARIABLE, "node.lock")
+    with AnswerCache(workspace) as cache:
+        assert mode_of(cache) == "delete"
+        monkeypatch.delenv(LOCK_VARIABLE)
+        with AnswerCache(workspace) as beside:
+            assert mode_of(beside) == "delete"
+            assert beside.get(KEY_OF_IT) == Answer("x")
+            beside.put("b" * 64, Answer("y"))
+        assert cache.get("b" * 64) == Answer("y")
+
+
+def test_a_node_waits_for_nobody_who_uses_it_with_shared_memory(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cdp.synthesis.cache.BUSY_TIMEOUT_S", 0.1)
+    with AnswerCache(workspace) as cache:
+        cache.put(KEY_OF_IT, Answer("x"))
+        with monkeypatch.context() as there:
+            there.setenv(LOCK_VARIABLE, "node.lock")
+            with pytest.raises(WorkspaceError, match="Resume this job when that one has ended"):
+                AnswerCache(workspace)
+        with AnswerCache(workspace) as beside:  # on the machine that has the memory
+            assert beside.get(KEY_OF_IT) == Answer("x")
+    with AnswerCache(workspace) as cache:
+        assert mode_of(cache) == "delete"
