@@ -60,5 +60,7 @@ class PlanConfig(Config):
         "pairs per second of one GPU, or of one machine without).",
     )
     measured_on: str = option(
-        "", "Another machine that has measured its rates into this workspace (plan --measure there); empty: this one."
+        "",
+        "Another machine that has measured its rates into this workspace (plan --measure, or Measure this machine, "
+        "there); empty: this one.",
     )

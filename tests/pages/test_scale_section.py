@@ -34,6 +34,16 @@ def test_the_corpus_of_the_project_is_planned_for_until_another_number_is_typed(
     assert not any("$0.00" in cell for cell in at.dataframe[0].value["Money"])
 
 
+def test_generators_and_retrievers_are_offered(open_page: Open, filled: Workspace) -> None:
+    at = open_page("launch", start="scale")
+    generator, retriever = at.selectbox(key="scale_generator"), at.selectbox(key="scale_retriever")
+    assert (generator.value, retriever.value) == ("template", "static-minilm")
+    assert "minilm" in retriever.options
+    generator.set_value("openai:gpt-4o-mini").run()
+    assert not at.exception
+    assert "$" in "".join(at.dataframe[0].value["Money"])
+
+
 def test_an_empty_price_or_memory_is_not_called_automatic(open_page: Open, workspace: Workspace) -> None:
     at = open_page("launch", start="scale")
     for name in ("dollars_per_hour", "memory_gb"):

@@ -43,6 +43,12 @@ LONGEST_MEASUREMENT_S = 600.0
 
 
 @access.reads
+def list_generators(workspace: Workspace) -> list[str]:
+    """Generators that a plan knows by name: those without a model, and the models whose price is known."""
+    return ["template", "recorded", *(f"openai:{row.model}" for row in pricing.read_prices(workspace).rows)]
+
+
+@access.reads
 def plan(workspace: Workspace, config: PlanConfig) -> ScalePlan:
     """What the run would take. Nothing is started, and nothing is looked up outside this machine."""
     hardware = Hardware(

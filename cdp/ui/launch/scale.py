@@ -9,7 +9,7 @@ from cdp.planning.config import PlanConfig
 from cdp.planning.quantities import long_time
 from cdp.planning.scale import ScalePlan
 from cdp.planning.words import interval, money
-from cdp.services import corpora, planning
+from cdp.services import corpora, planning, training
 from cdp.ui.shell import access, command, forms, frame, project, tables
 from cdp.ui.shell.text import md, size
 
@@ -34,11 +34,15 @@ def _asked(workspace: Workspace) -> PlanConfig | None:
     chosen = {}
     with frame.guarded():
         own = project.keep(workspace, "corpus", corpora.list_corpora(workspace))
+        offered = {
+            "generator": planning.list_generators(workspace),
+            "retriever": [choice.id for choice in training.list_retrievers(workspace)],
+        }
         as_many = "those of the corpus" if own else f"{planning.EIGHT_THOUSAND:,}"
         for name in FIRST:
             chosen[name] = forms.widget(
                 PlanConfig, name, key="scale", label=LABELS.get(name, ""),
-                placeholder=as_many if name == "documents" else "",
+                placeholder=as_many if name == "documents" else "", offered=offered.get(name, ()),
             )  # fmt: skip
         with st.expander("Documents, method, rates", icon=":material/tune:", key="scale_settings"):
             chosen |= forms.fields(
