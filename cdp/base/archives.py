@@ -45,7 +45,7 @@ LAST = frozenset(("manifest.json", "spec.json"))
 KEPT = frozenset(("project.json", "runs.json"))
 """Files that may have been changed since they were taken along: the one that is there stays, and the import says so."""
 
-OF_THIS_MACHINE = frozenset(("alive.lock", "worker.lock", "reserve", "stop.request"))
+OF_THIS_MACHINE = frozenset(("alive.lock", "worker.lock", "reserve", "stop.request", "store.json"))
 
 Report = Callable[[int, int], None]
 """Called with the bytes done and the bytes in all."""

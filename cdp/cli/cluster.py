@@ -15,7 +15,7 @@ def use(workspace: Workspace, a: argparse.Namespace) -> int:
     """``cluster use``."""
     from cdp.services import clusters
 
-    report = clusters.use(workspace, a.address, a.resources)
+    report = clusters.use(workspace, a.address, a.resources, a.store)
     if report is None:
         return say(a, {"address": ""}, "Jobs run on this machine.")
     return say(a, dataclasses.asdict(report), f"{_text(report)}\nJobs of this workspace run there from now on.")

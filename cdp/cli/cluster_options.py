@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cdp.cli.option import WAIT, Commands, option
 from cdp.jobs.place import EXAMPLE, HERE, RESOURCES
+from cdp.jobs.store.bucket import EXAMPLE as STORE
 
 _ADDRESS = option("address", f"the address of its Jobs API, as {EXAMPLE}; {HERE} for this machine")
 _RESOURCES = option(
@@ -16,7 +17,15 @@ COMMANDS: Commands = {
     "cluster use": (
         "cluster.use",
         "give all jobs of this workspace to a Ray cluster, once it is seen that they can run there",
-        [_ADDRESS, _RESOURCES],
+        [
+            _ADDRESS,
+            _RESOURCES,
+            option(
+                "--store",
+                f"an object store that every node reaches, as {STORE}, where they do not see the workspace's files",
+                metavar="ADDRESS",
+            ),
+        ],
     ),
     "cluster show": (
         "cluster.show",

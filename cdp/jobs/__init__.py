@@ -12,7 +12,7 @@ Workers are started by module name; this room imports none of them.
 
 from __future__ import annotations
 
-from cdp.jobs.control import delete, delete_many, place_of, resume, stop, submit
+from cdp.jobs.control import check_shares, delete, delete_many, place_of, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, list_gpus
 from cdp.jobs.logs import follow_log, read_log, search_log
 from cdp.jobs.place import Place, choosing
@@ -37,6 +37,7 @@ __all__ = [
     "JobView",
     "Place",
     "State",
+    "check_shares",
     "choosing",
     "cpu_slots",
     "delete",

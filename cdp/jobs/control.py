@@ -22,12 +22,13 @@ from cdp.base.workspace import Workspace, new_id, now, read_json_or_none, write_
 from cdp.jobs import alive, ray_cluster, tidy
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
-from cdp.jobs.place import Place, chosen, current
+from cdp.jobs.place import Place, chosen, current, with_store
 from cdp.jobs.processes import send
 from cdp.jobs.queue import Queue
 from cdp.jobs.records import read_record
 from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
 from cdp.jobs.status import Status, set_reserve
+from cdp.jobs.store import needs
 
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
 
@@ -49,6 +50,7 @@ def submit(
     grace_s: float | None = None,
     after: Sequence[str] = (),
     divides: bool = False,
+    shares: str = "",
 ) -> str:
     """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
 
@@ -57,7 +59,8 @@ def submit(
     that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
     what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
     (default ``$CDP_STOP_GRACE_S`` or 30). ``divides`` says that the worker divides its work over the Ray workers that a
-    place may ask for (``cdp.jobs.crew``).
+    place may ask for (``cdp.jobs.crew``); ``shares``, in words, what of the workspace it reads and writes together with
+    other jobs: it runs only where it sees the workspace itself.
 
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.
@@ -94,7 +97,9 @@ def submit(
             after=tuple(after),
             place=place,
             divides=divides,
+            shares=shares,
         )
+        needs.check(workspace, spec)
         set_reserve(folder)
         Status.queued(folder, place)
         write_json(folder / "spec.json", spec.to_dict())
@@ -129,6 +134,7 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     place = place_of(workspace, job_id)
     device = spec.device.at(place)
     _check(device, place)
+    needs.check(workspace, replace(spec, place=place))
     lock = _lock_of_ended(folder, job_id, "resumed", elsewhere=bool(_last_place(folder, spec).address))
     try:
         queue = Queue(workspace)
@@ -192,6 +198,12 @@ def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
     return active
 
 
+def check_shares(workspace: Workspace, shares: str) -> None:
+    """ConfigError if a job that ``shares`` this, as ``submit`` has it, could not be submitted now: for whoever begins
+    other jobs before it."""
+    needs.check_shares(current(workspace), shares)
+
+
 def _check(device: DeviceRequest, place: Place) -> None:
     """ConfigError or ClusterError if the place cannot run such a job, as far as that is known now."""
     if place.address:
@@ -204,7 +216,7 @@ def _check(device: DeviceRequest, place: Place) -> None:
 def place_of(workspace: Workspace, job_id: str) -> Place:
     """Where a resume of the job would run: where that is chosen now, else where the attempt before ran."""
     spec = load_spec(workspace, job_id)
-    return spec.at(chosen() or _last_place(workspace.job(job_id), spec))
+    return with_store(workspace, spec.at(chosen() or _last_place(workspace.job(job_id), spec)))
 
 
 def _last_place(folder: Path, spec: JobSpec) -> Place:

@@ -43,6 +43,9 @@ class Place:
     memory: float | None = None
     accelerator: str = ""
     workers: int | None = None
+    store: str = ""
+    """The object store through which nodes that do not see the workspace get what a job needs (``cdp.jobs.store``);
+    empty where they see it. Only the workspace's own cluster has one: ``with_store``."""
 
     @classmethod
     def parse(cls, address: str, resources: str = "") -> Self:
@@ -70,7 +73,7 @@ class Place:
     @property
     def resources(self) -> str:
         """As it is typed after ``--resources``."""
-        values = {name: value for name, value in self.to_dict().items() if name != "address"}
+        values = {name: value for name, value in self.to_dict().items() if name not in ("address", "store")}
         return ",".join(
             f"{name}={value if isinstance(value, str) else format(value, 'g')}" for name, value in values.items()
         )
@@ -128,7 +131,14 @@ def chosen() -> Place | None:
 
 def current(workspace: Workspace) -> Place:
     """Where a job goes that is submitted now."""
-    return _chosen.get() or of_workspace(workspace)
+    return with_store(workspace, _chosen.get() or of_workspace(workspace))
+
+
+def with_store(workspace: Workspace, place: Place) -> Place:
+    """The place with the store that ``cluster use`` has set for its cluster, and none that anybody else names: whoever
+    chooses a store is sent the workspace's files."""
+    own = of_workspace(workspace)
+    return replace(place, store=own.store if place.address and place.address == own.address else "")
 
 
 def of_workspace(workspace: Workspace) -> Place:

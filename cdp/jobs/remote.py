@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from cdp import __version__
 from cdp.base.crew import VARIABLE as CREW_VARIABLE
@@ -31,6 +31,10 @@ from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import RESUME, Connection, Poll, cannot_begin
 from cdp.jobs.spec import JobSpec
 from cdp.jobs.status import Status
+from cdp.jobs.store.bucket import shown
+
+if TYPE_CHECKING:
+    from cdp.jobs.store.here import Here
 
 LOOK_S = 0.25
 """Seconds between looks at the node's file and at the stop request."""
@@ -62,6 +66,7 @@ class Remote:
         self.poll: Poll | None = None
         self.submission = ""
         self.ended = False
+        self.side: Here | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -69,6 +74,8 @@ class Remote:
     def __exit__(self, *_: object) -> None:
         handover.drop(self.folder)
         self._renew(over=True, at_once=True)
+        if self.side is not None:
+            self.side.close()
         if self.poll is not None:
             self.poll.close()
         if self.connection is not None and self.submission and not self.ended:
@@ -82,6 +89,8 @@ class Remote:
         lease.wait_until_over(self.folder, self.attempt, stop_requested, self.spec.grace_s + 60.0)
         limit = silence_s()
         self._renew(at_once=True)
+        if self.place.store and not self._send(stop_requested):
+            return None
         self._submit(0)
         began = forced_at = finished_at = None
         while True:
@@ -104,9 +113,22 @@ class Remote:
             finished_at = self._judge(began, finished_at, limit)
             time.sleep(LOOK_S)
 
+    def _send(self, stop_requested: Callable[[], bool]) -> bool:
+        """Send what the job needs to the store of its place; whether nobody stopped it meanwhile."""
+        from cdp.jobs.store.here import Here
+
+        self.status.waiting(f"Sends what it needs to {shown(self.place.store)}.")
+        self.side = Here(self.folder, self.spec, self.place.store, self.attempt)
+        print(self.side.send(lambda: not stop_requested()), flush=True)
+        self.side.start()
+        self.status.waiting(f"Waits for room on the cluster {self.place.address}.")
+        return not stop_requested()
+
     def _judge(self, began: float | None, finished_at: float | None, limit: float) -> float | None:
         """ClusterError once the head or the node counts as dead. When Ray was first seen to say that it is over."""
         assert self.poll is not None
+        if self.side is not None and self.side.error is not None:
+            raise self.side.error
         if self.poll.silent_s > limit:
             raise ClusterError(
                 f"The cluster at {self.place.address} has not answered for {self.poll.silent_s:.0f} seconds: its head "
@@ -114,10 +136,11 @@ class Remote:
                 hint=RESUME,
             )
         if began is not None and self.node.silent_s > limit:
-            raise ClusterError(f"The cluster's node {self._host} died, or is cut off from the workspace.", hint=RESUME)
+            where = "the store" if self.side is not None else "the workspace"
+            raise ClusterError(f"The cluster's node {self._host} died, or is cut off from {where}.", hint=RESUME)
         info = self.poll.info
         state = "" if info is None else str(getattr(info.status, "value", info.status))
-        if state not in ENDED:
+        if state not in ENDED or (self.side is not None and self.side.busy):
             return None
         if began is None and info.error_type == "JOB_SUPERVISOR_ACTOR_START_TIMEOUT":
             self._submit(1 + int(self.submission.rpartition(".")[2]))  # the cluster was full for a quarter of an hour
@@ -160,6 +183,8 @@ class Remote:
         names = dict.fromkeys((*KEYS, *self.spec.secrets))
         pad = handover.put(self.folder, {name: os.environ[name] for name in names if os.environ.get(name)})
         env |= {PAD_VARIABLE: pad} if pad else {}
+        if self.side is not None:
+            self.side.put_keys()
         crew, own = asked_of(self.place, self.spec), own_of(self.place, self.spec)
         env |= {CREW_VARIABLE: json.dumps(crew.to_dict())} if crew else {}
         # Ray kills what does not end within this time of its asking; a worker may take its grace period to save.
@@ -168,7 +193,7 @@ class Remote:
         submission = f"{readable}.{self.attempt}.{number}"
         self.connection.submit(
             submission,
-            on_node("cdp.jobs.node", str(self.folder), str(self.attempt)),
+            on_node(*self._command),
             own,
             cpus=own.cpus or 0.0,
             gpus=own.gpus or 0,
@@ -177,6 +202,12 @@ class Remote:
         )
         self.submission = submission
         self.poll = self.connection.poll(submission)
+
+    @property
+    def _command(self) -> tuple[str, ...]:
+        if self.side is None:
+            return "cdp.jobs.node", str(self.folder), str(self.attempt)
+        return "cdp.jobs.store.there", self.place.store, self.side.job, str(self.attempt)
 
     def _has_begun(self, node: dict[str, Any]) -> None:
         self.status.running(

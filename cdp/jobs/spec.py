@@ -24,7 +24,8 @@ class JobSpec:
     orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
     ``after`` names jobs that have to end well before this one's turn can come; ``place`` is where it was submitted to
     (a resume may choose another, which stands in ``status.json``); ``divides`` says that its worker divides its work
-    over the Ray workers that it is given: those of other jobs get none.
+    over the Ray workers that it is given: those of other jobs get none; ``shares``, in words, what of the workspace it
+    reads and writes together with other jobs.
     """
 
     id: str
@@ -43,6 +44,7 @@ class JobSpec:
     after: tuple[str, ...] = ()
     place: Place = field(default_factory=Place)
     divides: bool = False
+    shares: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -67,6 +69,7 @@ class JobSpec:
             after=tuple(values.get("after", ())),
             place=Place.from_dict(values.get("place")),
             divides=bool(values.get("divides", False)),
+            shares=str(values.get("shares", "")),
         )
 
     def at(self, place: Place) -> Place:

@@ -15,7 +15,7 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import CdpError, ConfigError, WorkspaceError
+from cdp.base.errors import CdpError, ClusterError, ConfigError, WorkspaceError
 from cdp.base.failures import failure_of
 from cdp.base.locks import wait_for_lock
 from cdp.base.output import survives_a_full_disk
@@ -27,6 +27,7 @@ from cdp.jobs.attending import Attendant, End, outcome_of
 from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.failures import classify
 from cdp.jobs.logs import log_tail
+from cdp.jobs.place import of_workspace
 from cdp.jobs.queue import CLUSTER, CLUSTER_SLOTS, CPU, LIGHT, Queue
 from cdp.jobs.remote import Remote
 from cdp.jobs.spec import JobSpec, read_spec
@@ -122,6 +123,7 @@ class Supervisor:
         return True
 
     def _run_worker(self, devices: tuple[str, ...]) -> None:
+        self._take_what_is_left()
         if self.place.address:
             with Remote(self.folder, self.spec, self.status, self.place) as remote:
                 end = remote.run(self._stop_requested, self._stop_now)
@@ -142,6 +144,20 @@ class Supervisor:
             self.status.ended("stopped", message="It was stopped before it started.")
         else:
             self._record_end(end)
+
+    def _take_what_is_left(self) -> None:
+        """What the node of the attempt before has left in the workspace's store, while nobody took it."""
+        store = of_workspace(self.workspace).store
+        if not store or self.status.attempt == 1:
+            return
+        from cdp.jobs.store import here
+
+        try:
+            here.catch_up(self.folder, self.spec, store, self.status.attempt - 1)
+        except ClusterError as error:
+            if self.place.store:
+                raise
+            print(f"{error} The job goes on from what is here.", flush=True)
 
     def _stop_now(self) -> bool:
         request = read_json_or_none(self.folder / "stop.request")

@@ -6,13 +6,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from cdp.base.errors import CdpError
+from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
 from cdp.jobs import place as places
 from cdp.jobs import probe, ray_cluster
 from cdp.jobs.place import Place
 from cdp.jobs.probe import Probe
 from cdp.jobs.ray_cluster import RayNode
+from cdp.jobs.store.bucket import checked_store, shown
 from cdp.services.sharing import access, clusters
 
 HERE, EXAMPLE = places.HERE, places.RESOURCES
@@ -28,6 +29,8 @@ class Report:
     node: Probe
     asked: str = ""
     """What jobs of the workspace ask of it, as it is typed after ``--resources``; empty: what their kind needs."""
+    store: str = ""
+    """The object store through which its nodes get the workspace's files; empty where they see them."""
 
     @property
     def words(self) -> str:
@@ -36,7 +39,8 @@ class Report:
         ray = f"Ray {self.ray}" + ("" if self.ray == ours else f" (here {ours}, which can talk to it)")
         has = ray_cluster.in_words(self.nodes)
         asked = f"; jobs ask for {self.asked}" if self.asked else ""
-        return f"{self.address}: {ray}, Python {self.node.python}, {has}; sees the workspace{asked}"
+        way = f"gets the workspace's files through {shown(self.store)}" if self.store else "sees the workspace"
+        return f"{self.address}: {ray}, Python {self.node.python}, {has}; {way}{asked}"
 
 
 def setting(workspace: Workspace) -> Place:
@@ -49,26 +53,36 @@ def named(workspace: Workspace) -> list[str]:
     return clusters.named(workspace)
 
 
-def look(workspace: Workspace, address: str) -> Report:
-    """What a cluster has, and whether it can run jobs of the workspace: a node is asked, which takes seconds.
+def look(workspace: Workspace, address: str, store: str | None = None) -> Report:
+    """What a cluster has, and whether it can run jobs of the workspace: a node is asked, which takes seconds. ``store``
+    is the one that it would use, by default what the workspace has for this cluster.
 
     ConfigError, ClusterError or NotAllowedError says what is in the way.
     """
     address = places.checked_address(address)
     clusters.check(workspace, address)
+    if store:
+        clusters.check_store(workspace, Place(address, store=store))
     version = ray_cluster.check(address)
     nodes = ray_cluster.list_nodes(address)
-    answer = probe.probe(workspace, address)
-    answer.check(workspace)
+    if store is None:
+        store = places.with_store(workspace, Place(address)).store
+    answer = probe.probe(workspace, address, store)
+    answer.check(workspace, store)
     own = setting(workspace)
-    return Report(address, version, tuple(nodes), answer, own.resources if own.address == address else "")
+    return Report(address, version, tuple(nodes), answer, own.resources if own.address == address else "", store)
 
 
 @access.writes
-def use(workspace: Workspace, address: str, resources: str = "") -> Report | None:
-    """Make a cluster the workspace's own, once it was looked at; None for this machine."""
-    place = Place.parse(address, resources)
-    report = look(workspace, place.address) if place.address else None
+def use(workspace: Workspace, address: str, resources: str = "", store: str = "") -> Report | None:
+    """Make a cluster the workspace's own, once it was looked at; None for this machine. Its nodes see the workspace, or
+    get what they need through a ``store``, which nobody chooses but who may choose any cluster: the workspace's files
+    go there."""
+    place = replace(Place.parse(address, resources), store=checked_store(store))
+    if place.store and not place.address:
+        raise ConfigError("A store is for a cluster's nodes, and the jobs run on this machine.",
+                          hint=f"Name a cluster, as {places.EXAMPLE}")  # fmt: skip
+    report = look(workspace, place.address, place.store) if place.address else None
     places.set_for_workspace(workspace, place)
     return replace(report, asked=place.resources) if report else None
 

@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx
@@ -22,20 +22,20 @@ STARTS = 3
 class SmallCluster:
     """See ``tests.cluster.small``: the process that holds it, and what it obeys."""
 
-    def __init__(self, *cpus: int) -> None:
-        self.process = self._started(cpus)
+    def __init__(self, *cpus: int, env: Mapping[str, str] | None = None) -> None:
+        self.process = self._started(cpus, env or {})
         about = self._read()
         self.address: str = about["address"]
         self.nodes: list[str] = about["nodes"]
 
-    def _started(self, cpus: tuple[int, ...]) -> subprocess.Popen[str]:
+    def _started(self, cpus: tuple[int, ...], env: Mapping[str, str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
             [sys.executable, "-m", "tests.cluster.small", *map(str, cpus)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
             cwd=REPOSITORY,
-            env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+            env={**os.environ, "PYTHONPATH": str(REPOSITORY), **env},
         )
 
     def _read(self) -> dict[str, Any]:
@@ -63,13 +63,14 @@ class SmallCluster:
         self._read()
 
 
-def started(tries: int, *cpus: int) -> SmallCluster:
+def started(tries: int, *cpus: int, env: Mapping[str, str] | None = None) -> SmallCluster:
+    """A cluster whose nodes have these environment variables as well."""
     try:
-        return SmallCluster(*cpus)
+        return SmallCluster(*cpus, env=env)
     except AssertionError:
         if tries == 1:
             raise
-    return started(tries - 1, *cpus)
+    return started(tries - 1, *cpus, env=env)
 
 
 @pytest.fixture(scope="session")

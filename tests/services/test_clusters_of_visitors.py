@@ -90,3 +90,11 @@ def test_a_misspelt_list_of_clusters_is_told_by_its_name(workspace: Workspace, m
     monkeypatch.setenv(rule.ALLOWED, "http://one:8265,two:8265")
     with pytest.raises(CdpError, match="CDP_ALLOWED_CLUSTERS: 'two:8265' is not the address"):
         clusters.named(workspace)
+
+
+def test_nobody_else_chooses_a_store(named: Workspace) -> None:
+    """The workspace's files would go there."""
+    modes.in_dashboard(shared=True)
+    for service_call in (clusters.look, clusters.use):
+        with pytest.raises(NotAllowedError, match="may not be sent to another store"):
+            service_call(named, OWN, store="s3://strange/bucket")

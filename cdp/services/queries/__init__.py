@@ -27,6 +27,7 @@ from cdp.services.jobs import devices, in_use
 from cdp.services.queries import preview_words, synthesis
 from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
+from cdp.synthesis.cache import PAID_ANSWERS
 from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.overlap import overlapping_pairs
@@ -182,6 +183,7 @@ def generate(
         device=_device(workspace, checked, local=local, divides=divides),
         env_secrets=key.environment,
         divides=divides,
+        shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint and not local else "",
     )
 
 

@@ -13,6 +13,7 @@ import os
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.jobs import place, place_of
+from cdp.jobs.place import Place
 from cdp.services.sharing.modes import Action, NotAllowedError, may
 
 ALLOWED = "CDP_ALLOWED_CLUSTERS"
@@ -40,6 +41,16 @@ def check(workspace: Workspace, address: str) -> None:
     raise NotAllowedError(
         f"Jobs may not be given to the cluster {address} from this dashboard.",
         hint=f"Have the operator add it to {ALLOWED}.",
+    )
+
+
+def check_store(workspace: Workspace, asked: Place) -> None:
+    """NotAllowedError unless the workspace's files, and its jobs', may go through this store from here."""
+    if may(Action.ANY_CLUSTER) or asked.store == place.with_store(workspace, asked).store:
+        return
+    raise NotAllowedError(
+        "The files of this workspace may not be sent to another store from this dashboard.",
+        hint="Have the operator choose it: cluster use ADDRESS --store ADDRESS",
     )
 
 
