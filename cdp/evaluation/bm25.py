@@ -14,6 +14,7 @@ import shutil
 import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ from cdp.base.imports import WITH_NLTK, without
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
+from cdp.evaluation import postings
 from cdp.evaluation.evaluate import Evaluation
 from cdp.evaluation.protocols import Protocol
 from cdp.evaluation.ranking import in_trec_order, judge
@@ -42,7 +44,7 @@ _LEFT_OUT = (
 STOPWORDS = frozenset(_LEFT_OUT.split())
 """The 33 words that Lucene leaves out of English texts."""
 
-_VERSION = "1"
+VERSION = "1"
 """Of how texts become terms: an index that was kept under another one is made anew."""
 
 _WORD = re.compile(r"\w+")
@@ -100,19 +102,21 @@ def _watched(items: Sequence[str], phase: str, interval: int, watch: Watch | Non
 
 def index(documents: Sequence[str], language: str = "en", *, watch: Watch | None = None) -> BM25:
     """A BM25 index of the documents, in their order. InputError if none of them has a word."""
-    from bm25s import BM25
+    found = postings.count(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
+    whole = postings.Statistics(found.n_documents, int(found.lengths.sum()))
+    check_words(whole)
+    return postings.weighed(found, found.document_frequencies, whole, k1=K1, b=B)
 
-    terms = list(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
-    if not any(terms):
+
+def check_words(whole: postings.Statistics) -> None:
+    """InputError for documents without any word."""
+    if not whole.n_terms:
         raise InputError("No document has a word that BM25 counts.", hint="Is the language that of the documents?")
-    bm25 = BM25(k1=K1, b=B, method="lucene")
-    bm25.index(terms, show_progress=False)
-    return bm25
 
 
 def index_key(hash_of_texts: str, language: str) -> str:
     """The name under which the index of texts of that hash is kept: it covers all that determines the scores."""
-    return f"{NAME}-{sha256_text(str(K1), str(B), language, _VERSION, hash_of_texts)[:24]}"
+    return f"{NAME}-{sha256_text(str(K1), str(B), language, VERSION, hash_of_texts)[:24]}"
 
 
 def save_index(bm25: BM25, folder: Path) -> None:
@@ -160,9 +164,22 @@ def rank(
 
     A document that shares no term with the query is not retrieved: such places hold -inf and -1.
     """
-    scores = np.full((len(queries), top_k), -np.inf, np.float32)
-    documents = np.full((len(queries), top_k), -1, np.int64)
-    for row, terms in enumerate(terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)):
+    terms = terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)
+    return rank_terms(bm25, terms, len(queries), top_k, exclude=exclude)
+
+
+def rank_terms(
+    bm25: Any,
+    queries: Iterable[Sequence[str]],
+    n_queries: int,
+    top_k: int,
+    *,
+    exclude: Sequence[Sequence[int]] | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The same for queries that are terms already."""
+    scores = np.full((n_queries, top_k), -np.inf, np.float32)
+    documents = np.full((n_queries, top_k), -1, np.int64)
+    for row, terms in enumerate(queries):
         known_terms = [term for term in terms if term in bm25.vocab_dict]
         if not known_terms:
             continue
@@ -178,24 +195,34 @@ def rank(
     return scores, documents
 
 
+Ranker = Callable[..., tuple[np.ndarray, np.ndarray]]
+"""``rank`` of one index: called with the queries, ``top_k``, and the keywords ``exclude`` and ``watch``."""
+
+
+def whole(documents: Sequence[str], language: str, watch: Watch | None = None) -> Ranker:
+    """Index the documents in this process."""
+    return partial(rank, index(documents, language, watch=watch), language=language)
+
+
 def evaluate_bm25(
     benchmark: Benchmark,
     *,
     language: str = "",
     top_k: int = 100,
     watch: Watch | None = None,
+    indexed: Callable[..., Ranker] = whole,
 ) -> Evaluation:
     """BM25 on one split of a benchmark, in the form in which ``evaluate_model`` gives a model's result.
 
-    ``language`` is the benchmark's own if empty. ConfigError for one that nobody can count the words of.
+    ``language`` is the benchmark's own if empty. ConfigError for one that nobody can count the words of. ``indexed``
+    makes an index as ``whole`` does, here or elsewhere.
     """
     language = language or benchmark.counted_language
     check_language(language)
     began = time.perf_counter()
-    bm25 = index(benchmark.documents, language, watch=watch)
-    indexed = time.perf_counter()
-    exclude = benchmark.excluded_numbers()
-    scores, documents = rank(bm25, benchmark.queries, top_k, language=language, exclude=exclude, watch=watch)
+    ranked = indexed(benchmark.documents, language, watch)
+    ready = time.perf_counter()
+    scores, documents = ranked(benchmark.queries, top_k, exclude=benchmark.excluded_numbers(), watch=watch)
     ranking = in_trec_order(benchmark, documents, scores)
     searched = time.perf_counter()
     means, per_query, absent = judge(benchmark, ranking)
@@ -209,6 +236,6 @@ def evaluate_bm25(
             "judged_without_results": absent,
             "excluded_pairs": sum(map(len, benchmark.excluded.values())),
         },
-        seconds={"indexing": round(indexed - began, 3), "searching": round(searched - indexed, 3)},
+        seconds={"indexing": round(ready - began, 3), "searching": round(searched - ready, 3)},
         settings={"similarity": "bm25", "k1": K1, "b": B, "language": language, "top_k": top_k},
     )

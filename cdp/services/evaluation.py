@@ -112,9 +112,13 @@ def start_bm25(workspace: Workspace, benchmark_splits: Sequence[tuple[str, str]]
 def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after: Sequence[str] = ()) -> str:
     info = describe(resolve_benchmark(config.benchmark, workspace), workspace)
     gpus_chosen = config.gpus is not None or config.gpu_ids
-    divides = bm25.language_in(config.retriever) is None
+    lexical = bm25.language_in(config.retriever) is not None
     device = devices.request(
-        workspace, config.gpus, at_most=None if gpus_chosen else 1, ids=config.gpu_ids, divides=divides
+        workspace,
+        0 if lexical and not gpus_chosen else config.gpus,  # BM25 has no use for one
+        at_most=None if gpus_chosen else 1,
+        ids=config.gpu_ids,
+        divides=True,
     )
     return jobs.submit(
         workspace,
@@ -126,5 +130,5 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         device=device,
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,
-        divides=divides,
+        divides=True,
     )

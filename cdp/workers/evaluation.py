@@ -17,6 +17,7 @@ from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import bm25
+from cdp.evaluation.bm25_divided import Team
 from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
 from cdp.evaluation.results import refresh_card, write_result
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
@@ -112,7 +113,12 @@ def lexical(
             raise Stopped
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
 
-    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
+    crew = crew_of(job)
+    team = Team(crew, job.folder / "checkpoints" / "bm25") if crew else None
+    indexed = team.indexed if team else bm25.whole
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch, indexed=indexed)
+    if team:
+        team.forget()
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
     name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE

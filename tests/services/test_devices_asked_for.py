@@ -62,6 +62,7 @@ def test_what_contradicts_itself_is_said(workspace: Workspace) -> None:
     [
         ({}, "python", 1),
         ({"gpus": 0}, "python", 0),
+        ({"retriever": "bm25"}, "python", 0),
         ({"gpus": 2}, "accelerate", 2),
         ({"gpu_ids": "GPU-bbbb,GPU-aaaa"}, "accelerate", 2),
     ],
@@ -70,9 +71,8 @@ def test_an_evaluation_takes_one_gpu_or_those_asked_for(
     workspace: Workspace, asked: dict[str, object], launcher: str, count: int
 ) -> None:
     demo.load(workspace)
-    job_id = evaluation.start(
-        workspace, EvaluationConfig.from_dict({"retriever": "static-minilm", "benchmark": "demo", **asked})
-    )
+    config = {"retriever": "static-minilm", "benchmark": "demo", **asked}
+    job_id = evaluation.start(workspace, EvaluationConfig.from_dict(config))
     jobs.stop(workspace, job_id, at_once=True)
     spec = jobs.load_spec(workspace, job_id)
     assert (spec.launcher, spec.device.count) == (launcher, count)
