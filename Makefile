@@ -78,12 +78,12 @@ package: install-dev chromium
 gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
 
-# The tests of tests/cluster that need Ray are skipped where it is not installed.
-# The server that speaks S3 has an environment of its own, for it needs other versions.
+# The tests of tests/cluster that take minutes; without this variable they are skipped. The server that speaks S3 has an
+# environment of its own, for it needs other versions.
 cluster: install-dev
 	$(PIP) --requirement requirements-cluster.txt
 	[ -x build/moto/bin/moto_server ] || { $(PYTHON) -m venv build/moto && build/moto/bin/python -m pip install --quiet "moto[server]==5.2.5"; }
-	$(BIN)/python -m pytest -n 0 tests/cluster
+	CDP_CLUSTER=1 $(BIN)/python -m pytest -n 0 tests/cluster
 
 # In an environment of its own, so that what it needs is not among what it looks at. It asks the package index's service.
 audit: install

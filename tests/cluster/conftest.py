@@ -15,6 +15,9 @@ import pytest
 
 from tests.support import REPOSITORY
 
+MEMBERS = ("Member", "TrainWorker", "RayTrainWorker")
+"""What our Ray workers and those of Ray Train are called."""
+
 STARTS = 3
 """How often the cluster is started: Ray gives a node 30 seconds to come up, however busy the machine is."""
 
@@ -27,6 +30,7 @@ class SmallCluster:
         about = self._read()
         self.address: str = about["address"]
         self.nodes: list[str] = about["nodes"]
+        self.killed: set[str] = set()
 
     def _started(self, cpus: tuple[int, ...], env: Mapping[str, str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -41,7 +45,7 @@ class SmallCluster:
     def _read(self) -> dict[str, Any]:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
-        assert line, f"the cluster did not start: exit code {self.process.wait(120)}"
+        assert line, f"the cluster did not start, or did not obey: exit code {self.process.wait(120)}"
         answer: dict[str, Any] = json.loads(line)
         return answer
 
@@ -57,10 +61,34 @@ class SmallCluster:
 
     def kill(self, name: str) -> None:
         """Kill a node by its id, or the head."""
+        self._obeyed(f"kill {name}")
+        self.killed.add(name)
+
+    def add(self, cpus: int) -> None:
+        """Start a new node."""
+        self._obeyed(f"add {cpus}")
+
+    def head_returns(self) -> None:
+        """Start a new head at the old address, with new nodes, as ``ray start`` does after a head's death."""
+        self.nodes = self._obeyed("return")["nodes"]
+
+    def members(self) -> list[str]:
+        """The nodes of the Ray workers that live, one for each; Ray hears of a death some seconds later."""
+        listed = httpx.get(f"{self.address}/api/v0/actors?detail=true&limit=1000", timeout=30).json()
+        actors = listed["data"]["result"]["result"]
+        nodes = [a["node_id"] for a in actors if a["state"] == "ALIVE" and a["class_name"] in MEMBERS]
+        return [node for node in nodes if node not in self.killed]
+
+    def members_elsewhere(self, job_id: str) -> list[str]:
+        """Those of them that are not also the node of the job's own worker."""
+        own = {entry["driver_node_id"] for entry in self.submissions(job_id)}
+        return [node for node in self.members() if node not in own]
+
+    def _obeyed(self, line: str) -> dict[str, Any]:
         assert self.process.stdin is not None
-        self.process.stdin.write(f"kill {name}\n")
+        self.process.stdin.write(f"{line}\n")
         self.process.stdin.flush()
-        self._read()
+        return self._read()
 
 
 def started(tries: int, *cpus: int, env: Mapping[str, str] | None = None) -> SmallCluster:
@@ -73,20 +101,24 @@ def started(tries: int, *cpus: int, env: Mapping[str, str] | None = None) -> Sma
     return started(tries - 1, *cpus, env=env)
 
 
-@pytest.fixture(scope="session")
-def ray_cluster() -> Iterator[SmallCluster]:
+def of_nodes(*cpus: int, long: bool = True) -> Iterator[SmallCluster]:
+    """A cluster with a node for each number of CPUs, for a fixture. What is ``long`` runs only where ``CDP_CLUSTER=1``:
+    ``make test`` takes minutes as it is."""
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs Ray: make cluster")
-    cluster = started(STARTS)
+    if long and os.environ.get("CDP_CLUSTER", "") in ("", "0"):
+        pytest.skip("takes minutes: make cluster")
+    cluster = started(STARTS, *cpus)
     yield cluster
     cluster.end()
+
+
+@pytest.fixture(scope="session")
+def ray_cluster() -> Iterator[SmallCluster]:
+    yield from of_nodes(1, 1)
 
 
 @pytest.fixture(scope="module")
 def wide_cluster() -> Iterator[SmallCluster]:
     """A head and three nodes with two CPUs each, for a job with two Ray workers: one node may be killed."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("needs Ray: make cluster")
-    cluster = started(STARTS, 2, 2, 2)
-    yield cluster
-    cluster.end()
+    yield from of_nodes(2, 2, 2)

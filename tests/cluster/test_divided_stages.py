@@ -6,6 +6,7 @@ import json
 import random
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -13,21 +14,15 @@ import pytest
 
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.benchmarks import load_benchmark
 from cdp.cli import main
-from cdp.evaluation import search
-from cdp.evaluation.evaluate import length_of
-from cdp.evaluation.protocols import protocol_for
+from cdp.evaluation import bm25, search
 from cdp.jobs import Place
-from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, Encoding
 from tests.cluster.conftest import SmallCluster
+from tests.cluster.support import DOCUMENTS, SHARD, a_benchmark, shards, with_small_shards
 from tests.jobs.support import start, until, until_state
 from tests.support_models import tiny_bert
 
 pytestmark = pytest.mark.slow
-
-DOCUMENTS, QUERIES, SHARD = 6_000, 400, 250
 
 
 def a_member_elsewhere(workspace: Workspace, cluster: SmallCluster, job_id: str) -> str:
@@ -49,9 +44,10 @@ def test_what_dies_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """One test, for the cluster takes longer to start than all of it. A node dies while the documents are encoded, and
-    another while they are searched, of three."""
+    another while they are searched, of three; new ones come, and both passes of BM25 lose one."""
     an_evaluation_loses_a_node(tmp_path, workspace, wide_cluster, capsys, monkeypatch)
     a_search_loses_a_node(workspace, wide_cluster)
+    bm25_loses_two_nodes(workspace, wide_cluster)
 
 
 def an_evaluation_loses_a_node(
@@ -99,38 +95,6 @@ def until_it_has_made(workspace: Workspace, job_id: str, condition: Callable[[],
     assert job.state == "running", (job.failure, jobs.read_log(workspace, job_id))
 
 
-def shards(workspace: Workspace) -> dict[str, bytes]:
-    paths = workspace.embeddings.rglob("shard-*.npy")
-    return {str(path.relative_to(workspace.embeddings)): path.read_bytes() for path in sorted(paths)}
-
-
-def a_benchmark(folder: Path) -> Path:
-    """Documents of many lengths; the queries are pieces of some."""
-    words, rng = [f"w{i:x}" for i in range(3000)], random.Random(4)
-    documents = {f"d{i}": " ".join(rng.choices(words, k=rng.randint(5, 60))) for i in range(DOCUMENTS)}
-    queries = {f"q{i}": " ".join(documents[f"d{7 * i}"].split()[:6]) for i in range(QUERIES)}
-    (folder / "qrels").mkdir(parents=True)
-    for name, texts in (("corpus", documents), ("queries", queries)):
-        lines = (json.dumps({"_id": key, "text": text}) for key, text in texts.items())
-        (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n")
-    rows = "".join(f"q{i}\td{7 * i}\t1\n" for i in range(QUERIES))
-    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{rows}")
-    return folder
-
-
-def with_small_shards(model: Path, benchmark: Path, *workspaces: Workspace) -> str:
-    """Begin the documents' embeddings in shards small enough that many are made; the name of their folder."""
-    loaded = load(resolve(str(model), workspaces[0]), "cpu")
-    protocol = protocol_for(loaded, "published")
-    encoding = Encoding(
-        model_hash(loaded), "document", protocol.document_prompt, protocol.normalise, length_of(loaded), "fp32"
-    )
-    key = encoding.key(load_benchmark(benchmark).documents_hash)
-    for workspace in workspaces:
-        write_json(EmbeddingStore(workspace).folder(key) / "manifest.json", {"schema": 1, "shard_texts": SHARD})
-    return key
-
-
 def a_search_loses_a_node(workspace: Workspace, cluster: SmallCluster) -> None:
     rng = np.random.default_rng(7)
     queries = rng.standard_normal((500, 64)).astype(np.float32)
@@ -150,5 +114,31 @@ def a_search_loses_a_node(workspace: Workspace, cluster: SmallCluster) -> None:
     assert "A Ray worker was lost" in jobs.read_log(workspace, job_id)
     expected = search(queries, documents, 100)
     found = np.load(workspace.job(job_id) / "found.npz")
+    assert found["scores"].tobytes() == expected[0].tobytes()
+    assert found["numbers"].tobytes() == expected[1].tobytes()
+
+
+def bm25_loses_two_nodes(workspace: Workspace, cluster: SmallCluster) -> None:
+    rng = random.Random(5)
+    words = [f"w{i:x}" for i in range(400)]
+    documents = [" ".join(rng.choices(words, k=rng.choice([0, 4, 40]))) for _ in range(6_000)]
+    queries = [" ".join(rng.choices(words, k=6)) for _ in range(300)]
+    write_json(workspace.root / "texts.json", {"documents": documents, "queries": queries})
+    for _ in range(2):
+        cluster.add(2)
+    with jobs.choosing(Place(cluster.address, workers=2)):
+        job_id = start(workspace, "ranking", divides=True)
+    folder = workspace.job(job_id)
+    for phase in ("indexing", "searching"):
+        until_it_has_made(workspace, job_id, (folder / f"paused-{phase}").exists)
+        members = until(partial(cluster.members_elsewhere, job_id), "a Ray worker on another node", 60.0)
+        cluster.kill(members[0])
+        (folder / f"go-{phase}").touch()
+    job = until_state(workspace, job_id, "finished", "failed", patience_s=120.0)
+    log = jobs.read_log(workspace, job_id)
+    assert job.state == "finished", log
+    assert log.count("A Ray worker was lost") >= 2
+    expected = bm25.rank(bm25.index(documents), queries, 100)
+    found = np.load(folder / "found.npz")
     assert found["scores"].tobytes() == expected[0].tobytes()
     assert found["numbers"].tobytes() == expected[1].tobytes()

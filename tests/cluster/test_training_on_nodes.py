@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
 import sys
@@ -21,7 +20,7 @@ from cdp.base.workspace import Workspace, read_json
 from cdp.cli import main
 from cdp.jobs import Place
 from cdp.services import training
-from tests.cluster.conftest import STARTS, SmallCluster, started
+from tests.cluster.conftest import SmallCluster, of_nodes
 from tests.jobs.support import until, until_state
 from tests.support import REPOSITORY
 
@@ -42,11 +41,7 @@ CLOSE = 1e-6
 @pytest.fixture
 def narrow_cluster() -> Iterator[SmallCluster]:
     """A head without CPUs and two nodes with one each: two processes are on two nodes."""
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("needs Ray: make cluster")
-    cluster = started(STARTS, 1, 1)
-    yield cluster
-    cluster.end()
+    yield from of_nodes(1, 1)
 
 
 def test_two_nodes_train_what_two_processes_of_one_machine_train(
