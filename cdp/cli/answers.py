@@ -106,5 +106,12 @@ def settings(a: argparse.Namespace) -> dict[str, str]:
 
 
 def config_of(config: type[C], a: argparse.Namespace, *names: str, **more: Any) -> C:
-    """A configuration from the options of these names, further values, and ``--set``."""
-    return config.from_dict({**settings(a), **{name: getattr(a, name) for name in names}, **more})
+    """A configuration from the options of these names, further values, and ``--set``, which also says what an option
+    says that was left out. ConfigError where the two contradict each other."""
+    given = settings(a)
+    for name in given.keys() & set(names):
+        typed = getattr(a, name)
+        if typed not in ("", None, given[name], config.model_fields[name].default) and str(typed) != given[name]:
+            raise ConfigError(f"{name} is {typed}, and --set {name}={given[name]} says otherwise.", hint="Say it once.")
+    options = {name: getattr(a, name) for name in names if name not in given}
+    return config.from_dict({**given, **options, **more})

@@ -30,9 +30,8 @@ def preview(workspace: Workspace, a: argparse.Namespace) -> int:
 
     document = a.doc or corpora.page(workspace, a.corpus, 0, 1)[0].id
     names = [name.strip() for name in a.methods.split(",") if name.strip()]
-    previews = queries.preview(
-        workspace, a.corpus, document, methods=names, per_doc=a.per_doc, generator=a.generator, **settings(a)
-    )
+    options: dict[str, Any] = {"per_doc": a.per_doc, "generator": a.generator, **settings(a)}
+    previews = queries.preview(workspace, a.corpus, document, methods=names, **options)
     say(a, {"document_id": document, "methods": previews}, display.previews(document, list(previews.values())))
     return FAILED if all(shown.error for shown in previews.values()) else DONE
 

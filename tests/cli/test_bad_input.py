@@ -109,3 +109,15 @@ def test_queries_of_cw_that_are_none(workspace: Workspace, tmp_path: Path) -> No
 def test_the_catalogue_answers_questions_and_takes_no_orders(workspace: Workspace) -> None:
     assert answer("catalog", "query", "SELECT count(*) AS n FROM evaluations") == [{"n": 0}]
     assert "SELECT" in refusal("catalog", "query", "DELETE FROM evaluations")
+
+
+def test_a_setting_is_said_by_its_option_or_by_set(workspace: Workspace, tmp_path: Path) -> None:
+    answer("corpus", "add", write(tmp_path / "few.jsonl", *documents("a")), "--name", "few")
+    words = ("queries", "generate", "--corpus", "few", "--wait")
+    answer(*words, "--set", "per_doc=2", "--set", "method=paraphrase")
+    (made,) = answer("queries", "list")
+    assert (made["per_doc"], made["method"]) == (2, "paraphrase")
+    said = refusal(*words, "--per-doc", "3", "--set", "per_doc=2")
+    assert "per_doc is 3, and --set per_doc=2 says otherwise" in said
+    shown = answer("queries", "preview", "--corpus", "few", "--methods", "diverse", "--set", "per_doc=2")
+    assert len(shown["methods"]["diverse"]["queries"]) == 2
