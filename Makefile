@@ -8,7 +8,7 @@
 # make package  the tutorial in an empty environment with nothing but the wheel: times and sizes (part of make soak)
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
-# make cluster  jobs on a Ray cluster, started on this machine: installs Ray (300 MB), takes some minutes
+# make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: takes half an hour
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  run the paper's experiment (about an hour on two cores, resumable) and write docs/REPRODUCTION.md
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
@@ -39,7 +39,7 @@ $(VENV)/.installed: requirements.txt constraints.txt | $(BIN)/python
 	$(PIP) --requirement requirements.txt
 	@touch $@
 
-$(VENV)/.installed-dev: requirements-dev.txt requirements.txt constraints.txt | $(BIN)/python
+$(VENV)/.installed-dev: requirements-dev.txt requirements-cluster.txt requirements.txt constraints.txt | $(BIN)/python
 	$(PIP) --requirement requirements-dev.txt
 	@touch $(VENV)/.installed $@
 
@@ -81,7 +81,6 @@ gauntlet: install-dev
 # The tests of tests/cluster that take minutes; without this variable they are skipped. The server that speaks S3 has an
 # environment of its own, for it needs other versions.
 cluster: install-dev
-	$(PIP) --requirement requirements-cluster.txt
 	[ -x build/moto/bin/moto_server ] || { $(PYTHON) -m venv build/moto && build/moto/bin/python -m pip install --quiet "moto[server]==5.2.5"; }
 	CDP_CLUSTER=1 $(BIN)/python -m pytest -n 0 tests/cluster
 

@@ -101,13 +101,21 @@ def started(tries: int, *cpus: int, env: Mapping[str, str] | None = None) -> Sma
     return started(tries - 1, *cpus, env=env)
 
 
-def of_nodes(*cpus: int, long: bool = True) -> Iterator[SmallCluster]:
-    """A cluster with a node for each number of CPUs, for a fixture. What is ``long`` runs only where ``CDP_CLUSTER=1``:
-    ``make test`` takes minutes as it is."""
+def needs_minutes() -> None:
+    """Skip what is long where nobody asked for it (``CDP_CLUSTER=1``): ``make test`` takes minutes as it is."""
+    needs_ray()
+    if os.environ.get("CDP_CLUSTER", "") in ("", "0"):
+        pytest.skip("takes minutes: make cluster")
+
+
+def needs_ray() -> None:
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs Ray: make cluster")
-    if long and os.environ.get("CDP_CLUSTER", "") in ("", "0"):
-        pytest.skip("takes minutes: make cluster")
+
+
+def of_nodes(*cpus: int, long: bool = True) -> Iterator[SmallCluster]:
+    """A cluster with a node for each number of CPUs, for a fixture."""
+    (needs_minutes if long else needs_ray)()
     cluster = started(STARTS, *cpus)
     yield cluster
     cluster.end()

@@ -6,7 +6,6 @@ processes are refused every file below the workspace, and what they tried is wri
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import shutil
 from pathlib import Path
@@ -21,7 +20,7 @@ from cdp.cli import main
 from cdp.jobs.lease import NODE
 from cdp.services import search, training
 from tests.cluster import moto
-from tests.cluster.conftest import STARTS, SmallCluster, started
+from tests.cluster.conftest import STARTS, SmallCluster, needs_minutes, started
 from tests.cluster.sides import UNSEEN
 from tests.jobs.support import start, until, until_state
 from tests.support import REPOSITORY
@@ -54,8 +53,7 @@ def refused(capsys: Capture, *words: str) -> str:
 def test_nodes_that_see_nothing_of_the_workspace(
     workspace: Workspace, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("needs Ray: make cluster")
+    needs_minutes()
     for name, value in moto.KEYS.items():
         monkeypatch.setenv(name, value)
     tried = tmp_path / "tried.log"
