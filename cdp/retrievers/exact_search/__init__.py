@@ -40,8 +40,8 @@ BLOCK_ROWS, FEW_QUERIES_ROWS = 1024, 4096
 """Documents per product of one processor: at least and at most. A block's product is looked at while it is in its
 cache; in larger blocks there are fewer steps between products, which take as long for few queries as for many."""
 
-SCORES_AT_ONCE = 1 << 18
-"""Scores of such a product between the two: 1 MB."""
+SCORES_AT_ONCE = 1 << 17
+"""Scores of such a product between the two: half a megabyte."""
 
 ALONE = 50_000_000
 """Multiplications that take less time than starting threads for them is worth: a few milliseconds."""
@@ -172,7 +172,7 @@ def _steps(n_documents: int, n_queries: int, k: int, chunk_rows: int, threads: i
         step = min(step, max(BLOCK_ROWS, min(FEW_QUERIES_ROWS, SCORES_AT_ONCE // n_queries)))
         # A few blocks for each processor, so that none waits long for the last one.
         step = min(step, max(256, n_documents // (8 * threads)))
-    first = min(n_documents, max(step, min(k, CHUNK_ROWS)))
+    first = min(n_documents, max(min(step, BLOCK_ROWS), min(k, CHUNK_ROWS)))  # small, for one processor does it alone
     rest = (range(start, min(start + step, n_documents)) for start in range(first, n_documents, step))
     return [range(first), *rest]
 

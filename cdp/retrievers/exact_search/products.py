@@ -24,13 +24,17 @@ PIECES_UP_TO = 128
 """For so many queries or fewer the norms are a part worth saving of what a block takes: they are taken piece by piece,
 from the cache into which the product has just read the documents."""
 
-PIECE_BYTES = 1 << 20
-"""Of documents, which stay in a processor's own cache from one step to the next. Each step has a price of its own: with
-a fifth of this, one query and four took 1.6 times as long (two cores with AVX-512)."""
+PIECE_BYTES = (1 << 20, 4 << 20)
+"""Of documents, at least and at most, between the two as many as make PIECE_WORK multiplications. Between two steps a
+thread waits for the other's: with a fifth of a millisecond of work in each, two threads were no faster than one (one
+query, two cores with AVX-512), with three times as much nearly twice as fast."""
+
+PIECE_WORK = 1 << 24
 
 SMALL = 1 << 19
 """Multiplications of a product that OpenBLAS does without first copying both sides (it does so up to a million). For
-FEW_QUERIES or fewer that is up to 1.9 times as fast; for more, the steps between such small pieces cost as much."""
+FEW_QUERIES or fewer that is up to 1.9 times as fast; for more it is not. NumPy takes many such products in one call,
+so that threads need not wait for each other between them."""
 
 FEW_QUERIES = 8
 
@@ -144,7 +148,7 @@ class _Float32:
         scores, reached = self.buffers.of(len(documents.values), len(self.queries), np.float32)
         with_norms = documents.norms is None and len(self.queries) <= PIECES_UP_TO
         squares = np.empty(len(scores), np.float32)
-        step = self._rows_at_once(with_norms, len(scores))
+        step = self._rows_at_once() if with_norms else max(1, len(scores))
         for start in range(0, len(scores), step):
             piece = documents.values[start : start + step]
             self._multiply(piece, scores[start : start + step])
@@ -155,16 +159,22 @@ class _Float32:
         scores[hidden] = -np.inf
         return _Float32Scores(scores, reached)
 
-    def _rows_at_once(self, with_norms: bool, rows: int) -> int:
+    def _rows_at_once(self) -> int:
         n, dim = max(1, len(self.queries)), max(1, self.queries.shape[1])
-        if self.kind == "numpy" and n <= FEW_QUERIES:
-            return max(1, min(SMALL // (n * dim), PIECE_BYTES // (8 * dim)))
-        return max(1, PIECE_BYTES // (4 * dim)) if with_norms else max(1, rows)
+        least, most = (max(1, size // (4 * dim)) for size in PIECE_BYTES)
+        return max(least, min(most, PIECE_WORK // (n * dim)))
 
     def _multiply(self, values: np.ndarray, scores: np.ndarray) -> None:
         if self.kind == "numpy":
             with np.errstate(over="ignore", invalid="ignore"):  # documents that are refused for their norm
-                np.matmul(values, self.operand, out=scores)
+                n, dim = self.queries.shape
+                each = max(1, SMALL // max(1, n * dim))
+                whole = len(values) // each * each if n <= FEW_QUERIES else 0
+                if whole:
+                    np.matmul(
+                        values[:whole].reshape(-1, each, dim), self.operand, out=scores[:whole].reshape(-1, each, n)
+                    )
+                np.matmul(values[whole:], self.operand, out=scores[whole:])
             return
         import torch
 
