@@ -32,7 +32,7 @@ from cdp.retrievers.export import export, quantise
 from perf.timing import Row, compare, cpu_seconds, show
 
 SCIFACT = REPOSITORY.parent / "shared" / "data" / "scifact"
-TEXTS, REPEATS, GOAL = 64, 3, 1.5
+TEXTS, REPEATS, GOAL = 32, 3, 1.5
 
 
 def texts(count: int) -> list[str]:

@@ -25,7 +25,7 @@ from cdp.services.workspace import demo
 from perf.timing import Row, of_times, show
 
 GOAL_S = 3.0
-REPEATS = 5
+REPEATS = 3
 EMPTY = 'import streamlit as st\n\nst.title("empty")\n'
 BROWSER = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-sync"]
 

@@ -21,7 +21,7 @@ from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods import METHODS
 from perf.timing import Row, compare, show
 
-DOCUMENTS = 1000
+DOCUMENTS = 500
 QUERIES = 3
 SCIFACT = REPOSITORY.parent / "shared" / "data" / "scifact" / "corpus.jsonl.gz"
 
