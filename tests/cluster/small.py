@@ -15,7 +15,14 @@ import sys
 import tempfile
 from typing import Any
 
-os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
+# Ray would start a Python process for each CPU before there is anything to do, and count what each node does.
+os.environ.update(
+    {
+        "RAY_USAGE_STATS_ENABLED": "0",
+        "RAY_prestart_worker_first_driver": "0",
+        "RAY_enable_metrics_collection": "0",
+    }
+)
 STORE = 80 * 2**20
 
 
