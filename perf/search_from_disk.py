@@ -1,9 +1,9 @@
 """How much memory does exact search need for a million documents that lie on disk, and how long does it take?
 
 A million random documents of 384 dimensions in ten half-precision shards (0.75 GB), as an evaluation keeps them, and
-the best 100 for 1,000 queries. faiss holds the same vectors in memory as float32 (1.5 GB, and more while its index grows).
-Each side is a process of its own, so its peak of resident memory is its own, mapped pages included; what both find is
-compared.
+the best 100 for 1,000 queries. faiss holds the same vectors in memory as float32 (1.5 GB, and more while its index
+grows). Each side is a process of its own, so its peak of resident memory is its own, mapped pages included; what both
+find is compared.
 
 Time counts from "the shards are there" to "the best 100 are known": faiss has to fill its index first.
 
