@@ -29,17 +29,17 @@ from perf.timing import Row, show
 
 PARTS = {
     "content_words": 30,
-    "ndcg": 30,
+    "ndcg": 25,
     "self_bleu": 20,
     "template_rate": 60,
     "search": 110,
     "encoding": 100,
-    "reading": 130,
-    "growth": 90,
+    "reading": 125,
+    "growth": 85,
     "training_throughput": 340,
-    "synthesis_rate": 70,
+    "synthesis_rate": 65,
     "warm_query": 70,
-    "first_step": 60,
+    "first_step": 80,
     "startup": 45,
     "end_to_end": 40,
 }
