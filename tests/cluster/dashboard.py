@@ -5,27 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from cdp import jobs
 from cdp.base.workspace import Workspace
 from cdp.jobs import JobView, Place
-from cdp.ui.shell.navigation import PAGES
 from tests.cluster.conftest import SmallCluster
 from tests.jobs.support import until_state
-from tests.support import REPOSITORY
+from tests.pages.opening import opened
 
-PATIENCE_S = 400.0
-
-
-def page(name: str, **query: str) -> AppTest:
-    at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=120)
-    at.switch_page(PAGES[name].path)
-    for key, value in query.items():
-        at.query_params[key] = value
-    at.run()
-    assert not at.exception, at.exception[0].message
-    return at
+PATIENCE_S, PAGE_S = 400.0, 120.0
 
 
 def launched(
@@ -36,7 +24,7 @@ def launched(
     them have finished there. ``what`` is the beginning of the form's keys, ``fields`` what is set in it."""
     monkeypatch.setenv("CDP_ALLOWED_CLUSTERS", cluster.address)
     before = {job.id for job in jobs.list_jobs(workspace)}
-    at = page("launch", **query)
+    at = opened("launch", query, within_s=PAGE_S)
     for name, value in fields.items():
         at.session_state[f"{what}_{name}"] = value
     at.selectbox(key=f"{what}_on").select(cluster.address).run()
@@ -55,5 +43,5 @@ def launched(
 
 def runs_in_compare() -> dict[str, float]:
     """NDCG@10 in percent of each run that Compare shows."""
-    board = page("compare", project="all").dataframe[0].value
+    board = opened("compare", {"project": "all"}, within_s=PAGE_S).dataframe[0].value
     return dict(zip(board["Run"], board["NDCG@10"], strict=True))

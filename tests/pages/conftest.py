@@ -12,8 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.workspace import Workspace
 from cdp.services.workspace import demo
-from cdp.ui.shell.navigation import PAGES
-from tests.support import REPOSITORY
+from tests.pages.opening import opened
 
 Open = Callable[..., AppTest]
 
@@ -26,17 +25,10 @@ def open_page(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> Open:
     """
     monkeypatch.setenv("CDP_ALLOWED_FOLDERS", str(workspace.root.parent))
 
-    def opened(name: str, **query: str | list[str]) -> AppTest:
-        at = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=30)
-        if name != "overview":
-            at.switch_page(PAGES[name].path)
-        for key, value in query.items():
-            at.query_params[key] = value
-        at.run()
-        assert not at.exception, at.exception[0].message
-        return at
+    def at(name: str, **query: str | list[str]) -> AppTest:
+        return opened(name, query)
 
-    return opened
+    return at
 
 
 @pytest.fixture(scope="session")

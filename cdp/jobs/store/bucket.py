@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, urlencode, urlsplit
@@ -146,17 +146,15 @@ class Bucket:
 
     def delete(self, name: str) -> None:
         """Delete an object; nothing where it is gone."""
-        try:
-            self._files.delete_file(f"{self._root}/{name}")
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise self._told("written", error) from error
+        self._removed(self._files.delete_file, name)
 
     def clear(self, folder: str) -> None:
         """Delete all objects below a folder."""
+        self._removed(self._files.delete_dir, folder)
+
+    def _removed(self, step: Callable[[str], None], name: str) -> None:
         try:
-            self._files.delete_dir(f"{self._root}/{folder}")
+            step(f"{self._root}/{name}")
         except FileNotFoundError:
             return
         except OSError as error:
