@@ -6,6 +6,7 @@ A guess for orientation, made without a model; it says ``unknown`` rather than g
 from __future__ import annotations
 
 import re
+import string
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
@@ -35,7 +36,10 @@ _LETTERS = {script: re.compile(f"[{letters}]") for script, letters in _SCRIPTS.i
 _WORDS = {script: re.compile(f"[{_SCRIPTS[script]}\u0300-\u036f'’]+") for script in FUNCTION_WORDS}
 
 _ASCII = re.compile(r"[\x00-\x7f]+")
-_ASCII_LETTER = re.compile(r"[A-Za-z]")
+_ASCII_LETTERS = string.ascii_letters.encode()
+_ASCII_WORDS = "".join(c if c.isalpha() or c == "'" else " " for c in map(chr, range(128)))
+"""What ``_WORDS["Latin"]`` takes of ASCII as it is, and a space for each other character: split at them, the words are
+there in a tenth of the time."""
 
 
 def _listed_by(languages: Mapping[str, Iterable[str]]) -> dict[str, list[str]]:
@@ -83,10 +87,12 @@ score is split between the languages that list it, so that what they share decid
 
 def guess_language(text: str) -> str:
     """A two-letter ISO 639-1 code, or ``unknown``."""
-    # Most letters of most texts are ASCII and need one look; the rest is looked through once per script.
+    # Most letters of most texts are ASCII and need one look; the rest is looked through once per script. In UTF-8 a
+    # byte below 128 is an ASCII character and nothing else.
     rest = "" if text.isascii() else _ASCII.sub("", text)
     counts = {script: len(letters.findall(rest)) for script, letters in _LETTERS.items()} if rest else {}
-    counts["Latin"] = counts.get("Latin", 0) + len(_ASCII_LETTER.findall(text))
+    data = text.encode("utf-8", "surrogatepass")
+    counts["Latin"] = counts.get("Latin", 0) + len(data) - len(data.translate(None, _ASCII_LETTERS))
     counts = {script: n for script, n in counts.items() if n}
     syllabic = sum(counts.get(script, 0) for script in _EAST_ASIAN)
     weights = {s: n * (SYLLABIC_WEIGHT if s == "Hangul" else 1) for s, n in counts.items() if s not in _EAST_ASIAN}
@@ -122,15 +128,19 @@ def script_letters(text: str, script: str) -> int:
 
 
 def _by_function_words(text: str, script: str) -> str:
-    words = Counter(_WORDS[script].findall(text.lower().replace("’", "'")))
-    total = sum(words.values())
+    if script == "Latin" and text.isascii():
+        found = text.lower().translate(_ASCII_WORDS).split()
+    else:
+        found = _WORDS[script].findall(text.lower().replace("’", "'"))
+    words, total, listed_by = Counter(found), len(found), _LISTED_BY[script]
     hits = dict.fromkeys(FUNCTION_WORDS[script], 0)
     scores = dict.fromkeys(FUNCTION_WORDS[script], 0.0)
     for word, n in words.items():
-        listed = _LISTED_BY[script].get(word, ())
-        for language in listed:
-            hits[language] += n
-            scores[language] += n / len(listed)
+        listed = listed_by.get(word)
+        if listed:
+            for language in listed:
+                hits[language] += n
+                scores[language] += n / len(listed)
     best, second = sorted(scores, key=lambda language: -scores[language])[:2]
     n_best = hits[best]
     if n_best < 2 or n_best < MIN_FUNCTION_WORD_SHARE * total or scores[best] < MIN_LEAD * scores[second]:
