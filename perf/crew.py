@@ -122,7 +122,7 @@ def run() -> list[Row]:
         paired("until a first shard is there, model loaded, by one Ray worker, in one process", *starts, target=0)
     )
     title = f"peak memory of a Ray worker, {MANY:,} documents, {FEW:,}"
-    rows.append({**paired(title, memory[:1], memory[1:], unit="MiB", target=0.9), "spread": None})
+    rows.append(paired(title, memory[:1], memory[1:], unit="MiB", target=0.9))
     show(rows)
     return rows
 

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from perf.timing import Row, cpu_seconds, show
+from perf.timing import Row, cpu_seconds, of_ratios, show
 
 LIMIT = 1.1
 PAIRS_LIMIT = 2.1
@@ -58,9 +58,8 @@ def row(name: str, sizes: list[int], work: Work, limit: float, repeats: int) -> 
         "ours": statistics.median(slopes),
         "peer": limit,
         "unit": "exponent",
-        "ratio": statistics.median(margins),
         "target": 1.0,
-        "spread": [min(margins), max(margins)],
+        **of_ratios(margins),
     }
 
 

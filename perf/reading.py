@@ -131,8 +131,7 @@ def run() -> list[Row]:
         write(many, MANY)
         peaks = [_in_a_process(many, side) for side in ("ours", "peer")]
     rows += [
-        {**paired(f"reading a million documents, peak memory, {title}", [peaks[0]], [peer], unit="MiB", target=1.0),
-         "spread": None}
+        paired(f"reading a million documents, peak memory, {title}", [peaks[0]], [peer], unit="MiB", target=1.0)
         for title, peer in (("1 GB", LIMIT_MIB), ("BEIR's loop", peaks[1]))
     ]  # fmt: skip
     show(rows)

@@ -5,17 +5,24 @@ python -m perf.results          # docs/BENCHMARKS.md, its tables made anew (make
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from cdp.base.statistics.distributions import stdtrit
 from cdp.base.workspace import REPOSITORY, read_json_or_none, write_json
 from perf.machine import Machine
 from perf.timing import Row
 
 FOLDER = REPOSITORY / "benchmarks" / "results"
 DOCUMENT = REPOSITORY / "docs" / "BENCHMARKS.md"
+RUNS = 5
+"""Of so many runs the newest are kept: older ones may be of older code."""
+
 BEGIN, END = "<!-- made from benchmarks/results by make docs -->", "<!-- end of what is made -->"
 
 
@@ -23,19 +30,24 @@ def keep(
     machine: Machine, part: str, rows: list[Row], *, seconds: float, cpu_seconds: float, load: float,
     folder: Path = FOLDER,
 ) -> list[str]:  # fmt: skip
-    """Put a part's rows in the place of those of the run before; which ratios left the spread that was stated then."""
+    """Put a part's rows in the place of those of the run before; which ratios left the range stated by the runs before.
+
+    A row keeps the ratios of each repeat (or the lowest, the median and the highest) of this run and of the newest
+    before it, ``RUNS`` in all, and as ``stated`` the range that those before it gave for this one.
+    """
     path = folder / f"{machine.kind}.json"
     stored: dict[str, Any] = read_json_or_none(path) or {"parts": {}}
-    before = {row["name"]: row for row in stored["parts"].get(part, {}).get("rows", ())}
+    before = {row["name"]: row["runs"] for row in stored["parts"].get(part, {}).get("rows", ())}
     moved = []
     for row in rows:
-        earlier = before.get(row["name"])
-        if earlier is None or earlier.get("spread") is None or row["spread"] is None:
-            continue
-        low, high = earlier["spread"]
-        row["before"] = {"ratio": earlier["ratio"], "spread": [low, high], "within": low <= row["ratio"] <= high}
-        if not row["before"]["within"]:
-            moved.append(f"{row['name']}: {row['ratio']:.2f}, before {low:.2f} to {high:.2f}")
+        earlier = before.get(row["name"], [])
+        low, high = row["spread"] or (None, None)
+        own = row.pop("ratios", None) or ([row["ratio"]] if low is None else [low, row["ratio"], high])
+        row["runs"] = [*earlier, own][-RUNS:]
+        row["stated"] = another_run(earlier)
+        if within(row) is False:
+            low, high = row["stated"]
+            moved.append(f"{row['name']}: {row['ratio']:.3g}, stated before {low:.3g} to {high:.3g}")
     stored["machine"] = machine.to_dict()
     stored["parts"][part] = {
         "taken": date.today().isoformat(),
@@ -48,6 +60,25 @@ def keep(
     folder.mkdir(parents=True, exist_ok=True)
     write_json(path, stored)
     return moved
+
+
+def another_run(runs: Sequence[Sequence[float]]) -> list[float] | None:
+    """The range in which the ratio of another run on the same machine is expected, in 95 of 100 cases; None for less
+    than two values.
+
+    The logarithms of all ratios are taken for draws from one normal distribution, of which Student's t predicts one
+    more. How often that holds, also where runs differ more than repeats do, is simulated in ``tests/test_perf.py``.
+    """
+    values = np.log([value for run in runs for value in run if value > 0])
+    if len(values) < 2:
+        return None
+    half = float(stdtrit(len(values) - 1, 0.975)) * float(values.std(ddof=1)) * math.sqrt(1 + 1 / len(values))
+    return [math.exp(float(values.mean()) - half), math.exp(float(values.mean()) + half)]
+
+
+def within(row: Row) -> bool | None:
+    """Whether a ratio lies in the range stated for it; None where none was."""
+    return row["stated"] and row["stated"][0] <= row["ratio"] <= row["stated"][1]
 
 
 def _rounded(value: Any) -> Any:
@@ -72,23 +103,25 @@ def _section(stored: Mapping[str, Any]) -> str:
         "",
         f"{machine.memory_gib} GiB of memory; `benchmarks/results/{machine.kind}.json`. {_again(parts)}",
         "",
-        "| question, peer | CDP Studio | peer | unit | ratio (lowest to highest) | goal | `perf` | taken | load |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| question, peer | CDP Studio | peer | unit | ratio (lowest to highest) | another run | goal | `perf` | taken "
+        "| load |",
+        "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, part in parts.items():
         for row in part["rows"]:
             lines.append(
                 f"| {row['name']} | {_number(row['ours'])} | {_number(row['peer'])} | {row['unit']} | {_ratio(row)} "
-                f"| {row['target']:.3g} | `{name}` | {part['taken']} | {_load(part)} |"
+                f"| {_range(another_run(row['runs']))} | {row['target']:.3g} | `{name}` | {part['taken']} "
+                f"| {_load(part)} |"
             )
     return "\n".join(lines)
 
 
 def _again(parts: Mapping[str, Any]) -> str:
-    twice = [row["before"]["within"] for part in parts.values() for row in part["rows"] if "before" in row]
-    if not twice:
+    known = [within(row) for part in parts.values() for row in part["rows"] if within(row) is not None]
+    if not known:
         return "No ratio was taken twice yet."
-    return f"Of {len(twice)} ratios that were taken twice, {sum(twice)} lay within the spread of the run before."
+    return f"Of {len(known)} ratios that were taken again, {sum(known)} lie in the range that the runs before stated."
 
 
 def _ratio(row: Row) -> str:
@@ -96,6 +129,10 @@ def _ratio(row: Row) -> str:
         return f"{row['ratio']:.3g} (one run)"
     low, high = row["spread"]
     return f"{row['ratio']:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _range(ends: Sequence[float] | None) -> str:
+    return "–" if ends is None else f"{ends[0]:.3g} to {ends[1]:.3g}"
 
 
 def _load(part: Mapping[str, Any]) -> str:

@@ -30,7 +30,7 @@ from threadpoolctl import threadpool_info
 from cdp.evaluation import search
 from cdp.retrievers.exact_search import Prepared
 from cdp.retrievers.exact_search.measured import fastest
-from perf.timing import Row, show
+from perf.timing import Row, of_ratios, show
 
 AVX2 = {
     "ONEDNN_MAX_CPU_ISA": "AVX2",
@@ -130,9 +130,8 @@ def compared(n: int, documents: int, times: list[dict[str, float]]) -> list[Row]
                 "ours": amount / statistics.median(taken[ours] for taken in times),
                 "peer": amount / statistics.median(taken[peer] for taken in times),
                 "unit": unit_name,
-                "ratio": statistics.median(ratios),
                 "target": goal,
-                "spread": [min(ratios), max(ratios)],
+                **of_ratios(ratios),
             }
         )
     return rows

@@ -41,10 +41,15 @@ def paired(
         "ours": shown[0],
         "peer": shown[1],
         "unit": unit if amount is None else f"{unit}/s",
-        "ratio": statistics.median(ratios),
         "target": target,
-        "spread": [min(ratios), max(ratios)],
+        **of_ratios(ratios),
     }
+
+
+def of_ratios(ratios: Sequence[float]) -> Row:
+    """The part of a row that follows from the ratio of each repeat."""
+    spread = [min(ratios), max(ratios)] if len(ratios) > 1 else None
+    return {"ratio": statistics.median(ratios), "spread": spread, "ratios": list(ratios)}
 
 
 def of_times(name: str, ours: list[float], peer: list[float], *, goal: float) -> Row:

@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import REPOSITORY, Workspace
-from perf.timing import Row
+from perf.timing import Row, of_ratios
 
 SHARED = REPOSITORY.parent / "shared" / "data"
 QUERIES = SHARED / "multiquery" / "fairytaleqa_train_en.jsonl.gz"
@@ -187,9 +187,8 @@ def _row(name: str, found: list[tuple[dict[str, float], ...]], key: str, unit: s
         "ours": statistics.median(mine[key] for mine, _ in found),
         "peer": statistics.median(theirs[key] for _, theirs in found),
         "unit": unit,
-        "ratio": statistics.median(ratios),
         "target": target,
-        "spread": [min(ratios), max(ratios)],
+        **of_ratios(ratios),
     }
 
 

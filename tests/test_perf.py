@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import math
 import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from cdp.base.workspace import read_json
 from perf import results
 from perf.__main__ import LONGEST_S, ON_REQUEST, PARTS, run_part
 from perf.machine import Machine, of_cpuinfo
-from perf.timing import paired
+from perf.timing import Row, paired
 from tests.support import REPOSITORY
 
 ZEN_3 = "model name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: fpu sse avx avx2 sha_ni\n"
 ZEN_4 = "model name\t: AMD EPYC\nflags\t\t: fpu avx2 avx512f avx512_bf16\n"
 XEON = "model name\t: Intel(R) Xeon(R) Platinum 8488C CPU @ 2.40GHz\nflags\t: avx2 avx512f avx512_bf16 amx_tile\n"
+LEAST_COVERAGE = {0.0: 0.94, 0.5: 0.93, 1.0: 0.85}
+"""Of a range of 95 %, where runs differ so much more than their repeats."""
+
 ARM = "processor\t: 0\nFeatures\t: fp asimd\n"
 
 
@@ -77,18 +82,51 @@ def test_a_part_that_fails_says_so_and_keeps_what_was_there(tmp_path: Path) -> N
 def test_a_row_states_the_spread_of_its_pairs() -> None:
     row = paired("a, b", [1.0, 2.0, 4.0], [2.0, 2.0, 12.0], target=1.0)
     assert (row["ours"], row["peer"], row["ratio"], row["spread"]) == (2.0, 2.0, 2.0, [1.0, 3.0])
+    assert paired("a, b", [1.0], [2.0], target=1.0)["spread"] is None
 
 
-def test_a_second_run_is_held_against_the_spread_of_the_first(tmp_path: Path) -> None:
+def test_another_run_is_held_against_the_range_that_those_before_it_stated(tmp_path: Path) -> None:
     machine = Machine("AMD EPYC", "avx2", 2, 24)
     cost = {"seconds": 1.0, "cpu_seconds": 2.0, "load": 0.5, "folder": tmp_path}
-    first = [paired("steady", [1.0, 1.0], [2.0, 3.0], target=1.0), paired("moved", [1.0, 1.0], [2.0, 3.0], target=1.0)]
-    again = [paired("steady", [1.0], [2.5], target=1.0), paired("moved", [1.0], [9.0], target=1.0)]
-    assert results.keep(machine, "part", first, **cost) == []  # type: ignore[arg-type]
-    assert results.keep(machine, "part", again, **cost) == ["moved: 9.00, before 2.00 to 3.00"]  # type: ignore[arg-type]
-    stored = read_json(tmp_path / "amd-epyc-avx2-2-cores.json")
-    assert [row["before"]["within"] for row in stored["parts"]["part"]["rows"]] == [True, False]
-    assert "Of 2 ratios that were taken twice, 1 lay within" in results.tables(tmp_path)
+
+    def run(steady: list[float], moved: list[float]) -> list[str]:
+        rows = [paired(name, [1.0] * len(of), of, target=1.0) for name, of in (("steady", steady), ("moved", moved))]
+        return results.keep(machine, "part", rows, **cost)  # type: ignore[arg-type]
+
+    def rows() -> list[Row]:
+        found: list[Row] = read_json(tmp_path / "amd-epyc-avx2-2-cores.json")["parts"]["part"]["rows"]
+        return found
+
+    assert run([2.0, 2.5, 3.0], [2.0, 2.5, 3.0]) == []
+    assert rows()[0]["stated"] is None
+    assert run([2.4, 2.6], [9.0, 9.0]) == ["moved: 9, stated before 0.899 to 6.76"]
+    assert [results.within(row) for row in rows()] == [True, False]
+    assert rows()[0]["runs"] == [[2.0, 2.5, 3.0], [2.4, 2.6]]
+    assert "Of 2 ratios that were taken again, 1 lie in the range" in results.tables(tmp_path)
+    for _ in range(results.RUNS):
+        run([2.5], [9.0])
+    assert [len(row["runs"]) for row in rows()] == [results.RUNS] * 2
+
+
+def test_the_range_of_another_run_by_hand() -> None:
+    assert results.another_run([]) is None
+    assert results.another_run([[2.0]]) is None
+    # Logarithms -1, 0, 1: mean 0, standard deviation 1; t of two degrees of freedom 4.3027; the root of 4/3.
+    ends = results.another_run([[math.exp(-1), 1.0, math.exp(1)]])
+    assert ends == pytest.approx([math.exp(-4.9683), math.exp(4.9683)], rel=1e-3)
+
+
+@pytest.mark.parametrize("repeats", [2, 3, 7])
+@pytest.mark.parametrize("runs", [1, 2, 5])
+@pytest.mark.parametrize("between", [0.0, 0.5, 1.0])
+def test_how_often_another_run_lies_in_the_range(repeats: int, runs: int, between: float) -> None:
+    """``between`` is the spread from run to run, in that of the repeats within one."""
+    draw, hit, n = np.random.default_rng(repeats + 10 * runs), 0, 500
+    for _ in range(n):
+        ratios = np.exp(0.1 * (draw.normal(0, between, (runs + 1, 1)) + draw.normal(0, 1, (runs + 1, repeats))))
+        low, high = results.another_run(ratios[:-1]) or (0.0, 0.0)
+        hit += low <= np.median(ratios[-1]) <= high
+    assert hit / n >= LEAST_COVERAGE[between]
 
 
 def test_the_tables_of_the_document_are_those_of_the_files() -> None:
