@@ -13,7 +13,7 @@ from typing import Any
 from cdp.planning.quantities import HOUR, short_count
 from cdp.planning.rates import Rate, Span
 from cdp.planning.timing import Setting, Share, Work, timed
-from cdp.planning.workload import CPU
+from cdp.planning.workload import CPU, GPU
 
 ID_BYTES = 24
 """What an import remembers of each document's id (``corpus/seen.py``)."""
@@ -21,8 +21,8 @@ ID_BYTES = 24
 STRING_BYTES = 49
 """What CPython adds to every text of one byte per character."""
 
-VECTOR_BYTES = 2
-"""Embeddings are kept in half precision."""
+VECTOR_BYTES = {CPU: 4, GPU: 2}
+"""Of a dimension: embeddings are kept as they are computed, in half precision on a GPU."""
 
 TRAINED_BYTES = 16
 """Of a parameter in fp32: itself, its gradient, AdamW's two moments."""
@@ -189,6 +189,7 @@ def measures(s: Setting) -> Stage:
 
 def encoding(s: Setting) -> Stage:
     w, model, machines = s.work, s.work.model, s.hardware.machines
+    size = VECTOR_BYTES[s.hardware.device]
     held = (w.text + STRING_BYTES * w.documents) / machines + 4.0 * model.n_parameters
     return _stage(
         s,
@@ -197,10 +198,10 @@ def encoding(s: Setting) -> Stage:
         Work(float(w.documents), f"{short_count(w.documents)} texts", w.characters, job=True),
         _devices(s),
         s.rate("encoding", f"encoding/{model.name}/{s.hardware.device}"),
-        Sizes(held, float(VECTOR_BYTES * w.documents * model.dimensions), w.text if machines > 1 else 0.0),
+        Sizes(held, float(size * w.documents * model.dimensions), w.text if machines > 1 else 0.0),
         lines=(
             f"memory: at least a machine's share of the texts, {STRING_BYTES} bytes more for each, and the model",
-            f"storage: {short_count(w.documents)} × {model.dimensions} dimensions × {VECTOR_BYTES} bytes",
+            f"storage: {short_count(w.documents)} × {model.dimensions} dimensions × {size} bytes",
         ),
         notes=()
         if model.dimensions

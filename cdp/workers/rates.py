@@ -48,11 +48,11 @@ from cdp.training.measure import measure
 Observed = dict[str, list[list[float | None]]]
 
 REPEATS = 3
-READ, WRITTEN, PER_DOC, INDEXED, DISTINCT = 20_000, 240, 5, 2000, 96
+READ, WRITTEN, PER_DOC, INDEXED, TRAINED, DISTINCT = 20_000, 240, 5, 6000, 2000, 96
 STATIC_TEXTS, TEXTS = 4000, 64
 COPIES = 10
 STATIC_STEPS, STEPS = 20, 3
-ROWS, DIMENSIONS, QUERIES = 50_000, 384, 256
+ROWS, DIMENSIONS, QUERIES = 50_000, 384, 512
 METHOD = "diverse"
 
 
@@ -89,7 +89,7 @@ def measure_all(folder: Path, retriever: str, observed: Observed) -> float:
     corpus = _read(workspace, folder, documents, observed)
     _index([d.content for d in documents[:INDEXED]], observed)
     _search(observed)
-    pairs = [(documents[at].id, queries) for at, queries in enumerate(written * (INDEXED // WRITTEN))]
+    pairs = [(documents[at].id, queries) for at, queries in enumerate(written * (TRAINED // WRITTEN))]
     query_set = import_queries(pairs, workspace, corpus, name="measured").query_set.id
     names = dict.fromkeys(["static-minilm", *([retriever] if retriever else [])])
     texts = [d.content for d in documents]
@@ -157,13 +157,14 @@ def _index(texts: list[str], observed: Observed) -> None:
 
 
 def _search(observed: Observed) -> None:
-    """Random vectors take as long as any others."""
+    """Random vectors take as long as any others; documents in the precision in which that device keeps them."""
     draw = np.random.default_rng(0)
-    rows = draw.standard_normal((ROWS, DIMENSIONS), dtype=np.float32).astype(np.float16)
+    documents = draw.standard_normal((ROWS, DIMENSIONS), dtype=np.float32)
     asked = draw.standard_normal((QUERIES, DIMENSIONS), dtype=np.float32)
     devices = [CPU, *([GPU] if _gpu() else [])]
     for device in devices:
-        where = "cuda" if device == GPU else "cpu"
+        where, precision = ("cuda", np.float16) if device == GPU else ("cpu", np.float32)
+        rows = documents.astype(precision, copy=False)
         products = float(ROWS) * DIMENSIONS * QUERIES
         _time(observed, f"search/{device}", products, None, partial(search, asked, rows, 100, device=where))
 

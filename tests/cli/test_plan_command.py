@@ -48,8 +48,8 @@ def test_measuring_covers_every_stage_and_is_kept(workspace: Workspace, monkeypa
     from cdp.services import planning
     from cdp.workers import rates
 
-    small = {"REPEATS": 1, "READ": 100, "WRITTEN": 10, "INDEXED": 40, "DISTINCT": 10, "STATIC_TEXTS": 20,
-             "STATIC_STEPS": 2, "ROWS": 200, "QUERIES": 4}  # fmt: skip
+    small = {"REPEATS": 1, "READ": 100, "WRITTEN": 10, "INDEXED": 40, "TRAINED": 40, "DISTINCT": 10,
+             "STATIC_TEXTS": 20, "STATIC_STEPS": 2, "ROWS": 200, "QUERIES": 4}  # fmt: skip
     for name, value in small.items():
         monkeypatch.setattr(rates, name, value)
     observed: rates.Observed = rates.defaultdict(list)

@@ -64,7 +64,9 @@ def test_the_seconds_of_every_stage_by_hand() -> None:
 def test_bytes_by_hand() -> None:
     plan = scale_plan(WORK, ONE, RATES)
     assert stage(plan, "reading").sizes.memory == 24_000
-    assert stage(plan, "encoding").sizes.storage == 1000 * 768 * 2
+    assert stage(plan, "encoding").sizes.storage == 1000 * 768 * 4
+    card = scale_plan(WORK, dataclasses.replace(ONE, gpus=1), RATES)
+    assert stage(card, "encoding").sizes.storage == 1000 * 768 * 2
     assert stage(plan, "encoding").sizes.memory == 1000 * (500 + 49) + 4 * 110_000_000
     assert stage(plan, "synthesis").sizes.storage == 1000 * 130 + 2 * 5000 * 60
     assert stage(plan, "synthesis").sizes.network == 4 * 500_000
