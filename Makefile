@@ -39,7 +39,11 @@ $(VENV)/.installed: requirements.txt constraints.txt | $(BIN)/python
 	$(PIP) --requirement requirements.txt
 	@touch $@
 
+# One pip keeps one processor busy for minutes: into an empty environment two install half of the lock each. The last one
+# decides: it brings what is missing (another platform has other wheels) and looks whether all fits together.
 $(VENV)/.installed-dev: requirements-dev.txt requirements-cluster.txt requirements.txt constraints.txt | $(BIN)/python
+	@[ -e $@ ] || { for half in 'p;n' 'n;p'; do \
+	  sed -n "$$half" constraints.txt | $(PIP) --no-deps --requirement /dev/stdin & done; wait; }
 	$(PIP) --requirement requirements-dev.txt
 	@touch $(VENV)/.installed $@
 
