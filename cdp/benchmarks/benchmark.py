@@ -18,6 +18,7 @@ from pathlib import Path
 
 from cdp.base.errors import InputError
 from cdp.base.paths import typed_path
+from cdp.base.texts import Texts
 from cdp.benchmarks import manifests
 from cdp.benchmarks.beir_files import Judgments, QueryLine, digest_of, iter_corpus, read_qrels, read_queries
 from cdp.benchmarks.languages import DEFAULT, benchmark_language
@@ -33,19 +34,19 @@ class Benchmark:
     """One split of a benchmark, ready to be evaluated on.
 
     ``documents`` holds what is encoded (title, space, text) in the order of the corpus file, ``queries`` the texts of
-    the judged queries in the order of the queries file. ``qrels`` {query: {document: grade}} names no other query; a
-    document may be missing from the corpus only where ``allow_unknown`` was asked for. ``excluded`` {query: documents}
-    are never retrieved for that query. ``relevant_from`` is the lowest grade that the binary measures count as relevant
-    (2 for TREC-DL); NDCG uses every grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of
-    all its splits, and what its protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal
-    texts share embeddings.
+    the judged queries in the order of the queries file; very many documents lie in a file (``Texts``). ``qrels``
+    {query: {document: grade}} names no other query; a document may be missing from the corpus only where
+    ``allow_unknown`` was asked for. ``excluded`` {query: documents} are never retrieved for that query.
+    ``relevant_from`` is the lowest grade that the binary measures count as relevant (2 for TREC-DL); NDCG uses every
+    grade. ``hash`` covers the whole benchmark: documents, queries, the judgments of all its splits, and what its
+    protocol asks for; ``documents_hash`` covers the documents' texts alone, so that equal texts share embeddings.
     """
 
     name: str
     folder: Path
     split: str
-    document_ids: list[str] = field(repr=False)
-    documents: list[str] = field(repr=False)
+    document_ids: Sequence[str] = field(repr=False)
+    documents: Sequence[str] = field(repr=False)
     query_ids: list[str] = field(repr=False)
     queries: list[str] = field(repr=False)
     qrels: dict[str, dict[str, int]] = field(repr=False)
@@ -147,8 +148,8 @@ class Parts:
     """The files of a benchmark as they were read, before a split is chosen. ``texts`` are what is encoded."""
 
     folder: Path
-    document_ids: list[str]
-    texts: list[str]
+    document_ids: Sequence[str]
+    texts: Sequence[str]
     queries: dict[str, QueryLine]
     qrels: dict[str, Path]
     hash: str
@@ -191,16 +192,18 @@ def read_parts(folder: Path | str) -> Parts:
     qrels = qrels_files(folder)
     queries = read_queries(part(folder, "queries"))
     manifest = manifests.read(folder)
-    ids: list[str] = []
-    texts: list[str] = []
+    ids, texts = Texts(), Texts()
     warnings: list[str] = []
     content = ContentHash()
     for document in iter_corpus(part(folder, "corpus"), warnings):
+        text = document.content
         ids.append(document.id)
-        texts.append(document.content)
-        content.add(document.id, texts[-1])
+        texts.append(text)
+        content.add(document.id, text)
     whole = content.of(queries, qrels, manifest)
-    return Parts(folder, ids, texts, queries, qrels, whole, content.documents, manifest, tuple(warnings))
+    return Parts(
+        folder, ids.sequence(), texts.sequence(), queries, qrels, whole, content.documents, manifest, tuple(warnings)
+    )
 
 
 def load_benchmark(folder: Path | str, split: str = "", *, allow_unknown: bool = False) -> Benchmark:

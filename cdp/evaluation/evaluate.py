@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +104,7 @@ def embed_benchmark(
     model.eval()
     seconds: dict[str, float] = {}
 
-    def embedded(role: str, texts: list[str], prompt: str, hash_of_texts: str = "") -> Embedded:
+    def embedded(role: str, texts: Sequence[str], prompt: str, hash_of_texts: str = "") -> Embedded:
         began = time.perf_counter()
         encoding = Encoding(model_hash, role, prompt, chosen.normalise, length_of(model), precision)
         name = "encoding queries" if role == "query" else "encoding documents"

@@ -10,16 +10,20 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from cdp.base.texts import HELD_CHARACTERS
 from cdp.planning.quantities import HOUR, short_count
 from cdp.planning.rates import Rate, Span
 from cdp.planning.timing import Setting, Share, Work, timed
-from cdp.planning.workload import CPU, GPU
+from cdp.planning.workload import CPU, GPU, Workload
 
 ID_BYTES = 24
 """What an import remembers of each document's id (``corpus/seen.py``)."""
 
 STRING_BYTES = 49
 """What CPython adds to every text of one byte per character."""
+
+FILED_BYTES = 40
+"""Of a document whose text lies in a file (``base/texts.py``): where it and its id end, and what is known of the id."""
 
 VECTOR_BYTES = {CPU: 4, GPU: 2}
 """Of a dimension: embeddings are kept as they are computed, in half precision on a GPU."""
@@ -190,7 +194,7 @@ def measures(s: Setting) -> Stage:
 def encoding(s: Setting) -> Stage:
     w, model, machines = s.work, s.work.model, s.hardware.machines
     size = VECTOR_BYTES[s.hardware.device]
-    held = (w.text + STRING_BYTES * w.documents) / machines + 4.0 * model.n_parameters
+    held = _texts_held(w) + 4.0 * model.n_parameters
     return _stage(
         s,
         "encoding",
@@ -200,7 +204,8 @@ def encoding(s: Setting) -> Stage:
         s.rate("encoding", f"encoding/{model.name}/{s.hardware.device}"),
         Sizes(held, float(size * w.documents * model.dimensions), w.text if machines > 1 else 0.0),
         lines=(
-            f"memory: at least a machine's share of the texts, {STRING_BYTES} bytes more for each, and the model",
+            f"memory: at least the texts, {STRING_BYTES} bytes more for each (from {short_count(HELD_CHARACTERS)} "
+            f"characters on the others lie in a file, and take {FILED_BYTES} bytes each), and the model",
             f"storage: {short_count(w.documents)} × {model.dimensions} dimensions × {size} bytes",
         ),
         notes=()
@@ -279,9 +284,16 @@ def bm25(s: Setting) -> Stage:
         ),
         Share(machines, "machine"),
         s.rate("bm25"),
-        Sizes((index + w.text + STRING_BYTES * w.documents) / machines, index),
-        lines=(f"memory: at least a machine's share of the texts; {what}",),
+        Sizes(index / machines + _texts_held(w), index),
+        lines=(f"memory: at least the index, and the texts as for encoding; {what}",),
     )  # fmt: skip
+
+
+def _texts_held(w: Workload) -> float:
+    """Bytes of a collection's texts in the memory of the process that reads it, at the most."""
+    if w.text <= HELD_CHARACTERS:
+        return w.text + STRING_BYTES * w.documents
+    return HELD_CHARACTERS * (1 + STRING_BYTES / w.characters) + FILED_BYTES * w.documents
 
 
 def _devices(s: Setting) -> Share:

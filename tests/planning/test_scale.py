@@ -68,6 +68,8 @@ def test_bytes_by_hand() -> None:
     card = scale_plan(WORK, dataclasses.replace(ONE, gpus=1), RATES)
     assert stage(card, "encoding").sizes.storage == 1000 * 768 * 2
     assert stage(plan, "encoding").sizes.memory == 1000 * (500 + 49) + 4 * 110_000_000
+    many = scale_plan(dataclasses.replace(WORK, documents=1_000_000), ONE, RATES)
+    assert stage(many, "encoding").sizes.memory == 64 * 2**20 * (1 + 49 / 500) + 1e6 * 40 + 4.4e8
     assert stage(plan, "synthesis").sizes.storage == 1000 * 130 + 2 * 5000 * 60
     assert stage(plan, "synthesis").sizes.network == 4 * 500_000
     texts = 1000 * 500 + 5000 * 60
