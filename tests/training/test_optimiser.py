@@ -7,7 +7,7 @@ import math
 import pytest
 import torch
 
-from cdp.training.optimiser import adamw, cosine_rate
+from cdp.training.optimiser import BETAS, EPSILON, adamw, cosine_rate
 
 
 def test_steps_are_adamws_with_the_papers_numbers_and_biases_do_not_decay() -> None:
@@ -31,6 +31,28 @@ def test_steps_are_adamws_with_the_papers_numbers_and_biases_do_not_decay() -> N
         optimiser.step()
         for name, parameter in layer.named_parameters():
             torch.testing.assert_close(parameter.detach(), expected[name], rtol=1e-12, atol=1e-12)
+
+
+def test_steps_and_what_is_saved_are_torchs_own_bit_for_bit() -> None:
+    torch.manual_seed(0)
+    ours, theirs = torch.nn.Linear(3, 2, bias=False), torch.nn.Linear(3, 2, bias=False)
+    theirs.load_state_dict(ours.state_dict())
+    optimiser = adamw(ours, 0.1, 0.01)
+    expected = torch.optim.AdamW(theirs.parameters(), 0.1, BETAS, EPSILON, 0.01, fused=True)
+    for _ in range(4):
+        theirs.weight.grad = torch.randn_like(theirs.weight)
+        ours.weight.grad = theirs.weight.grad.clone()
+        optimiser.step()
+        expected.step()
+        assert torch.equal(ours.weight, theirs.weight)
+        saved, own = optimiser.state_dict(), expected.state_dict()
+        assert saved["param_groups"] == own["param_groups"]
+        assert saved["state"][0].keys() == own["state"][0].keys()
+        assert all(torch.equal(value, own["state"][0][name]) for name, value in saved["state"][0].items())
+        optimiser = adamw(ours, 0.1, 0.01)
+        optimiser.load_state_dict(saved)
+        optimiser.zero_grad()
+        assert ours.weight.grad is None
 
 
 def test_what_is_frozen_is_not_optimised() -> None:
