@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,17 @@ def test_the_demo_in_parts_has_the_scores_of_one_machine(tmp_path: Path) -> None
 
 @pytest.mark.slow
 @pytest.mark.shared
-def test_scifact_in_parts_has_the_scores_of_one_machine(tmp_path: Path) -> None:
+def test_scifact_in_parts_has_the_scores_of_one_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever indexes takes the same terms of each text: found once, for that is half the work."""
+    plain, known = bm25.english_terms, dict[str, list[str]]()
+
+    def kept(texts: Iterable[str]) -> Iterator[list[str]]:
+        texts = list(texts)
+        new = [text for text in texts if text not in known]
+        known.update(zip(new, plain(new), strict=True))
+        return (known[text] for text in texts)
+
+    monkeypatch.setattr(bm25, "english_terms", kept)
     same_evaluation(load_benchmark(shared("data/scifact"), "test"), tmp_path, workers=3)
 
 
