@@ -16,6 +16,7 @@ from cdp.evaluation.ranking import in_trec_order, judge
 from cdp.evaluation.runs import read_run, write_run
 from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, encode
+from cdp.retrievers.token_memo import TokenMemo
 from tests.benchmarks.folders import write_benchmark
 from tests.support import shared
 
@@ -24,7 +25,8 @@ pytestmark = pytest.mark.slow  # they load torch
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory):
-    return load(resolve("static-minilm", Workspace(tmp_path_factory.mktemp("none"))), "cpu")
+    """With a memo: SciFact is embedded by two tests, and to tokenise it is all that takes time."""
+    return load(resolve("static-minilm", Workspace(tmp_path_factory.mktemp("none"))), "cpu", memo=TokenMemo())
 
 
 @pytest.fixture
