@@ -57,8 +57,9 @@ def test_bad_input_to_a_real_process_is_one_line_and_exit_code_2(workspace: Work
 
 @pytest.mark.slow
 def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
+    """Each command in a process of its own the first time, and here when it comes again."""
     assert len(spawned_answer("demo")) == 5
-    assert spawned_answer("demo") == []
+    assert answer("demo") == []
 
     preview = spawned_answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
     assert {name: len(m["queries"]) for name, m in preview["methods"].items()} == {"diverse": 8, "paraphrase": 8}
@@ -78,13 +79,13 @@ def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
 
     trained = spawned_answer("train", "demo diverse", "--weighting", "cw", "--wait")
     assert trained["state"] == "finished"
-    for retriever in ("static-minilm", trained["id"]):
-        evaluated = spawned_answer("evaluate", retriever, "--benchmark", "demo", "--wait")
+    for retriever, ask in (("static-minilm", spawned_answer), (trained["id"], answer)):
+        evaluated = ask("evaluate", retriever, "--benchmark", "demo", "--wait")
         assert evaluated["state"] == "finished"
         assert 20 < evaluated["ndcg@10"] < 100
     rows = spawned_answer("results", "compare", "--baseline", "static-minilm")["rows"]
     assert {row["retriever_id"] for row in rows} == {"static-minilm", trained["id"]}
-    table = spawn("results", "compare", "--baseline", "static-minilm", "--format", "csv").stdout.splitlines()
+    table = run("results", "compare", "--baseline", "static-minilm", "--format", "csv").stdout.splitlines()
     assert len(table) == 3
     assert table[0].startswith("benchmark,split,protocol,retriever,")
 
