@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -69,15 +71,32 @@ def source(kind: str, folder: Path) -> Path:
     return tiny_static(folder / "tiny") if kind == "static" else tiny_retriever(folder / "tiny", dropout=0.2)
 
 
+GRADCACHE: dict[str, Any] = {"mini_batch": 3}
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, SentenceTransformer, Outcome]]:
+    """A model, and what an uninterrupted run makes of it: once for each kind."""
+
+    @functools.cache
+    def trained(kind: str) -> tuple[Path, SentenceTransformer, Outcome]:
+        folder = tmp_path_factory.mktemp(kind)
+        model = source(kind, folder)
+        return model, *train(folder / "whole", model, **(GRADCACHE if kind == "gradcache" else {}))
+
+    return trained
+
+
 @pytest.mark.parametrize(
     "kind",
     ["static", pytest.param("transformer", marks=pytest.mark.slow), pytest.param("gradcache", marks=pytest.mark.slow)],
 )
 @pytest.mark.parametrize("how", ["stopped", "crashed"])
-def test_resuming_reaches_the_weights_of_an_uninterrupted_run_bit_for_bit(tmp_path: Path, kind: str, how: str) -> None:
-    model = source(kind, tmp_path)
-    settings = {"mini_batch": 3} if kind == "gradcache" else {}
-    whole, outcome = train(tmp_path / "whole", model, **settings)
+def test_resuming_reaches_the_weights_of_an_uninterrupted_run_bit_for_bit(
+    unbroken: Callable[[str], tuple[Path, SentenceTransformer, Outcome]], tmp_path: Path, kind: str, how: str
+) -> None:
+    settings = GRADCACHE if kind == "gradcache" else {}
+    model, whole, outcome = unbroken(kind)
 
     torch.manual_seed(99)
     if how == "stopped":
@@ -103,7 +122,7 @@ def test_resuming_reaches_the_weights_of_an_uninterrupted_run_bit_for_bit(tmp_pa
 @pytest.mark.slow
 def test_another_seed_gives_another_model_and_the_same_seed_the_same(tmp_path: Path) -> None:
     model = source("transformer", tmp_path)
-    runs = [train(tmp_path / str(i), model, seed=seed)[0].state_dict() for i, seed in enumerate((1, 1, 2))]
+    runs = [train(tmp_path / str(i), model, seed=seed, epochs=2)[0].state_dict() for i, seed in enumerate((1, 1, 2))]
     same, other = (
         all(torch.equal(value, run[name]) for name, value in runs[0].items()) for run in (runs[1], runs[2])
     )  # fmt: skip
@@ -334,5 +353,5 @@ def test_fp16_needs_a_gpu(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_bf16_on_a_cpu_trains(tmp_path: Path) -> None:
-    _, outcome = train(tmp_path / "run", source("transformer", tmp_path), precision="bf16", epochs=10)
+    _, outcome = train(tmp_path / "run", source("transformer", tmp_path), precision="bf16")
     assert outcome.last_losses[-1] < outcome.first_losses[0]
