@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from cdp import jobs
 from cdp.base.workspace import Workspace, read_json
+from tests.cli.support import answer as typed_here
 from tests.cluster.conftest import SmallCluster
 from tests.jobs.support import until, until_state
 from tests.support import REPOSITORY
@@ -40,6 +43,8 @@ class Journey:
     upload: Upload
     cluster: SmallCluster | None = None
     made: dict[str, str] = field(default_factory=dict)
+    spawns: bool = True
+    """Whether each command is a process of its own, and not run in this one."""
 
     @property
     def model(self) -> Path:
@@ -47,6 +52,11 @@ class Journey:
 
     def type(self, *words: str) -> dict[str, Any]:
         """What a command answers, once it has gone well."""
+        if not self.spawns:
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("CDP_WORKSPACE", str(self.workspace.root))
+                said: dict[str, Any] = typed_here(*words)
+            return said
         done = subprocess.run(
             [sys.executable, "-m", "cdp", *words, "--json"],
             env={**os.environ, "CDP_WORKSPACE": str(self.workspace.root)},

@@ -29,10 +29,12 @@ def two_nodes() -> Iterator[SmallCluster]:
 def test_queries_by_a_command_and_an_evaluation_from_launch(
     two_nodes: SmallCluster, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """BM25 is evaluated, for it needs no torch: each of its processes would take seconds to load that."""
+    """BM25 is evaluated, for it needs no torch: each of its processes would take seconds to load that. Of the commands
+    only that for the cluster is a process of its own."""
     monkeypatch.setenv("CDP_API_KEY", KEY)
     upload = Upload(DEMO / "corpus.jsonl", DEMO, Path(), Path())
-    here, there = Journey(Workspace(tmp_path / "here"), upload), Journey(workspace, upload, two_nodes)
+    here = Journey(Workspace(tmp_path / "here"), upload, spawns=False)
+    there = Journey(workspace, upload, two_nodes)
     corpus = str(here.type("corpus", "add", str(upload.documents))["id"])
     here.type("benchmarks", "add", str(upload.benchmark), "--name", "demo")
     shutil.copytree(here.workspace.root, there.workspace.root)
