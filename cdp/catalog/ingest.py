@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-import duckdb
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.workspace import Workspace
 from cdp.catalog import connection as db
 from cdp.catalog.sources import Content, read, scan
+
+if TYPE_CHECKING:
+    import duckdb
 
 ROUNDS = 5
 """How often to look again when files change, or the catalogue turns out damaged, while it is brought up to date."""
@@ -74,6 +75,8 @@ def with_catalog(
     ``task`` may be called more than once, and has to take all it wants from the connection before it returns. With
     ``foreign_sql``, for SQL that people wrote, nothing but the catalogue can be reached from it.
     """
+    import duckdb
+
     report = report if report is not None else IngestReport()
     workspace = db.writable(workspace)
     asked_for: dict[str, str] | None = None

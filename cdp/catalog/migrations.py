@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import duckdb
-
 
 def first_tables(connection: Any) -> None:
     """What there is to find: corpora, query sets, jobs, and what came out of them."""
@@ -77,6 +75,8 @@ MIGRATIONS: tuple[Callable[[Any], None], ...] = (first_tables, retrievers_view, 
 
 def version(connection: Any) -> int:
     """How many steps the catalogue has taken; 0 for an empty file."""
+    import duckdb
+
     try:
         return int(connection.execute("SELECT coalesce(max(number), 0) FROM migrations").fetchone()[0])
     except duckdb.CatalogException:

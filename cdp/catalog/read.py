@@ -6,15 +6,16 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Timer
-from typing import Any
-
-import duckdb
+from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import InputError, NotFoundError
 from cdp.base.text import storable
 from cdp.base.workspace import Workspace
 from cdp.catalog import connection as db
 from cdp.catalog.ingest import with_catalog
+
+if TYPE_CHECKING:
+    import duckdb
 
 QUERY_TIMEOUT_S = 30.0
 QUERY_ROWS = 10_000
@@ -158,6 +159,7 @@ def query(
 
     InputError for anything but one SELECT (or EXPLAIN), for wrong SQL, and for a query that takes too long.
     """
+    import duckdb
 
     if not storable(sql):
         raise InputError("The SQL holds the character NUL or half of a surrogate pair.")

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cdp.base.errors import WorkspaceError
@@ -81,6 +80,8 @@ class DocumentFile:
 
     def get(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as far as they exist, in the order of ``ids``."""
+        import pyarrow.compute as pc
+
         wanted = pa.array([id for id in dict.fromkeys(ids) if storable(id)], pa.string())
         by_id: dict[str, Document] = {}
         with pq.ParquetFile(self.path, metadata=self._metadata) as file:
@@ -94,6 +95,8 @@ class DocumentFile:
 
     def search(self, text: str, limit: int = 50) -> list[Document]:
         """The first ``limit`` documents whose id, title or text contains ``text``, upper and lower case alike."""
+        import pyarrow.compute as pc
+
         documents: list[Document] = []
         for table in self.batches():
             matches = [pc.match_substring(table.column(name), text, ignore_case=True) for name in SCHEMA.names]
