@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
+from importlib import import_module
 
 import pytest
 
 from cdp import catalog
 from cdp.base.workspace import Workspace, write_json
 from tests.catalog.support import add_evaluation, add_job
+from tests.strategies import SOAK
 
 pytestmark = pytest.mark.slow
 
@@ -135,13 +137,16 @@ def test_an_empty_workspace_has_an_empty_catalogue(workspace: Workspace) -> None
 
 
 @pytest.mark.slow
-def test_many_results_and_scores(workspace: Workspace) -> None:
-    """Beyond one batch: 1,200 evaluations with 250 queries each and two measures."""
+def test_many_results_and_scores(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond one batch: evaluations with 250 queries each and two measures. Full batches take seconds to fill."""
+    count = 1200 if SOAK else 120
+    if not SOAK:
+        monkeypatch.setattr(import_module("cdp.catalog.ingest"), "BATCH_FILES", 100)
     values = {f"query-{n}": n / 250 for n in range(250)}
-    for n in range(1200):
+    for n in range(count):
         add_evaluation(workspace, f"evaluate-{n:04d}", f"r{n % 20}", f"b{n % 5}", values)
-    assert catalog.ingest(workspace).added == 2400
+    assert catalog.ingest(workspace).added == 2 * count
     assert catalog.query(workspace, "SELECT count(*), sum(value) FROM scores WHERE measure = 'ndcg@10'").rows == [
-        (300_000, pytest.approx(1200 * sum(values.values())))
+        (250 * count, pytest.approx(count * sum(values.values())))
     ]
-    assert len(catalog.evaluations(workspace)) == 1200
+    assert len(catalog.evaluations(workspace)) == count
