@@ -111,7 +111,7 @@ def test_processes_that_store_the_same_content_make_one_corpus(workspace: Worksp
     path = jsonl(tmp_path / "a.jsonl", ({"_id": i, "text": f"text {i}"} for i in range(5000)))
     context = multiprocessing.get_context("spawn")
     children = [
-        context.Process(target=_store_in_child, args=(str(workspace.root), str(path), f"n{i}")) for i in range(4)
+        context.Process(target=_store_in_child, args=(str(workspace.root), str(path), f"n{i}")) for i in range(3)
     ]
     for child in children:
         child.start()
