@@ -17,7 +17,11 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
-import openai
+
+from cdp.base.imports import SECOND_TRANSPORT, without
+
+with without(SECOND_TRANSPORT):
+    import openai
 
 CONNECT_TIMEOUT_S = 10.0
 
