@@ -1,9 +1,30 @@
-"""NLTK, the oracle of Self-BLEU, without what it would load along."""
+"""NLTK, the oracle of Self-BLEU, without what it would load along. What is asked first loads it, for half a second."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
 
 from cdp.base.imports import WITH_NLTK, without
 
-with without(*WITH_NLTK):
-    from nltk.tokenize import wordpunct_tokenize
-    from nltk.translate.bleu_score import SmoothingFunction, sentence_bleu
 
-__all__ = ["SmoothingFunction", "sentence_bleu", "wordpunct_tokenize"]
+@functools.cache
+def _nltk() -> Any:
+    with without(*WITH_NLTK):
+        import nltk.tokenize
+        import nltk.translate.bleu_score
+    return nltk
+
+
+@functools.cache
+def _smoothing() -> Any:
+    return _nltk().translate.bleu_score.SmoothingFunction().method1
+
+
+def sentence_bleu(others: list[list[str]], query: list[str]) -> float:
+    """BLEU of a query against the others, smoothed by NLTK's method 1."""
+    return float(_nltk().translate.bleu_score.sentence_bleu(others, query, smoothing_function=_smoothing()))
+
+
+def wordpunct_tokenize(text: str) -> list[str]:
+    return list(_nltk().tokenize.wordpunct_tokenize(text))

@@ -7,44 +7,40 @@ import json
 import statistics
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from cdp.base.errors import InputError
 from cdp.metrics import self_bleu
 from cdp.metrics.measures.self_bleu import bleu_against_others
 from cdp.metrics.tokens import tokens
-from tests.metrics.nltks import SmoothingFunction, sentence_bleu
+from tests.metrics.nltks import sentence_bleu
+from tests.strategies import examples
 from tests.support import shared
-
-METHOD1 = SmoothingFunction().method1
 
 
 def nltk_self_bleu(queries: list[list[str]]) -> float:
-    return statistics.fmean(
-        sentence_bleu(queries[:i] + queries[i + 1 :], query, smoothing_function=METHOD1)
-        for i, query in enumerate(queries)
-    )
+    return statistics.fmean(sentence_bleu(queries[:i] + queries[i + 1 :], query) for i, query in enumerate(queries))
 
 
 WORDS = st.sampled_from(["a", "b", "c", "столица", "عاصمة", "東", "京", "🙂", "word", "?"])
 
 
 @pytest.mark.slow
-@settings(max_examples=300, deadline=None)
 @given(st.lists(st.lists(WORDS, max_size=14), min_size=2, max_size=20))
+@examples(100, 1000)
 def test_equals_nltk_for_any_lengths_and_scripts(queries: list[list[str]]) -> None:
     """Few words, so n-grams repeat within and between queries; queries may be empty or shorter than four words."""
     assert self_bleu(queries) == pytest.approx(nltk_self_bleu(queries), abs=1e-12)
 
 
 @pytest.mark.slow
-@settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.sampled_from("ab"), max_size=12), min_size=2, max_size=6))
+@examples(100, 1000)
 def test_each_query_equals_nltk_where_ngrams_repeat(queries: list[list[str]]) -> None:
     scores = bleu_against_others(queries)
     for i, query in enumerate(queries):
-        expected = sentence_bleu(queries[:i] + queries[i + 1 :], query, smoothing_function=METHOD1)
+        expected = sentence_bleu(queries[:i] + queries[i + 1 :], query)
         assert scores[i] == pytest.approx(expected, abs=1e-12)
 
 
