@@ -31,7 +31,9 @@ def made(folder: Path, **tests: str) -> subprocess.CompletedProcess[str]:
         pytest.skip("make is not installed")
     folder_of_python = Path(sys.executable).parent
     done_before = ("--old-file=install-dev", "--old-file=chromium")
-    words = [make, "--no-print-directory", "--dry-run", *done_before, f"BIN={folder_of_python}", "test"]
+    # Two processes beside each other show what four would, and start in half the time.
+    given = (f"BIN={folder_of_python}", "TEST_PROCESSES=2")
+    words = [make, "--no-print-directory", "--dry-run", *done_before, *given, "test"]
     # Within `make test` itself, what that make was told would be told to this one too.
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     recipe = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, env=own).stdout
