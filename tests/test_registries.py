@@ -103,14 +103,31 @@ def cdp(environment: dict[str, str], *words: str) -> Any:
     return json.loads(python(environment, "-m", "cdp", *words, "--json"))
 
 
+COMMANDS = """
+import contextlib, io, json, sys
+from cdp.cli import main
+answers = []
+for words in json.loads(sys.argv[1]):
+    with contextlib.redirect_stdout(io.StringIO()) as told:
+        assert main([*words, "--json"]) == 0, words
+    answers.append(json.loads(told.getvalue()))
+print(json.dumps(answers))
+"""
+"""The answers of several commands from one process: to start one takes most of the time of a command."""
+
+
 @pytest.fixture(scope="module")
 def written(environment: dict[str, str]) -> dict[str, Any]:
     """Documents in a format of one's own, and queries by a method and a generator of one's own."""
     folder = environment["FOLDER"]
-    corpus = cdp(environment, "corpus", "add", f"{folder}/metals.bars")
-    words = ("--method", "headline", "--generator", "echo", "--per-doc", "2", "--wait")
-    job = cdp(environment, "queries", "generate", "--corpus", corpus["id"], *words)
-    return {"corpus": corpus, "job": job, "query_set": cdp(environment, "queries", "list")[0]}
+    generate = ("--method", "headline", "--generator", "echo", "--per-doc", "2", "--wait")
+    commands = [
+        ("corpus", "add", f"{folder}/metals.bars"),
+        ("queries", "generate", "--corpus", "metals", *generate),
+        ("queries", "list"),
+    ]
+    corpus, job, sets = json.loads(python(environment, "-c", COMMANDS, json.dumps(commands)))
+    return {"corpus": corpus, "job": job, "query_set": sets[0]}
 
 
 @pytest.mark.soak
