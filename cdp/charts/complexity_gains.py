@@ -7,7 +7,7 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import GAIN, LOSS, MUTED, figure
+from cdp.charts.style import GAIN, LOSS, MUTED, across, figure
 
 
 class Range(Protocol):
@@ -45,7 +45,7 @@ def gains_by_cw(ranges: Sequence[Range]) -> go.Figure:
         customdata=[n for _, n, _, _ in shown],
         hovertemplate="%{x} content words: %{y:+.2f} points over %{customdata} queries<extra></extra>",
     )
-    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
+    across(chart, y=0, line={"color": MUTED, "width": 1})
     chart.update_xaxes(type="category")
     chart.update_layout(bargap=0.4)
     return chart

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, SYMBOLS, by_method, figure, plain
+from cdp.charts.style import DASHES, MUTED, SYMBOLS, across, by_method, figure, plain
 from cdp.studies.gains import Gain
 
 
@@ -81,7 +81,7 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
             hovertemplate=f"{name}{f', {held}' if held else ''}<br>"
             "Q/Doc %{customdata}: %{y:+.1f} points<extra></extra>",
         )
-    chart.add_hline(y=0, line={"color": MUTED, "width": 1})
+    across(chart, y=0, line={"color": MUTED, "width": 1})
     chart.update_xaxes(
         tickvals=list(place.values()), ticktext=[str(n) for n in numbers], range=[-0.5, max(1, len(numbers)) - 0.5]
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, colours, figure, plain
+from cdp.charts.style import DASHES, MUTED, across, colours, figure, plain
 
 LOW_LINE, HIGH_LINE = 7, 10
 LAST_BAR = 30
@@ -104,8 +104,9 @@ def _folded(histogram: Sequence[int], last: int) -> np.ndarray:
 
 def _published_lines(chart: go.Figure) -> None:
     for value, text, anchor in ((LOW_LINE, "7", "right"), (HIGH_LINE, "10", "left")):
-        chart.add_vline(
+        across(
+            chart,
             x=value,
             line={"color": MUTED, "dash": "dash", "width": 1.5},
-            annotation={"text": text, "showarrow": False, "xanchor": anchor, "font": {"color": MUTED}},
+            annotation={"text": text, "xanchor": anchor, "font": {"color": MUTED}},
         )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, FAINT, MUTED, SYMBOLS, colours, figure, plain
+from cdp.charts.style import DASHES, FAINT, MUTED, SYMBOLS, across, colours, figure, plain
 
 
 def parallel(
@@ -40,7 +40,7 @@ def parallel(
             hovertemplate=f"{plain(name)}<br>%{{text}}<extra></extra>",
         )
     for i, axis in enumerate(names):
-        chart.add_vline(x=i, line={"color": MUTED, "width": 1}, layer="below")
+        across(chart, x=i, line={"color": MUTED, "width": 1}, layer="below")
         for word, height in heights[axis].items():
             chart.add_annotation(
                 x=i, y=height, text=plain(word, 18), showarrow=False, xanchor="left", xshift=8, yshift=9,

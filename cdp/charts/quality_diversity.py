@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import MUTED, SYMBOLS, by_method, colours, figure, plain
+from cdp.charts.style import MUTED, SYMBOLS, across, by_method, colours, figure, plain
 
 Interval = tuple[float, float]
 
@@ -43,8 +43,9 @@ def trade_off(
     """
     chart = figure(x=x, y=y, height=420, legend=False)
     if lines:
-        for draw in (chart.add_vline, chart.add_hline):
-            draw(0.5, line={"color": MUTED, "dash": "dot", "width": 1})
+        dots = {"color": MUTED, "dash": "dot", "width": 1}
+        across(chart, x=0.5, line=dots)
+        across(chart, y=0.5, line=dots)
     _add_references(chart, references)
     palette = by_method({f"{i}": item.method for i, item in enumerate(sets)})
     for i, item in enumerate(sets):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import FAINT, GAIN, LOSS, MUTED, SYMBOLS, colours, figure, plain
+from cdp.charts.style import FAINT, GAIN, LOSS, MUTED, SYMBOLS, across, colours, figure, plain
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ def gains(
             hovertemplate=f"{plain(name)}<br>%{{y}}: %{{x:+.2f}} points, 95% from %{{customdata[0]:+.2f}} to "
             "%{customdata[1]:+.2f}<extra></extra>",
         )
-    chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
+    across(chart, x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
     chart.update_yaxes(autorange="reversed")
     if len(names) > 1:
         chart.update_layout(scattermode="group")

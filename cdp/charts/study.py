@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, by_method, figure, plain
+from cdp.charts.style import DASHES, MUTED, PALETTE, SYMBOLS, across, by_method, figure, plain
 from cdp.studies.gains import Gain
 from cdp.studies.plan import UNTRAINED
 from cdp.studies.report import StudyReport, StudyRow
@@ -33,7 +33,8 @@ def scaling(report: StudyReport, benchmark: str) -> go.Figure:
         )
     for row in report.rows:
         if row.source == UNTRAINED and benchmark in row.scores:
-            chart.add_hline(
+            across(
+                chart,
                 y=row.scores[benchmark],
                 line={"color": MUTED, "dash": "dash", "width": 1},
                 annotation={"text": plain(row.name, 40), "font": {"color": MUTED}},
@@ -74,7 +75,7 @@ def gains(differences: Sequence[Gain]) -> go.Figure:
             hovertemplate=f"{plain(benchmark)}<br>%{{y}}: %{{x:+.2f}} points, corrected p %{{customdata[0]:.3f}}<br>"
             "%{customdata[1]} seeds, %{customdata[2]} queries<extra></extra>",
         )
-    chart.add_vline(x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
+    across(chart, x=0, line={"color": MUTED, "dash": "dash", "width": 1.5})
     chart.update_yaxes(autorange="reversed")
     chart.update_layout(scattermode="group")
     return chart

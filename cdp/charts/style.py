@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import plotly.graph_objects as go
 
@@ -76,6 +77,30 @@ def figure(*, x: str, y: str, height: int = 320, legend: bool = True) -> go.Figu
     empty.update_xaxes(title=x, automargin=True, zeroline=False)
     empty.update_yaxes(title=y, automargin=True, zeroline=False)
     return empty
+
+
+def across(
+    chart: go.Figure,
+    *,
+    x: float | None = None,
+    y: float | None = None,
+    until: float | None = None,
+    annotation: Mapping[str, Any] | None = None,
+    **look: Any,
+) -> None:
+    """A line across the whole plot at ``x`` or at ``y``, or an area from ``x`` until another; with a word at its end.
+
+    What Plotly's ``add_vline``, ``add_hline`` and ``add_vrect`` make, in a quarter of the time: those write all shapes
+    of the figure anew for each, 5 ms, and 4 more for its word.
+    """
+    along, over, at = ("x", "y", x) if x is not None else ("y", "x", y)
+    place = {f"{along}ref": along, f"{over}ref": f"{over} domain"}
+    ends = {f"{along}0": at, f"{along}1": at if until is None else until, f"{over}0": 0, f"{over}1": 1}
+    chart.add_shape({"type": "line" if until is None else "rect", **place, **ends, **look})
+    if annotation is not None:
+        top = {"x": at, "y": 1, "xanchor": "left", "yanchor": "top"}
+        right = {"x": 1, "y": at, "xanchor": "right", "yanchor": "bottom"}
+        chart.add_annotation({"showarrow": False, **place, **(top if x is not None else right), **annotation})
 
 
 def plain(text: str, limit: int = 60) -> str:

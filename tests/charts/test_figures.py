@@ -94,3 +94,17 @@ def test_methods_keep_their_colour_and_others_get_one_of_their_own() -> None:
     chosen = style.colours(["diverse", "paraphrase", "mine", "yours"])
     assert chosen["diverse"] == style.METHOD_COLOURS["diverse"]
     assert len(set(chosen.values())) == 4
+
+
+def test_lines_and_areas_are_those_of_plotlys_own_slower_way() -> None:
+    ours, theirs = style.figure(x="x", y="y"), style.figure(x="x", y="y")
+    grey, word = {"color": style.MUTED, "width": 1}, {"text": "word", "font": {"color": style.MUTED}}
+    style.across(ours, x=7, line=grey)
+    theirs.add_vline(x=7, line=grey)
+    style.across(ours, x=8, line=grey, layer="below", annotation={**word, "xanchor": "right"})
+    theirs.add_vline(x=8, line=grey, layer="below", annotation={**word, "xanchor": "right"})
+    style.across(ours, y=0, line=grey, annotation=word)
+    theirs.add_hline(y=0, line=grey, annotation=word)
+    style.across(ours, x=1, until=2, fillcolor="red", line={"width": 0}, annotation=word)
+    theirs.add_vrect(x0=1, x1=2, fillcolor="red", line_width=0, annotation=word, annotation_position="top left")
+    assert ours.to_dict() == theirs.to_dict()
