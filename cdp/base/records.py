@@ -13,12 +13,19 @@ from cdp.base.errors import WorkspaceError
 T = TypeVar("T")
 
 
+_ADAPTERS: dict[type, Any] = {}
+"""What checks the values of a dataclass. To make one takes 3 ms, and a page reads the records of all that there is."""
+
+
 def checked(kind: type[T], values: Mapping[str, Any], path: Path) -> T:
     """A dataclass made of what was read from ``path``; WorkspaceError where a field is missing or of another type."""
     from pydantic import TypeAdapter, ValidationError
 
+    if kind not in _ADAPTERS:
+        _ADAPTERS[kind] = TypeAdapter(kind)
     try:
-        return TypeAdapter(kind).validate_python(values)
+        found: T = _ADAPTERS[kind].validate_python(values)
+        return found
     except ValidationError as error:
         problem = error.errors(include_input=False, include_url=False)[0]
         where = ".".join(map(str, problem["loc"]))
