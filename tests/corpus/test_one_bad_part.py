@@ -25,7 +25,7 @@ from tests.corpus.files import ROWS, TRIPLES, jsonl, triples
 @pytest.mark.slow
 def test_a_file_that_breaks_off_costs_what_stands_behind(tmp_path: Path, workspace: Workspace) -> None:
     folder = tmp_path / "x"
-    whole = jsonl(folder / "a.jsonl.gz", ({"_id": f"a{i}", "text": f"text {i * 7919}"} for i in range(200_000)))
+    whole = jsonl(folder / "a.jsonl.gz", ({"_id": f"a{i}", "text": f"text {i * 7919}"} for i in range(60_000)))
     whole.write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     jsonl(folder / "b.jsonl", ROWS)
     with read_documents(folder) as result:

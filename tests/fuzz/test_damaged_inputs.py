@@ -16,7 +16,7 @@ import pytest
 from tests.fuzz.targets import TARGETS
 from tests.support import REPOSITORY
 
-SHORT, LONG = 150, 10_000
+SHORT, LONG = 100, 10_000
 
 
 def attacked(target: str, n: int, folder: Path) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.fuzz.damaged_workspace import attempt, run, template
 
-SHORT = 60
+SHORT = 30
 LONG = 10_000
 
 
