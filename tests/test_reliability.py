@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import functools
 import re
 
@@ -13,6 +12,7 @@ from tests.support import REPOSITORY
 PAGE = REPOSITORY / "docs" / "RELIABILITY.md"
 HEAD = "| input or fault | what the user sees | what is kept | test |"
 _CELLS = re.compile(r"(?<!\\)\|")
+_FUNCTION = re.compile(r"^(?:async )?def (test_\w+)\(", re.MULTILINE)
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(test_\w+)`")
 
 
@@ -32,8 +32,7 @@ def functions_of(file: str) -> set[str]:
     path = REPOSITORY / file
     if not path.is_file():
         return set()
-    return {node.name for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))}  # fmt: skip
+    return set(_FUNCTION.findall(path.read_text(encoding="utf-8")))
 
 
 def test_there_are_rows() -> None:

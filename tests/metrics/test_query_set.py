@@ -140,6 +140,7 @@ def test_a_reservoir_is_seeded_ordered_and_fair() -> None:
     assert counts.max() < 200
 
 
+@pytest.mark.slow
 def test_odd_texts_are_measured() -> None:
     odd = ["", "🙂🙂", "\u202bשלום עולם\u202c", "مرحبا بالعالم", "mixed 中文 русский", "\ud83d", "word " * 10_000]
     for language in ("en", "zh", "ja", "ar"):

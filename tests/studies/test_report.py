@@ -182,9 +182,13 @@ def test_a_budget_removes_the_warning_about_more_pairs() -> None:
     assert any("come from fewer documents" in text for text in study(grows_with_cw, budget=100).limits)
 
 
-def test_holm_and_the_paired_test() -> None:
+def test_holms_correction() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
     assert holm([]) == []
+
+
+@pytest.mark.slow
+def test_the_paired_test_is_scipys() -> None:
     assert t_test(np.zeros(10)) == 1.0
     assert t_test(np.ones(10)) == 0.0
     from scipy.stats import ttest_rel

@@ -152,6 +152,7 @@ def test_any_list_of_questions_survives_the_ways_of_writing_it(queries: list[str
         assert list(parse(answer, m).queries) == queries
 
 
+@pytest.mark.slow
 @given(st.text(max_size=300), st.integers(1, 20))
 def test_no_text_breaks_the_parser(text: str, m: int) -> None:
     parsed = parse(text, m)
