@@ -1,6 +1,10 @@
 """``python -m cdp``: the command line."""
 
-from cdp.cli import main
+import gc
+
+gc.set_threshold(50_000)  # as for workers: nothing that is loaded from here on is garbage
+
+from cdp.cli import main  # noqa: E402
 
 if __name__ == "__main__":
     raise SystemExit(main())
