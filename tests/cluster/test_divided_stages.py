@@ -131,7 +131,7 @@ def bm25_loses_two_nodes(workspace: Workspace, cluster: SmallCluster) -> None:
     folder = workspace.job(job_id)
     for phase in ("indexing", "searching"):
         until_it_has_made(workspace, job_id, (folder / f"paused-{phase}").exists)
-        members = until(partial(cluster.members_elsewhere, job_id), "a Ray worker on another node", 60.0)
+        members = until(partial(cluster.members_elsewhere, job_id), "a Ray worker on another node", 120.0)
         cluster.kill(members[0])
         (folder / f"go-{phase}").touch()
     job = until_state(workspace, job_id, "finished", "failed", patience_s=120.0)
