@@ -23,7 +23,7 @@ from cdp.services.workspace import demo
 from perf.timing import Row, of_times, seconds, show
 
 GOAL_S = 8.0
-REPEATS = 3
+REPEATS = 2
 POLL_S = 0.01
 
 

@@ -31,7 +31,7 @@ from cdp.base.workspace import REPOSITORY, SHIPPED_DATA
 from cdp.corpus import count_words, read_documents
 from perf.timing import Row, cpu_seconds, paired, show
 
-MANY, SOME, REPEATS = 1_000_000, 50_000, 3
+MANY, SOME, REPEATS = 1_000_000, 30_000, 3
 WORDS = 80
 LIMIT_MIB = 1e9 / 2**20
 SCIFACT = REPOSITORY.parent / "shared" / "data" / "scifact" / "corpus.jsonl.gz"

@@ -43,7 +43,7 @@ CASES: dict[str, dict[str, Any]] = {
         "repeats": 2,
         "target": 3.0,
     },
-    "minilm": {"pairs": 128, "epochs": 1, "batch_size": 64, "learning_rate": 2e-5, "repeats": 2, "target": 1.3},
+    "minilm": {"pairs": 64, "epochs": 1, "batch_size": 32, "learning_rate": 2e-5, "repeats": 2, "target": 1.3},
 }
 
 
