@@ -28,14 +28,14 @@ from perf.results import keep
 from perf.timing import Row, show
 
 PARTS = {
-    "content_words": 30,
+    "content_words": 45,
     "ndcg": 18,
     "self_bleu": 14,
     "template_rate": 48,
-    "search": 125,
+    "search": 115,
     "encoding": 90,
     "reading": 130,
-    "growth": 110,
+    "growth": 105,
     "training_throughput": 298,
     "synthesis_rate": 85,
     "warm_query": 95,
