@@ -116,6 +116,7 @@ def test_the_range_of_another_run_by_hand() -> None:
     assert ends == pytest.approx([math.exp(-4.9683), math.exp(4.9683)], rel=1e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [2, 3, 7])
 @pytest.mark.parametrize("runs", [1, 2, 5])
 @pytest.mark.parametrize("between", [0.0, 0.5, 1.0])

@@ -32,7 +32,7 @@ def filed(texts: list[str]) -> room._Filed:
     return sequence
 
 
-@examples(150)
+@examples(60)
 @given(
     st.lists(strategies.texts(), max_size=12),
     st.integers(-14, 14),
