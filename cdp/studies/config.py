@@ -56,7 +56,11 @@ class StudyConfig(Config):
         advanced=True,
     )
     base_url: str = option(
-        "", "The endpoint's address, empty for OpenAI itself (generator openai).", advanced=True, holds="endpoint"
+        "",
+        "The endpoint's address, empty for OpenAI itself; several, separated by commas, where they share the work "
+        "(generator openai).",
+        advanced=True,
+        holds="endpoint",
     )
     per_doc: str = option(
         "1, 2, 5, 10, 20",

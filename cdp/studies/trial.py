@@ -39,7 +39,12 @@ class TrialConfig(Config):
         choices=Names("generator", leave_out=("transformers",)),
     )
     model: str = option("", "The model's name at the endpoint (generator openai).", holds="model")
-    base_url: str = option("", "The endpoint's address, empty for OpenAI itself (generator openai).", holds="endpoint")
+    base_url: str = option(
+        "",
+        "The endpoint's address, empty for OpenAI itself; several, separated by commas, where they share the work "
+        "(generator openai).",
+        holds="endpoint",
+    )
     retriever: str = option(
         "static-minilm",
         "The retriever to train.",

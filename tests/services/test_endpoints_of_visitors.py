@@ -24,7 +24,7 @@ from cdp.services.sharing import endpoints, modes
 from cdp.services.sharing.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from cdp.services.workspace import demo
-from cdp.synthesis.generators.openai_chat import OPENAI_URL
+from cdp.synthesis.generators.addresses import OPENAI_URL
 
 SERVERS = "sk-servers-own-0123456789"
 TYPED = "sk-typed-by-a-visitor-01"
@@ -111,6 +111,47 @@ def test_the_servers_key_is_not_sent_to_an_address_that_somebody_typed(
     assert listener.keys == ["Bearer none"]
     preview(workspace, listener.url, api_key=TYPED)
     assert listener.keys[1:] == [f"Bearer {TYPED}"]
+
+
+def test_of_several_addresses_each_must_be_the_keys_own(
+    workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    modes.in_dashboard()
+    with listening() as second, listening() as third:
+        monkeypatch.setenv("CDP_BASE_URL", f"{listener.url}, {second.url}/")
+        assert endpoints.server_key(f"{second.url},{listener.url}") == "CDP_API_KEY"
+        assert endpoints.server_key(second.url) == "CDP_API_KEY"
+        for url in (f"{listener.url},{third.url}", f"{third.url},{listener.url}", f"{listener.url},{OPENAI_URL}"):
+            assert endpoints.server_key(url) == ""
+            assert endpoints.withheld({"generator": "openai", "base_url": url})
+        for _ in range(4):
+            preview(workspace, f"{third.url}, {listener.url}, {second.url}")
+        assert {*listener.keys, *second.keys, *third.keys} == {"Bearer none"}
+        preview(workspace, f"{second.url}, {listener.url}")
+        assert f"Bearer {SERVERS}" in second.keys + listener.keys
+        with pytest.raises(ConfigError, match="OpenAI needs an API key"):
+            endpoints.key_for({"generator": "openai", "base_url": f"{listener.url},{OPENAI_URL}"})
+
+
+def test_of_several_addresses_each_must_be_allowed(
+    workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with listening() as second, listening() as inside:
+        monkeypatch.setenv("CDP_BASE_URL", listener.url)
+        monkeypatch.setenv("CDP_ALLOWED_ENDPOINTS", f"{second.url} , ")
+        preview(workspace, listener.url)
+        listener.keys.clear()
+        modes.in_dashboard(shared=True)
+        for urls in ((listener.url, inside.url), (inside.url, second.url), (second.url, "", inside.url, listener.url)):
+            with pytest.raises(NotAllowedError, match=inside.url):
+                preview(workspace, ",".join(urls))
+            config = SynthesisConfig(corpus="docs", generator="openai", model="m", base_url=",".join(urls))
+            with pytest.raises(NotAllowedError, match=inside.url):
+                queries.generate(workspace, config)
+        assert not listener.keys + second.keys + inside.keys
+        preview(workspace, f"{second.url},{listener.url}")
+        assert set(listener.keys + second.keys) == {"Bearer none"}
+        assert not inside.keys
 
 
 def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(

@@ -16,7 +16,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -131,10 +131,19 @@ class ChatServer:
 
     ``fault_for`` gives a document (by its first word) a fault of its own, each time that it is asked about.
     ``answer`` makes the content of a good answer from prompt and M. ``asked`` and ``answered`` count by document,
-    ``bodies`` and ``headers`` hold what came in.
+    ``bodies`` and ``headers`` hold what came in. It may listen at several ``addresses`` (``urls``); ``asked_at``
+    counts by address.
     """
 
-    def __init__(self, *, latency: float = 0.0, rates: dict[str, float] | None = None, seed: int = 0) -> None:
+    def __init__(
+        self,
+        *,
+        latency: float = 0.0,
+        rates: dict[str, float] | None = None,
+        seed: int = 0,
+        addresses: int = 1,
+        port: int = 0,
+    ) -> None:
         self.latency = latency
         self.rates = rates or {}
         self.script: list[str] = []
@@ -145,6 +154,7 @@ class ChatServer:
         self.hang = 3.0
         self.fault_for: dict[str, str] = {}
         self.asked: Counter[str] = Counter()
+        self.asked_at: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.bodies: list[dict[str, Any]] = []
@@ -152,14 +162,24 @@ class ChatServer:
         self.most_at_once = self._at_once = 0
         self._random = random.Random(seed)
         self._lock = threading.Lock()
+        self._open: set[socket.socket] = set()
         chat = self
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             disable_nagle_algorithm = True
 
+            def setup(self) -> None:
+                super().setup()
+                chat._open.add(self.connection)
+
+            def finish(self) -> None:
+                chat._open.discard(self.connection)
+                super().finish()
+
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                chat.asked_at[address_of(self.connection)] += 1
                 chat.handle(self, body)
 
             def log_message(self, *_: object) -> None:
@@ -172,8 +192,9 @@ class ChatServer:
             def handle_error(self, *_: object) -> None:
                 """Quiet: clients that are killed leave in the middle."""
 
-        self._server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._servers = [Server(("127.0.0.1", port), Handler) for _ in range(addresses)]
+        self.urls = [address_of(server.socket) for server in self._servers]
+        self.url = self.urls[0]
 
     def handle(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         prompt = body["messages"][0]["content"]
@@ -298,11 +319,21 @@ class ChatServer:
             handler.close_connection = True
 
     def start(self) -> None:
-        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        for server in self._servers:
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
+        """Nobody listens any more, and nobody who is connected gets an answer."""
+        for server in self._servers:
+            server.shutdown()
+            server.server_close()
+        for connection in list(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+
+def address_of(connection: socket.socket) -> str:
+    return f"http://127.0.0.1:{connection.getsockname()[1]}/v1"
 
 
 @contextmanager

@@ -98,7 +98,7 @@ def test_retry_after_is_honoured_by_every_request_of_the_run(server: ChatServer)
     made = generator(server)
     first = threading.Thread(target=ask, args=(made,))
     first.start()
-    while not server.bodies or made._closed_until == 0:
+    while not server.bodies or made._addresses.all[0].closed_until == 0:
         first.join(0.01)
     ask(made)
     first.join()
@@ -177,7 +177,7 @@ def test_cancel_ends_a_wait(server: ChatServer) -> None:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while made._closed_until == 0:
+    while made._addresses.all[0].closed_until == 0:
         thread.join(0.01)
     made.cancel()
     thread.join(5)

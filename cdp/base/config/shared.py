@@ -11,7 +11,7 @@ AT_ONCE = "It works at once, without an account, a key or a GPU."
 
 CONCURRENCY = option(
     8,
-    "Requests under way at once.",
+    "Requests under way at once, at each address of the endpoint.",
     reason="Keeps an endpoint busy without running into the rate limits of a small account.",
     unit="requests",
     minimum=1,

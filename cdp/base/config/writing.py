@@ -39,7 +39,10 @@ class SynthesisConfig(Config):
         holds="model",
     )
     base_url: str = option(
-        "", "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM.", holds="endpoint"
+        "",
+        "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM. Several, separated by "
+        "commas, where servers of the same model share the work; answers are kept under the first.",
+        holds="endpoint",
     )
     prompt: str = option(
         "", "For method own: your prompt, with {document} and {M} in it. Stored with the query set.", advanced=True
@@ -249,7 +252,11 @@ class PromptTuningConfig(Config):
         choices=Names("generator"),
     )
     model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
-    base_url: str = option("", "The endpoint's address, empty for OpenAI itself.", holds="endpoint")
+    base_url: str = option(
+        "",
+        "The endpoint's address, empty for OpenAI itself; several, separated by commas, where they share the work.",
+        holds="endpoint",
+    )
     human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")
     scorer: str = option(
         "auto",

@@ -4,6 +4,9 @@ The server's own keys, from its environment, are for the endpoints that the oper
 for ``CDP_BASE_URL``, ``OPENAI_API_KEY`` for ``OPENAI_BASE_URL``; without such an address, for OpenAI itself. Another
 address gets the key that was typed for it, or none. On a shared dashboard no other address is asked at all unless
 ``CDP_ALLOWED_ENDPOINTS`` (separated by commas) names it, so that nobody can look around behind the server.
+
+An endpoint may have several addresses, separated by commas, and one key goes to all of them. So each has to be allowed,
+and a key of the server's is sent only where every one of them is what that key is for.
 """
 
 from __future__ import annotations
@@ -18,7 +21,8 @@ from urllib.parse import urlsplit
 from cdp.base.errors import ConfigError
 from cdp.services.sharing.modes import Action, Mode, NotAllowedError, may, mode
 from cdp.synthesis.generators import GENERATORS
-from cdp.synthesis.generators.openai_chat import NO_KEY, OPENAI_URL
+from cdp.synthesis.generators.addresses import OPENAI_URL, split
+from cdp.synthesis.generators.openai_chat import NO_KEY
 
 ALLOWED = "CDP_ALLOWED_ENDPOINTS"
 OWN = "CDP_API_KEY"
@@ -61,7 +65,7 @@ def key_for(settings: Mapping[str, Any], typed: str = "") -> Key:
     if own:
         return Key(_environment(own), {name: "" for name in KEYS if name != own and _environment(name)})
     withheld = {name: "" for name in KEYS if _environment(name)}
-    if address(url) == address(OPENAI_URL):
+    if address(OPENAI_URL) in addresses(url):
         raise ConfigError("OpenAI needs an API key and the server has none for it.", hint="Enter a key of yours.")
     return Key(NO_KEY, withheld)
 
@@ -79,28 +83,36 @@ def server_key(url: str) -> str:
         return ""
     for name, urls in KEYS.items():
         own = next((value for variable in urls if (value := _environment(variable))), OPENAI_URL)
-        if _environment(name) and address(own) == address(url):
+        if _environment(name) and addresses(url) <= addresses(own):
             return name
     return ""
 
 
 def check(url: str) -> None:
-    """Raise unless this endpoint may be asked from here."""
-    wanted = address(url)
-    if may(Action.ANY_ENDPOINT) or server_key(url):
+    """Raise unless this endpoint may be asked from here, at each of its addresses."""
+    addresses(url)
+    if may(Action.ANY_ENDPOINT):
         return
-    allowed = [part for part in os.environ.get(ALLOWED, "").split(",") if part.strip()]
-    allowed += [value for variable in ("CDP_BASE_URL", "OPENAI_BASE_URL") if (value := _environment(variable))]
-    if may(Action.ASK) and wanted in {address(part) for part in allowed}:
-        return
-    raise NotAllowedError(
-        f"The endpoint {url or OPENAI_URL} may not be asked from this dashboard.",
-        hint=f"Have the operator add it to {ALLOWED}.",
-    )
+    for each in split(url):
+        if not server_key(each) and not (may(Action.ASK) and address(each) in _allowed()):
+            raise NotAllowedError(
+                f"The endpoint {each} may not be asked from this dashboard.",
+                hint=f"Have the operator add it to {ALLOWED}.",
+            )
+
+
+def _allowed() -> set[tuple[str, str, int, str]]:
+    named = (_environment(variable) for variable in (ALLOWED, "CDP_BASE_URL", "OPENAI_BASE_URL"))
+    return {each for value in named if value.strip(", ") for each in addresses(value)}
+
+
+def addresses(url: str) -> set[tuple[str, str, int, str]]:
+    """What ``address`` makes of each address of an endpoint."""
+    return {address(each) for each in split(url)}
 
 
 def address(url: str) -> tuple[str, str, int, str]:
-    """Scheme, host, port and path of an endpoint, as two addresses are compared; ConfigError if it is none."""
+    """Scheme, host, port and path of one address, as two are compared; ConfigError if it is none."""
     text = url.strip().rstrip("/") or OPENAI_URL
     try:
         parts = urlsplit(text)

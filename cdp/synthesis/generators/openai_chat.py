@@ -1,10 +1,10 @@
 """The ``openai`` generator: any endpoint that speaks the OpenAI chat protocol (OpenAI, vLLM, Ollama, llama.cpp …).
 
 What is asked, what is tried again and what ends a run; ``endpoint`` sends a request, ``completions`` reads its answer.
-Never more than ``concurrency`` requests are on their way; a few more calls may be under way, so that reading one answer
-does not keep the next request waiting. Each try is counted, because each may be paid for. A rate limit holds back all
-requests of the run until the endpoint's Retry-After is over. The API key lives in this object and its client only; it
-is cut out of every message that comes from the endpoint.
+Never more than ``concurrency`` requests are on their way to one address; a few more calls may be under way, so that
+reading one answer does not keep the next request waiting. Each try is counted, because each may be paid for. A rate
+limit holds back all requests to that address until its Retry-After is over. The API key lives in this object and its
+clients only; it is cut out of every message that comes from the endpoint.
 """
 
 from __future__ import annotations
@@ -12,18 +12,17 @@ from __future__ import annotations
 import math
 import os
 import random
-import re
 import threading
 import time
 from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import ConfigError, ProviderError, RefusedError
+from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.records import Document
 from cdp.base.worker import stop_grace_s
+from cdp.synthesis.generators.addresses import OPENAI_URL, Address, Addresses, checked_urls
 from cdp.synthesis.generators.base import Answer, Cancelled, GeneratorType, RequestError, Usage, usual_usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
 
@@ -32,8 +31,10 @@ if TYPE_CHECKING:
 
     from cdp.synthesis.models.endpoint import NoAnswer
 
-OPENAI_URL = "https://api.openai.com/v1"
 KEY_VARIABLES = ("CDP_API_KEY", "OPENAI_API_KEY")
+MOST_CALLS = 1024
+"""Each is a thread; a process reads answers no faster with more."""
+
 NO_KEY = "none"
 """Sent to endpoints of the user's own that want no key; the client insists on some text."""
 
@@ -70,8 +71,6 @@ LONGEST_RETRY_AFTER_S = 600.0
 BELIEVED_RETRY_AFTER_S = 7 * 86_400.0
 """More than that (``inf``, the year 9999) is a mistake of the endpoint's: the request is tried again as without it."""
 
-LONGEST_URL = 2000
-
 
 def api_key_from_environment() -> str:
     """The API key in ``CDP_API_KEY`` or ``OPENAI_API_KEY``; empty where neither is set."""
@@ -79,15 +78,15 @@ def api_key_from_environment() -> str:
 
 
 class OpenAIGenerator:
-    """Requests to one endpoint and model, with the settings of a ``SynthesisConfig``."""
+    """Requests to one model, at one address or several, with the settings of a ``SynthesisConfig``."""
 
     name = "openai"
     is_llm = True
 
     def __init__(self, config: SynthesisConfig, api_key: str = "") -> None:
-        self.base_url = checked_url(config.base_url)
+        urls = checked_urls(config.base_url)
         key = api_key.strip() or api_key_from_environment()
-        if not key and self.base_url == OPENAI_URL:
+        if not key and OPENAI_URL in urls:
             raise RefusedError(
                 "OpenAI needs an API key and none is set.", hint="Set CDP_API_KEY or OPENAI_API_KEY, or enter the key."
             )
@@ -98,22 +97,24 @@ class OpenAIGenerator:
         from cdp.synthesis.models.endpoint import Endpoint
 
         self.model = config.model_name
-        self.concurrency = config.concurrency + max(2, config.concurrency // 4)
-        self._slots = threading.BoundedSemaphore(config.concurrency)
+        at_once = config.concurrency * len(urls)
+        self.concurrency = min(MOST_CALLS, at_once + max(2, at_once // 4))
         self._config = config
         self._key = key
-        self._endpoint = Endpoint(
-            self.base_url, key or NO_KEY, timeout_s=config.timeout, connections=config.concurrency + 8
+        connections = config.concurrency + 8
+        self._addresses = Addresses(
+            [
+                Address(url, Endpoint(url, key or NO_KEY, timeout_s=config.timeout, connections=connections))
+                for url in urls
+            ],
+            at_once=config.concurrency,
         )
         self._cancelled = threading.Event()
-        self._lock = threading.Lock()
-        self._closed_until = 0.0
-        self._reached = False
         self._renamed: dict[str, str | None] = {}
         self._by_schema = config.output != "list"
 
     def __repr__(self) -> str:
-        return f"OpenAIGenerator({self.model!r} at {self.base_url!r})"
+        return f"OpenAIGenerator({self.model!r} at {str(self._addresses)!r})"
 
     @property
     def parameters(self) -> dict[str, object]:
@@ -122,7 +123,7 @@ class OpenAIGenerator:
     def cancel(self) -> None:
         """No further request; those on their way are waited for, as long as a stop may take, and their answers kept."""
         self._cancelled.set()
-        self._endpoint.leave_within(max(0.0, 0.8 * stop_grace_s() - 1.0))
+        self._addresses.cancel(max(0.0, 0.8 * stop_grace_s() - 1.0))
 
     def prepare(self) -> None:
         """Nothing to load."""
@@ -132,55 +133,61 @@ class OpenAIGenerator:
     ) -> Answer:
         from openai import APIStatusError
 
-        from cdp.synthesis.models.endpoint import Abandoned, NoAnswer
+        from cdp.synthesis.models.endpoint import Abandoned, NoAnswer, Unreachable
 
         usual = usual_usage(prompt, method, m)
         lost = Usage()
         requests = 0
+        address = None
         while True:
             try:
-                self._wait_for_turn()
-                requests += 1
-                answer = self._request(prompt, m, method.sampling_for(m, sample), usual)
+                address = self._addresses.take(failed=address)
+            except Cancelled:
+                raise Cancelled(lost) from None
+            requests += 1
+            try:
+                answer = self._request(address, prompt, m, method.sampling_for(m, sample), usual)
             except APIStatusError as error:
-                self._reached = True
-                wait = self._after_status(error, requests, lost)
+                self._addresses.answered(address)
+                wait = self._after_status(address, error, requests, lost)
             except NoAnswer as problem:
-                self._reached = self._reached or problem.sent
-                if problem.sent:
+                if isinstance(problem, Unreachable):
+                    if self._addresses.leave_out(address, self._without_key(str(problem))):
+                        requests -= 1  # nothing was sent, and another address is asked
+                        continue
+                else:
+                    self._addresses.answered(address)
                     lost += Usage(usual.input_tokens, usual.output_tokens, estimated=1, unanswered=1)
                 if isinstance(problem, Abandoned):
                     raise Cancelled(lost) from None
-                wait = self._after_nothing(problem, requests, lost)
+                wait = self._after_nothing(address, problem, requests, lost)
             except RequestError as error:
                 error.usage += lost
                 raise
-            except Cancelled:
-                raise Cancelled(lost) from None
             else:
                 return replace(answer, usage=answer.usage + lost)
             if wait and self._cancelled.wait(wait):
                 raise Cancelled(lost)
 
-    def _request(self, prompt: str, m: int, sampling: Sampling, usual: Usage) -> Answer:
+    def _request(self, address: Address, prompt: str, m: int, sampling: Sampling, usual: Usage) -> Answer:
         """The answer to one request; RequestError for one that came and cannot be used."""
         from cdp.synthesis.models.completions import KEPT_RAW, Malformed, paid_for, read_completion
 
-        arguments = request_body(self._config, prompt, m, sampling, by_schema=self._by_schema)
-        for name, other in dict(self._renamed).items():
-            value = arguments.pop(name, None)
-            if other is not None:
-                arguments[other] = value
-        with self._slots:
-            if self._cancelled.is_set():
-                raise Cancelled
-            data = self._endpoint.post({"model": self.model, **arguments})
-        self._reached = True
+        try:
+            arguments = request_body(self._config, prompt, m, sampling, by_schema=self._by_schema)
+            for name, other in dict(self._renamed).items():
+                value = arguments.pop(name, None)
+                if other is not None:
+                    arguments[other] = value
+            data = address.endpoint.post({"model": self.model, **arguments})
+        finally:
+            self._addresses.release(address)
+        self._addresses.answered(address)
         try:
             answer = read_completion(data, usual)
         except Malformed as problem:
             raise RequestError(
-                f"The answer of {self.base_url} cannot be used: {self._without_key(str(problem))}.",
+                f"The answer of {address.url} cannot be used: {self._without_key(str(problem))}.",
                 hint=problem.hint or ("" if problem.own else NOT_CHAT),
                 exhausted=not problem.own,
                 usage=paid_for(data, usual),
@@ -188,33 +195,31 @@ class OpenAIGenerator:
             ) from None
         return answer if answer.model else replace(answer, model=self.model)
 
-    def _after_nothing(self, problem: NoAnswer, requests: int, lost: Usage) -> float:
+    def _after_nothing(self, address: Address, problem: NoAnswer, requests: int, lost: Usage) -> float:
         """Seconds until the next try after a request without a whole answer; raises where there is none."""
-        from cdp.synthesis.models.endpoint import Late, Unreachable, Unreadable
+        from cdp.synthesis.models.endpoint import Late, Unreadable
 
-        if isinstance(problem, Unreachable) and not self._reached:  # most likely the address is wrong: say so at once
-            raise ProviderError(
-                f"{self.base_url} cannot be reached ({problem}).", hint="Check the address and whether the server runs."
-            )
+        if none_reached := self._addresses.none_reached():  # most likely the address is wrong: say so at once
+            raise ProviderError(none_reached, hint="Check the address and whether the server runs.")
         if isinstance(problem, Unreadable):
             raise RequestError(
-                f"The answer of {self.base_url} cannot be used: {problem}.", hint=NOT_CHAT, exhausted=True, usage=lost
+                f"The answer of {address.url} cannot be used: {problem}.", hint=NOT_CHAT, exhausted=True, usage=lost
             )
         if requests <= self._config.retries:
             return self._backoff(requests)
         times = f", {requests} times in a row." if requests > 1 else "."
         if isinstance(problem, Late):
-            message = f"{self.base_url} gave no answer within {self._config.timeout:g} s{times}"
+            message = f"{address.url} gave no answer within {self._config.timeout:g} s{times}"
             hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
         else:
-            message = f"The connection to {self.base_url} failed ({self._without_key(str(problem))}){times}"
+            message = f"The connection to {address.url} failed ({self._without_key(str(problem))}){times}"
             hint = "Check whether the server still runs, and resume the job then."
         raise RequestError(message, hint=hint, exhausted=True, usage=lost)
 
-    def _after_status(self, error: openai.APIStatusError, requests: int, lost: Usage) -> float:
+    def _after_status(self, address: Address, error: openai.APIStatusError, requests: int, lost: Usage) -> float:
         """Seconds until the next try after an error status; raises where another try cannot help."""
         try:
-            return self._wait_after(error, requests)
+            return self._wait_after(address, error, requests)
         except RefusedError:
             self.cancel()  # every further request would be refused too
             raise
@@ -222,21 +227,21 @@ class OpenAIGenerator:
             refused.usage += lost
             raise
 
-    def _wait_after(self, error: openai.APIStatusError, requests: int) -> float:
+    def _wait_after(self, address: Address, error: openai.APIStatusError, requests: int) -> float:
         tries_left = self._config.retries - (requests - 1)
         status = error.status_code
         if status == 401:  # its words often hold part of the key
             raise RefusedError(
-                f"{self.base_url} refused the API key (401).", hint="Check the key and what it may be used for."
+                f"{address.url} refused the API key (401).", hint="Check the key and what it may be used for."
             ) from None
         if status == 403:
             raise RefusedError(
-                f"{self.base_url} refused access (403: {self._said(error)}).",
+                f"{address.url} refused access (403: {self._said(error)}).",
                 hint="Check what the key may be used for.",
             ) from None
         if status == 404:
             raise RefusedError(
-                f"{self.base_url} has no model {self.model!r} (404: {self._said(error)}).",
+                f"{address.url} has no model {self.model!r} (404: {self._said(error)}).",
                 hint="Check the model's name and that the address ends where the endpoint's does (often /v1).",
             ) from None
         if status == 402 or (status == 429 and error.code == "insufficient_quota"):
@@ -249,7 +254,7 @@ class OpenAIGenerator:
             ) from None
         if tries_left <= 0:
             raise RequestError(
-                f"{self.base_url} is still failing after {requests} {'try' if requests == 1 else 'tries'} "
+                f"{address.url} is still failing after {requests} {'try' if requests == 1 else 'tries'} "
                 f"({status}: {self._said(error)}).",
                 hint=SLOWER if status == 429 else "Try again later; what is done stays done.",
                 exhausted=True,
@@ -257,14 +262,14 @@ class OpenAIGenerator:
         wait = retry_after(error.response.headers)
         if wait is None:
             return self._backoff(requests)
-        if wait > LONGEST_RETRY_AFTER_S:
+        if status not in (429, 503) and wait <= LONGEST_RETRY_AFTER_S:  # of this request alone
+            return wait
+        self._addresses.close(address, wait)
+        if not self._addresses.open_within(LONGEST_RETRY_AFTER_S):
             raise ProviderError(
                 f"The endpoint asks to come back in {wait:.0f} s ({status}).", hint="Resume the job then."
             ) from None
-        if status == 429:
-            with self._lock:
-                self._closed_until = max(self._closed_until, time.monotonic() + wait)
-        return wait
+        return 0.0
 
     def _rename(self, error: openai.APIStatusError) -> bool:
         """Learn from a refusal, once each, what this model takes: newer ones take ``max_completion_tokens`` and no
@@ -284,16 +289,6 @@ class OpenAIGenerator:
                 return True
         return False
 
-    def _wait_for_turn(self) -> None:
-        while True:
-            if self._cancelled.is_set():
-                raise Cancelled
-            with self._lock:
-                wait = self._closed_until - time.monotonic()
-            if wait <= 0:
-                return
-            self._cancelled.wait(wait)
-
     @staticmethod
     def _backoff(requests: int) -> float:
         """Doubling with full jitter, so that refused requests do not come back together."""
@@ -312,9 +307,13 @@ class OpenAIGenerator:
 
 
 def parameters(config: SynthesisConfig) -> dict[str, object]:
-    """What an answer depends on besides prompt and model, unless its method fixes it."""
+    """What an answer depends on besides prompt and model, unless its method fixes it.
+
+    Of several addresses the first stands for all, for they serve the same model: when others come or go, what was
+    answered before is not paid for again.
+    """
     return {
-        "base_url": checked_url(config.base_url),
+        "base_url": checked_urls(config.base_url)[0],
         "temperature": config.temperature,
         "max_output_tokens": config.max_output_tokens,
         "output": config.output,
@@ -357,35 +356,6 @@ def retry_after(headers: Any) -> float | None:
 
 def _believable(seconds: float) -> float | None:
     return seconds if math.isfinite(seconds) and 0 <= seconds <= BELIEVED_RETRY_AFTER_S else None
-
-
-def checked_url(base_url: str) -> str:
-    """``base_url`` without its last slash, OpenAI's for none; ConfigError for what is no address of an endpoint."""
-    url = base_url.strip().rstrip("/")
-    if not url:
-        return OPENAI_URL
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-        secret = any((parts.username, parts.password, parts.query, parts.fragment))
-        usable = parts.scheme in ("http", "https") and bool(host) and port != 0 and len(url) <= LONGEST_URL
-        (host or "").encode("idna")
-    except ValueError:  # a port that is no number, half of a bracket, a name with a label of 64 characters
-        usable, secret = False, "@" in url
-    if secret:
-        raise ConfigError(
-            "The endpoint's address must not hold a user, a password or a key: it is stored with the results.",
-            hint="Set CDP_API_KEY instead.",
-        )
-    if not usable or re.search(r"[\s\x00-\x20\x7f-\x9f\\\ud800-\udfff]", url):
-        raise ConfigError(
-            f"{_shown(base_url)} is not the address of an endpoint.", hint="For example http://localhost:8000/v1"
-        )
-    return url
-
-
-def _shown(url: str) -> str:
-    return repr(url[:80]) + ("…" if len(url) > 80 else "")
 
 
 GENERATOR = GeneratorType(
