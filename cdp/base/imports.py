@@ -26,27 +26,35 @@ UNUSED_METRICS = "sklearn.metrics"
 quarter of the processor time of ``import sentence_transformers`` (10.0 CPU seconds with it, 7.6 without)."""
 
 
-class _Absent(MetaPathFinder):
-    """For the thread that made it, these modules are not installed. Others may be loading them at the same moment."""
+class _Absent(MetaPathFinder, threading.local):
+    """For a thread, the modules in ``names`` are not installed. Others may be loading them at the same moment.
 
-    def __init__(self, names: Sequence[str]) -> None:
-        self._names, self._thread = frozenset(names), threading.get_ident()
+    It stays among the finders: a thread that goes through them while another one takes one out misses the next, and
+    does not find a module that is there.
+    """
+
+    names: frozenset[str] = frozenset()
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
-        if fullname in self._names and threading.get_ident() == self._thread:
+        if fullname in self.names:
             raise ModuleNotFoundError(f"{fullname} is not needed here", name=fullname)
         return None
 
 
+_absent = _Absent()
+
+
 @contextmanager
 def without(*names: str) -> Iterator[None]:
-    """What is imported meanwhile finds none of these modules, unless they were loaded before."""
-    finder = _Absent(names)
-    sys.meta_path.insert(0, finder)
+    """What this thread imports meanwhile finds none of these modules, unless they were loaded before."""
+    if _absent not in sys.meta_path:
+        sys.meta_path.insert(0, _absent)
+    before = _absent.names
+    _absent.names = before.union(names)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
+        _absent.names = before
 
 
 def arrow_without_pandas() -> None:
@@ -68,11 +76,14 @@ class _WhenCalled(MetaPathFinder, Loader):
         self._names = {".".join(parts[: n + 1]) for n in range(len(parts))}
         self._root = parts[0]
         self._lock = threading.RLock()
+        self._loaded = False
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: object = None) -> ModuleSpec | None:
+        if self._loaded:  # and stays among the finders, as ``_Absent`` does
+            return None
         if fullname in self._names:
             return ModuleSpec(fullname, self, is_package=True)
         if fullname.startswith(f"{self._root}."):  # a part of it that nobody put off: then all of it
@@ -104,8 +115,8 @@ class _WhenCalled(MetaPathFinder, Loader):
 
     def _load(self) -> None:
         with self._lock:
-            if self in sys.meta_path:
-                sys.meta_path.remove(self)
+            if not self._loaded:
+                self._loaded = True
                 for name in self._names:
                     sys.modules.pop(name, None)
         import_module(self._root)

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import threading
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,31 @@ def test_other_threads_and_what_is_loaded_already_are_left_alone() -> None:
         thread.start()
         thread.join()
     assert found == ["this"]
+
+
+def test_what_others_import_meanwhile_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"found_by_all_{n}" for n in range(300)]
+    for name in names:
+        (tmp_path / f"{name}.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    interval, ended = sys.getswitchinterval(), threading.Event()
+    sys.setswitchinterval(1e-6)
+
+    def leave_out() -> None:
+        while not ended.is_set():
+            with without("nobody_has_this"):
+                pass
+
+    others = [threading.Thread(target=leave_out) for _ in range(2)]
+    try:
+        for other in others:
+            other.start()
+        for name in names:
+            import_module(name)
+    finally:
+        ended.set()
+        for other in others:
+            other.join()
+        sys.setswitchinterval(interval)
+        for name in names:
+            sys.modules.pop(name, None)
