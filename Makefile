@@ -58,10 +58,12 @@ app: install
 # As CPython's own runner does with --rerun: a test that failed beside others is run once more, alone, and the run passes only
 # if all of them pass then. Both runs name them, the first as FAILED. Exit code 1 means failed tests and nothing else: a
 # module that cannot be collected (tests/uncollected.py) or an error of pytest itself ends the run at once.
+# In a new environment nothing is compiled yet, and processes that begin together would each compile all of it: what the
+# tests import is imported once before, beside mypy.
 test: install-dev chromium
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m mypy
+	$(BIN)/python -m pytest --quiet --collect-only >/dev/null 2>&1 & $(BIN)/python -m mypy && wait
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal || { [ $$? -eq 1 ] && \
 	  echo "What failed beside others is run once more, alone. What passes now is named under PASSED." && \
 	  $(BIN)/python -m pytest -n 0 -rap --maxfail 10 --last-failed --last-failed-no-failures none; }
@@ -70,7 +72,7 @@ check: install-dev
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
 	$(BIN)/python -m mypy
-	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 2 --dist worksteal
+	$(BIN)/python -m pytest -q -m "not slow and not browser and not soak" -n 3 --dist worksteal
 
 # One at a time: what is measured here would measure its neighbour.
 soak: install-dev chromium
