@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import threading
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
@@ -115,10 +114,9 @@ def test_a_server_that_goes_and_comes_back(server: ChatServer, capsys: pytest.Ca
 
 def test_an_address_that_asks_for_a_pause_gets_it_and_the_other_goes_on(server: ChatServer, second: ChatServer) -> None:
     server.script, server.retry_after = ["429"], "300"
-    began = time.monotonic()
-    ask_often(generator(server.url, second.url, retries=1), 30)
-    assert time.monotonic() - began < 60, "nobody waited for the pause to end"
-    assert n_asked(second) >= 22  # up to 8 were on their way to the other when it asked for the pause
+    ask_often(generator(server.url, second.url, retries=1, concurrency=4), 40)
+    assert n_asked(server) <= 8, "those that were sent before its answer was read, and no other"
+    assert n_asked(server) + n_asked(second) == 41
 
 
 def test_a_failing_request_is_tried_at_another_address(server: ChatServer, second: ChatServer) -> None:
@@ -158,7 +156,7 @@ def test_a_stop_ends_the_wait_for_every_address(server: ChatServer, second: Chat
     threading.Thread(target=wait, daemon=True).start()
     until(lambda: n_asked(server) and n_asked(second), "both addresses to ask for a pause")
     made.cancel()
-    assert ended.wait(10)
+    assert ended.wait(60)
 
 
 def test_an_address_that_fails_is_tried_by_one_request_at_a_time() -> None:
