@@ -173,6 +173,14 @@ def test_an_address_that_fails_is_tried_by_one_request_at_a_time() -> None:
     assert [taken.count(first), taken.count(other)] == [4, 4]
 
 
+def test_one_that_is_closed_for_long_is_no_way_out(server: ChatServer, nobody: str) -> None:
+    server.script, server.retry_after = ["429"], "3600"
+    made = generator(server.url, nobody, retries=1)
+    with pytest.raises(ProviderError, match=f"The connection to {nobody} failed"):
+        ask(made)
+    assert n_asked(server) == 1
+
+
 def test_pauses_double_once_each_and_end_with_an_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     moment = [100.0]
     monkeypatch.setattr("cdp.synthesis.generators.addresses.time.monotonic", lambda: moment[0])

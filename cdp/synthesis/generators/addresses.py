@@ -26,6 +26,9 @@ OPENAI_URL = "https://api.openai.com/v1"
 LONGEST_URL = 2000
 MOST_ADDRESSES = 64
 
+LONGEST_WAIT_S = 600.0
+"""For an address to open: nobody wants to find a run waiting tomorrow."""
+
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 """Before an address that cannot be reached is tried again, where others can be; doubled each time."""
@@ -153,17 +156,21 @@ class Addresses:
             address.closed_until = max(address.closed_until, time.monotonic() + seconds)
             self._change.notify_all()
 
-    def open_within(self, seconds: float) -> bool:
-        """Whether any address will take requests then."""
-        return any(address.closed_until <= time.monotonic() + seconds for address in self.all)
+    def worth_waiting(self) -> bool:
+        """Whether any address will take requests in a time that a run can wait."""
+        return any(address.closed_until <= time.monotonic() + LONGEST_WAIT_S for address in self.all)
 
     def leave_out(self, address: Address, why: str) -> bool:
         """This address cannot be reached; whether another one can be, as far as is known. It is then tried again later,
         and the log says so."""
         with self._change:
-            others = any(not other.trouble for other in self.all if other is not address)
-            told, address.trouble = address.trouble, why
             moment = time.monotonic()
+            others = any(
+                not other.trouble and other.closed_until <= moment + LONGEST_WAIT_S
+                for other in self.all
+                if other is not address
+            )
+            told, address.trouble = address.trouble, why
             if others and address.closed_until <= moment:  # several requests may come back from it at once
                 address.closed_until = moment + address.pause_s
                 address.pause_s = min(LONGEST_PAUSE_S, 2 * address.pause_s)

@@ -22,7 +22,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.records import Document
 from cdp.base.worker import stop_grace_s
-from cdp.synthesis.generators.addresses import OPENAI_URL, Address, Addresses, checked_urls
+from cdp.synthesis.generators.addresses import LONGEST_WAIT_S, OPENAI_URL, Address, Addresses, checked_urls
 from cdp.synthesis.generators.base import Answer, Cancelled, GeneratorType, RequestError, Usage, usual_usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
 
@@ -65,8 +65,6 @@ NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in 
 
 FIRST_BACKOFF_S = 0.5
 LONGEST_BACKOFF_S = 30.0
-LONGEST_RETRY_AFTER_S = 600.0
-"""A longer wait that an endpoint asks for ends the run with a sentence: nobody wants to find it waiting tomorrow."""
 
 BELIEVED_RETRY_AFTER_S = 7 * 86_400.0
 """More than that (``inf``, the year 9999) is a mistake of the endpoint's: the request is tried again as without it."""
@@ -262,10 +260,10 @@ class OpenAIGenerator:
         wait = retry_after(error.response.headers)
         if wait is None:
             return self._backoff(requests)
-        if status not in (429, 503) and wait <= LONGEST_RETRY_AFTER_S:  # of this request alone
+        if status not in (429, 503) and wait <= LONGEST_WAIT_S:  # of this request alone
             return wait
         self._addresses.close(address, wait)
-        if not self._addresses.open_within(LONGEST_RETRY_AFTER_S):
+        if not self._addresses.worth_waiting():
             raise ProviderError(
                 f"The endpoint asks to come back in {wait:.0f} s ({status}).", hint="Resume the job then."
             ) from None
