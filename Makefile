@@ -59,11 +59,11 @@ app: install
 # if all of them pass then. Both runs name them, the first as FAILED. Exit code 1 means failed tests and nothing else: a
 # module that cannot be collected (tests/uncollected.py) or an error of pytest itself ends the run at once.
 # In a new environment nothing is compiled yet, and processes that begin together would each compile all of it: what the
-# tests import is imported once before, beside mypy.
+# tests import is imported once before, beside mypy, each on a processor of its own.
 test: install-dev chromium
 	$(BIN)/python -m ruff check .
 	$(BIN)/python -m ruff format --check .
-	$(BIN)/python -m pytest --quiet --collect-only >/dev/null 2>&1 & $(BIN)/python -m mypy && wait
+	$(BIN)/python -m pytest --quiet --collect-only >/dev/null 2>&1 & $(BIN)/python -m mypy --num-workers 0 && wait
 	$(BIN)/python -m pytest -n $(TEST_PROCESSES) --dist worksteal || { [ $$? -eq 1 ] && \
 	  echo "What failed beside others is run once more, alone. What passes now is named under PASSED." && \
 	  $(BIN)/python -m pytest -n 0 -rap --maxfail 10 --last-failed --last-failed-no-failures none; }

@@ -37,7 +37,7 @@ def made(folder: Path, **tests: str) -> subprocess.CompletedProcess[str]:
     # Within `make test` itself, what that make was told would be told to this one too.
     own = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
     recipe = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True, env=own).stdout
-    command = recipe[recipe.index(f"{folder_of_python}/python -m pytest") :]
+    command = recipe[recipe.index(f"{folder_of_python}/python -m pytest -n 2") :]
     for name, text in {"conftest": 'pytest_plugins = ["tests.uncollected"]', **tests}.items():
         (folder / f"{name}.py").write_text(text, encoding="utf-8")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST")}
