@@ -110,8 +110,7 @@ def test_what_others_import_meanwhile_is_found(tmp_path: Path, monkeypatch: pyte
     try:
         for other in others:
             other.start()
-        for name in names:
-            import_module(name)
+        assert [import_module(name).__name__ for name in names] == names
     finally:
         ended.set()
         for other in others:

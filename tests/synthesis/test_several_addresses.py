@@ -27,6 +27,8 @@ from tests.synthesis.server import KEY, MODEL, ChatServer, chat_server
 from tests.synthesis.test_openai_generator import ask
 from tests.synthesis.test_run import lines_of
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def second() -> Iterator[ChatServer]:

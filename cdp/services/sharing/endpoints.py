@@ -121,7 +121,10 @@ def address(url: str) -> tuple[str, str, int, str]:
         raise ConfigError(f"{url!r} is not the address of an endpoint: {error}.") from error
     plain = parts.hostname and not parts.username and not parts.password and not parts.query and not parts.fragment
     if parts.scheme not in ("http", "https") or not plain or _ODD.search(text):
-        raise ConfigError(f"{url!r} is not the address of an endpoint.", hint="For example http://localhost:8000/v1")
+        raise ConfigError(
+            f"{url!r} is not the address of an endpoint.",
+            hint="For example http://localhost:8000/v1; several are separated by commas.",
+        )
     assert parts.hostname
     return parts.scheme, parts.hostname.rstrip("."), port or (443 if parts.scheme == "https" else 80), parts.path
 
