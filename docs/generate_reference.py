@@ -23,7 +23,6 @@ from cdp.base.registry import registry
 from cdp.cli.options import commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
-from cdp.planning.config import PlanConfig
 from cdp.query_sets import ImportOptions
 from cdp.studies import StudyConfig
 
@@ -59,7 +58,6 @@ CONFIGS = {
     "Downloading a benchmark": config.DownloadConfig,
     "Serving (`cdp serve`)": config.ServingConfig,
     "Studies (a plan in YAML, or `--set`)": StudyConfig,
-    "Planning a run of any size (`cdp plan`)": PlanConfig,
 }
 
 

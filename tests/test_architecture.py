@@ -27,7 +27,6 @@ LAYERS: dict[str, set[str]] = {
     "catalog": BASE,
     "complexity": BASE,
     "principle": BASE | {"complexity"},
-    "planning": BASE,
     "projects": BASE,
     "corpus": BASE,
     "query_sets": BASE | {"corpus"},
@@ -35,13 +34,11 @@ LAYERS: dict[str, set[str]] = {
     "retrievers": BASE | {"query_sets", "benchmarks", "complexity"},
     "synthesis": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
-    "training": BASE | {"planning", "corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
+    "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
     "evaluation": BASE | {"benchmarks", "retrievers", "complexity"},
     "searching": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
     "serving": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "searching"},
-    "studies": BASE
-    | STAGES
-    | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle", "planning"},
+    "studies": BASE | STAGES | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects"}
 ROOMS = set(LAYERS) - {"workers"}
@@ -50,7 +47,7 @@ ROOMS = set(LAYERS) - {"workers"}
 OF_JOBS = "cdp.jobs.crew"
 """What a worker may import of the room that runs it: the Ray workers that it was given."""
 
-PURE = {"principle", "complexity", "planning"}
+PURE = {"principle", "complexity"}
 """Rooms that compute and know no workspace: faces may call them without a service between."""
 
 FACES = {"ui", "cli", "charts"}

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cdp.base.workspace import read_json
-from perf import results
+from perf import results, sizes
 from perf.__main__ import LONGEST_S, ON_REQUEST, PARTS, run_part
 from perf.machine import Machine, of_cpuinfo
 from perf.timing import Row, paired
@@ -141,3 +141,7 @@ def test_every_file_of_results_is_named_after_its_machine() -> None:
     for path in files:
         stored = read_json(path)
         assert Machine(**stored["machine"]).kind == path.stem
+
+
+def test_the_table_of_sizes_is_the_scripts() -> None:
+    assert sizes.table() in (REPOSITORY / "docs" / "SCALING.md").read_text(encoding="utf-8")

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 SECTIONS = {
     "Data": ("projects", "corpus", "benchmarks", "queries", "prompts"),
     "Analyse": ("metrics", "cw", "decide", "principle", "published"),
-    "Train": ("plan", "train", "sweep", "models", "jobs", "cluster"),
+    "Train": ("train", "sweep", "models", "jobs", "cluster"),
     "Results": ("evaluate", "results", "search", "serve", "study"),
     "Program": ("app", "demo", "doctor", "workspace", "catalog", "completion"),
 }

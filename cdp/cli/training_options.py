@@ -16,7 +16,6 @@ from cdp.cli.option import (
     repeatable,
     setting,
 )
-from cdp.planning.config import PlanConfig
 
 _TRAINING = [
     option("query_set", "the query set to train on"),
@@ -29,14 +28,6 @@ _TRAINING = [
 ]
 
 COMMANDS: Commands = {
-    "plan": (
-        "planning.plan",
-        "what a run of any size takes: time, money, memory, storage and network of every stage",
-        [
-            *(setting(PlanConfig, f"--{name.replace('_', '-')}") for name in PlanConfig.settings()),
-            flag("--measure", "measure this machine first (the retriever too, if it is here); the rates are kept"),
-        ],
-    ),
     "train": (
         "training.train",
         "train a retriever, as a job; with --plan only say what it would do and take",

@@ -12,8 +12,7 @@ from statistics import median
 from typing import Any
 
 from cdp.base.numbers import counted
-from cdp.planning.known import DEFAULT_SPEEDS, MODEL_LOAD_S, Speed
-from cdp.planning.rates import encoding_seconds, training_seconds
+from cdp.retrievers.speeds import DEFAULT_SPEEDS, Speed
 from cdp.studies.config import StudyConfig
 from cdp.studies.plan import Condition, StudySource, conditions, evaluated_on
 from cdp.studies.verdict import design_power, power_text
@@ -107,9 +106,7 @@ def estimate(
     names = config.items("retrievers")
     seconds: float | None = None
     if all(name in speed_of for name in names):
-        seconds = 10.0 + sum(
-            encoding_seconds(texts, speed_of[name].texts_per_second) for name in names if name not in reused
-        )
+        seconds = 10.0 + sum(speed_of[name].encoding_seconds(texts) for name in names if name not in reused)
         for condition in planned:
             if str(condition) in reused:
                 continue
@@ -118,8 +115,8 @@ def estimate(
                 pairs_seen = steps[str(condition)] * (batch_sizes or {})[condition.retriever]
             judged = evaluated_on(config, by_label[condition.source], [str(b.get("language", "")) for b in benchmarks])
             encoded = sum(_texts(b) for b, there in zip(benchmarks, judged, strict=True) if there)
-            seconds += training_seconds(pairs_seen, speed.pairs_per_second, start=MODEL_LOAD_S)
-            seconds += encoding_seconds(encoded, speed.texts_per_second)
+            seconds += speed.training_seconds(pairs_seen)
+            seconds += speed.encoding_seconds(encoded)
     return StudyPlan(
         config=config,
         sources=tuple(sources),

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from cdp.base.config.shared import AT_ONCE
 from cdp.base.registry import Names
 from cdp.base.settings import REQUIRED, Config, option
-from cdp.planning.known import MODEL_LOAD_S, STARTING_S, WRITTEN_PER_S, Speed
-from cdp.planning.rates import encoding_seconds, training_seconds
+from cdp.retrievers.speeds import STARTING_S, WRITTEN_PER_S, Speed
 from cdp.studies.config import BOTH, StudyConfig
 from cdp.studies.plan import StudySource, conditions
 
@@ -108,11 +107,11 @@ def seconds_of(
     """How long a test of this size takes: starting, writing by template, encoding, and every training."""
     study = study_of(config, "any", Size(documents, per_doc, seeds, 0.0, True))
     sources = [StudySource(name, name, n_documents=documents) for name in ("diverse", "paraphrase")]
-    evaluation = encoding_seconds(texts, speed.texts_per_second)
+    evaluation = speed.encoding_seconds(texts)
     seconds = STARTING_S + (0.0 if there else documents / WRITTEN_PER_S) + 2 * evaluation
     for c in conditions(study, sources):
         pairs = c.budget or documents * c.per_doc
-        seconds += evaluation + training_seconds(pairs * epochs, speed.pairs_per_second, start=MODEL_LOAD_S)
+        seconds += evaluation + speed.training_seconds(pairs * epochs)
     return seconds
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from cdp.base.config import TrainingConfig
 from cdp.base.workspace import Workspace
-from cdp.planning.rates import training_seconds
 from cdp.training.data import TrainingData, prepare
 from cdp.training.licences import licence_notes
 from cdp.training.pairs import BatchOrder
@@ -135,9 +134,4 @@ def measured_from(values: Mapping[str, Any]) -> Measured:
 def estimate(texts: int, steps: int, measured: Measured) -> float:
     """Seconds from start to model: loading, tokenising every text once, every step; evaluations while training are not
     counted."""
-    return training_seconds(
-        steps,
-        1 / measured.step_seconds,
-        start=measured.load_seconds,
-        tokenise=texts * measured.tokenise_seconds_per_text,
-    )
+    return measured.load_seconds + texts * measured.tokenise_seconds_per_text + steps * measured.step_seconds

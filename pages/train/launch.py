@@ -1,4 +1,4 @@
-"""Set up a training, several, or an evaluation; see what it comes to; start it. Or plan a run of any size."""
+"""Set up a training, several, or an evaluation; see what it comes to; start it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import streamlit as st
 from cdp.base.workspace import Workspace
 from cdp.services import queries
 from cdp.ui.launch import evaluation as evaluating
-from cdp.ui.launch import scale, sweep, training
+from cdp.ui.launch import sweep, training
 from cdp.ui.shell import frame, imports, project
 
 workspace = Workspace.default()
@@ -20,8 +20,6 @@ with frame.guarded():
     query_sets = [q for q in own_sets if q.n_queries]
     if mode == sweep.EVALUATION:
         evaluating.page(workspace)
-    elif mode == sweep.SCALE:
-        scale.page(workspace)
     elif not query_sets:
         frame.empty("No query sets yet", "A retriever is trained on queries and their documents. Write or import some.")
         frame.navigation.button("queries", "Write queries", "to_queries")

@@ -11,8 +11,8 @@ from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, load_manifest
 from cdp.evaluation import bm25
-from cdp.planning.known import DEFAULT_SPEEDS
 from cdp.retrievers import resolve
+from cdp.retrievers.speeds import DEFAULT_SPEEDS
 from cdp.services import cached
 from cdp.services.advice.measured import Measured
 from cdp.services.queries import synthesis

@@ -16,8 +16,8 @@ from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_bench
 from cdp.complexity import count_content_words
 from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
-from cdp.planning.known import Speed
 from cdp.retrievers import resolve
+from cdp.retrievers.speeds import Speed
 from cdp.services import commands, completeness, queries
 from cdp.services.jobs import devices
 from cdp.services.jobs import in_use as jobs_in_use

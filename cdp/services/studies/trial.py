@@ -14,8 +14,8 @@ from cdp.base.workspace import Workspace
 from cdp.complexity import LANGUAGES
 from cdp.corpus import CorpusManifest, resolve_corpus
 from cdp.jobs import JobView
-from cdp.planning.known import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed
 from cdp.retrievers import PRESETS, resolve
+from cdp.retrievers.speeds import DEFAULT_SPEEDS, SLOW, TYPICAL_CHARACTERS, Speed
 from cdp.services import commands, corpora, queries, studies
 from cdp.services.jobs import job_words
 from cdp.services.queries.writers import siblings
@@ -92,7 +92,7 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
     texts = judged.n_queries + judged.n_documents
     if not measured:  # the default speeds are those of a paragraph
         length = max(1.0, corpora.mean_characters(workspace, manifest) / TYPICAL_CHARACTERS)
-        speed = Speed(speed.pairs_per_second / length, speed.texts_per_second / length, measured=False)
+        speed = Speed(speed.pairs_per_second / length, speed.texts_per_second / length)
     size = sized(config, documents=documents, texts=texts, speed=speed, epochs=epochs, there=there)
     known = judging.facts(workspace, manifest, judged, "published")
     study = _study(config, manifest, judged, size)

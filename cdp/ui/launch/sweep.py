@@ -21,16 +21,15 @@ from cdp.ui.queries import incomplete
 from cdp.ui.shell import access, command, forms, frame, navigation, project, state, tables
 from cdp.ui.shell.text import count, md, moment
 
-ONE, SWEEP, EVALUATION, SCALE = "one", "sweep", "evaluation", "scale"
+ONE, SWEEP, EVALUATION = "one", "sweep", "evaluation"
 CHOSEN_HERE = ("learning_rate", "benchmark", "split")
 """Settings that a sweep chooses in its own way."""
 
-MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation", SCALE: "Plan at scale"}
+MODES = {ONE: "Training", SWEEP: "Learning-rate sweep", EVALUATION: "Evaluation"}
 
 
 def mode() -> str:
-    """Whether one training is to be set up, one per learning rate, an evaluation of what is there, or a whole run to
-    be planned at any size."""
+    """Return whether to set up one training, one per learning rate, or an evaluation."""
     return state.choose_button("What to start", MODES, "start", label_visibility="collapsed")
 
 
