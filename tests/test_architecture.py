@@ -78,8 +78,6 @@ OWNERS: dict[str, set[str]] = {
 
 OUTSIDE: dict[tuple[str, str], str] = {
     ("catalog/sources.py", "manifest.json"): "keeps the manifests of every room as they are, and none may be above it",
-    ("base/archives.py", "project.json"): "the one record that an import may meet changed, and leaves as it is",
-    ("base/archives.py", "manifest.json"): "what is unpacked last, for it says that the rest is there",
     ("synthesis/generators/recorded.py", "corpus.jsonl"): "the demo collection that is shipped, in data/demo",
     ("corpus/readers/members.py", "corpus.jsonl"): "a user's BEIR folder on its way in",
     ("query_sets/exports/beir.py", "corpus.jsonl"): "a BEIR folder on its way out",

@@ -41,7 +41,7 @@ GROUPS = {
     "study": "the paper's experiment on one's own data",
     "jobs": "background jobs",
     "cluster": "a Ray cluster that jobs run on",
-    "workspace": "backup, moving to another machine, clearing away",
+    "workspace": "its folder, and freeing disk space",
     "catalog": "the DuckDB catalogue",
 }
 """What the commands under a first word are about."""

@@ -1,39 +1,17 @@
-"""The commands ``workspace …``: taking everything along, bringing it in, clearing away."""
+"""The commands ``workspace …``."""
 
 from __future__ import annotations
 
-from cdp.cli.option import Commands, Option, flag, option, repeatable
-from cdp.services.workspace.prune_kinds import BY_DEFAULT, PRUNABLE
+from cdp.cli.option import Commands, flag, repeatable
+from cdp.services.workspace.prune import BY_DEFAULT, PRUNABLE
 
-_FILE = option("file", "the archive, a zip file", metavar="FILE")
 _KINDS = "; ".join(f"{name}: {about}" for name, about in PRUNABLE.items())
 
-
-def _part(name: str, what: str) -> Option:
-    return repeatable(name, f"take along this {what}; repeatable", metavar="ID")
-
-
 COMMANDS: Commands = {
-    "workspace export": (
-        "workspace.export",
-        "write the workspace, or the parts named with all that they rest on, into one archive",
-        [
-            _FILE,
-            _part("--corpus", "corpus"),
-            _part("--queries", "query set"),
-            _part("--benchmark", "benchmark"),
-            _part("--job", "job with all it made"),
-            flag("--no-caches", "without model answers and embeddings"),
-        ],
-    ),
-    "workspace import": (
-        "workspace.import_",
-        "bring an archive into the workspace: all of it or nothing, and nothing is overwritten",
-        [_FILE],
-    ),
+    "workspace path": ("workspace.path", "print the folder of the workspace in use", []),
     "workspace prune": (
         "workspace.prune",
-        "show what can be cleared away; with --yes clear it away",
+        "list what can be deleted to free disk space; with --yes delete it",
         [
             repeatable(
                 "--what",
@@ -41,7 +19,7 @@ COMMANDS: Commands = {
                 choices=tuple(PRUNABLE),
                 metavar="KIND",
             ),
-            flag("--yes", "do it"),
+            flag("--yes", "delete it"),
         ],
     ),
 }

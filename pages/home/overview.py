@@ -8,7 +8,7 @@ from cdp.base.workspace import Workspace
 from cdp.services import corpora, results
 from cdp.services.workspace import overview
 from cdp.ui.complexity import decision
-from cdp.ui.home import backup, guide
+from cdp.ui.home import guide, prune
 from cdp.ui.home import project as home_project
 from cdp.ui.jobs import live as jobs
 from cdp.ui.shell import addresses, frame, imports, navigation, project, tables
@@ -55,4 +55,4 @@ with frame.guarded():
         navigation.link("compare", "Compare retrievers")
 
     guide.first_run(workspace, summary)
-    backup.section(workspace)
+    prune.section(workspace)

@@ -7,7 +7,6 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -205,14 +204,3 @@ def test_jobs_for_a_cluster_wait_for_no_device_of_this_machine() -> None:
     elsewhere = replace(DeviceRequest.gpus(4), elsewhere=True)
     tickets = [Ticket(1, "a", DeviceRequest.cpu(), ("cpu",)), *(Ticket(n, str(n), elsewhere) for n in range(2, 9))]
     assert [grant(tickets, n, slots=1, gpus=[]) for n in range(2, 9)] == [("cluster",)] * 7
-
-
-def test_the_choice_is_not_packed_into_an_archive(workspace: Workspace, tmp_path: Path) -> None:
-    """Whoever unpacks it would give jobs to a cluster that somebody else has named."""
-    from cdp.services.workspace import backup
-
-    place.set_for_workspace(workspace, Place("http://own:8265"))
-    backup.export(workspace, str(tmp_path / "all.zip"))
-    other = Workspace(tmp_path / "other")
-    backup.import_archive(other, str(tmp_path / "all.zip"))
-    assert place.current(other) == Place()

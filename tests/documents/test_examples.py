@@ -24,7 +24,7 @@ SCRIPTS = [
     for name, blocks in EXAMPLES.items()
     if any(block.language in RUN and not block.mark and not block.interactive for block in blocks)
 ]
-QUICK = ("docs/ARCHITECTURE.md", "docs/EXTENDING.md", "docs/how-to/backup.md")
+QUICK = ("docs/ARCHITECTURE.md", "docs/EXTENDING.md")
 """Pages whose scripts take seconds; the others train, and wait for ``make soak``."""
 TUTORIAL = "docs/TUTORIAL.md"
 """Run from the wheel, see ``test_fresh_environment``."""

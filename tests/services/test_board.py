@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.services import projects, results, run_annotations
 from cdp.services.results import board as boards
 from cdp.services.results import run_notes, runs
-from cdp.services.workspace import backup
 from tests.cli.support import answer
 from tests.services import test_runs
 from tests.services.support import evaluation
@@ -151,26 +151,20 @@ def test_names_tags_and_notes_outlive_the_catalogue_and_travel(runs_here: Worksp
     run_notes.note(runs_here, "training-1", "Run again with three seeds.")
     before = json.loads(run_annotations.file_of(runs_here).read_text())
     catalog.rebuild(runs_here)
-    written = backup.export(runs_here, tmp_path / "all.zip")
-    other = Workspace(tmp_path / "other")
-    backup.import_archive(other, written.path)
+    other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     for place in (runs_here, other):
         (row,) = [row for row in boards.board(place).rows if row.run == "training-1"]
         assert (row.name, row.tags, row.note) == ("the one for the paper", ("paper",), "Run again with three seeds.")
         assert row.made_name == DIVERSE_1
-    run_notes.archive(other, ["bm25"])
-    assert any("runs.json" in text for text in backup.import_archive(other, written.path).left_out)
     assert json.loads(run_annotations.file_of(runs_here).read_text()) == before
     run_notes.rename(other, "training-1", "")
     assert DIVERSE_1 in names(boards.board(other))
 
 
-def test_a_leak_stays_on_the_result_through_a_rebuild_and_an_archive(runs_here: Workspace, tmp_path: Path) -> None:
+def test_a_leak_stays_on_the_result_through_a_rebuild_and_a_copy(runs_here: Workspace, tmp_path: Path) -> None:
     trained(runs_here, "training-9", "gone", better(0.6), counts={"leaked_queries": 40, "judged_queries": 40})
     catalog.rebuild(runs_here)
-    written = backup.export(runs_here, tmp_path / "all.zip")
-    other = Workspace(tmp_path / "other")
-    backup.import_archive(other, written.path)
+    other = Workspace(shutil.copytree(runs_here.root, tmp_path / "other"))
     (row,) = [row for row in boards.board(other).rows if row.run == "training-9"]
     assert [badge.word for badge in row.badges if badge.fault] == ["leaked"]
     assert boards.record(row)["marks"] == "leaked"

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.services import benchmarks, corpora, jobs, projects, queries, results
-from cdp.services.workspace import backup, demo
+from cdp.services.workspace import demo
 from tests.pages.support import evaluated, trained
 from tests.services.support import evaluation
 
@@ -123,20 +123,6 @@ def test_the_one_in_use_is_remembered(workspace: Workspace) -> None:
     assert projects.default(workspace) is None
     projects.use(workspace, "all")
     assert projects.default(workspace) is None
-
-
-def test_a_backup_takes_projects_along_and_changes_none(workspace: Workspace, tmp_path: Path) -> None:
-    demo.load(workspace)
-    backup.export(workspace, tmp_path / "all.zip")
-    copy = Workspace(tmp_path / "copy")
-    backup.import_archive(copy, tmp_path / "all.zip")
-    assert projects.list_projects(copy) == projects.list_projects(workspace)
-    projects.rename(copy, "demo", "Renamed since")
-    again = backup.import_archive(copy, tmp_path / "all.zip")
-    assert (again.files, [text for text in again.left_out if "project.json" in text]) == (
-        0, ["projects/demo/project.json: the one that is here stays as it is"],
-    )  # fmt: skip
-    assert [p.name for p in projects.list_projects(copy)] == ["Renamed since"]
 
 
 def test_results_of_a_job_without_settings_are_shown_by_what_they_name(workspace: Workspace, tmp_path: Path) -> None:

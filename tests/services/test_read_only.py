@@ -22,7 +22,7 @@ RULES = {"sharing.access", "sharing.clusters", "sharing.endpoints", "sharing.mod
 """The modules that hold the rule itself."""
 
 READING = {
-    "workspace.backup": {"prunable"},
+    "workspace.prune": {"prunable"},
     "clusters": {"chosen", "look", "named", "setting", "trouble"},
     "jobs.devices": {"request"},
     "benchmarks": {"is_several", "list_own", "list_registry", "scores", "show"},

@@ -1,1 +1,1 @@
-"""The workspace as a whole: an overview, the demo, archives, clearing away, and checks of the machine."""
+"""The workspace as a whole: an overview, the demo, pruning, and checks of the machine."""
