@@ -14,10 +14,10 @@ from cdp.principle.claims import claims as published_claims
 from cdp.principle.claims import limits as published_limits
 from cdp.principle.published import notes
 from cdp.services import studies
-from cdp.services.studies import Pooled, StudyReport
+from cdp.services.studies import StudyReport
 from cdp.studies.gains import SCALING
 from cdp.studies.plan import PARAPHRASED, method_of
-from cdp.studies.pooling import MEAN
+from cdp.studies.pooling import MEAN, Pooled
 from cdp.studies.tables import (
     POOLED_NOTE,
     RANK_ONE_NOTE,

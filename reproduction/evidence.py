@@ -7,13 +7,19 @@ weightings takes those of the first study) would count the same seeds twice in o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from cdp.base.statistics import SeedTest
-from cdp.base.workspace import Workspace
-from cdp.services import studies
-from cdp.services.studies import Pooled, StudyReport
-from cdp.studies.gains import WEIGHTING, Gain
+import numpy as np
+
+from cdp.base.statistics import SeedTest, two_level_test
+from cdp.base.workspace import Workspace, read_json
+from cdp.services.studies import StudyReport
+from cdp.studies import records
+from cdp.studies.build import read_study
+from cdp.studies.gains import WEIGHTING, Gain, Scores
+from cdp.studies.plan import Cell
+from cdp.studies.pool_input import PoolInput, pool
+from cdp.studies.pooling import Pooled
 
 DOCUMENTS, PAIRS, MINILM, LANGUAGES = (
     "human-equal-documents",
@@ -77,10 +83,12 @@ class Evidence:
 def gather(workspace: Workspace, reports: Mapping[str, StudyReport]) -> Evidence:
     """The evidence of the studies that are there."""
     pools = {}
-    for name, pool in POOLS.items():
-        ids = [reports[plan].id for plan in pool.plans if plan in reports]
-        if ids:
-            pools[name] = studies.pool(workspace, ids, per_doc=pool.per_doc)
+    for name, wanted in POOLS.items():
+        inputs = [_read(workspace, reports[plan]) for plan in wanted.plans if plan in reports]
+        if wanted.per_doc is not None:
+            inputs = [replace(i, gains=[g for g in i.gains if g.per_doc == wanted.per_doc]) for i in inputs]
+        if inputs:
+            pools[name] = pool(inputs)
     return Evidence(reports, pools, _half(workspace, reports.get(FRENCH)))
 
 
@@ -103,4 +111,23 @@ def _half(workspace: Workspace, report: StudyReport | None) -> SeedTest | None:
         return None
     shares = {QUESTION_WORDS: 1.0, "cw": -0.5, "none": -0.5}
     weights = {(gain.retriever, gain.source, gain.per_doc, name, gain.held): share for name, share in shares.items()}
-    return studies.contrast(workspace, report.id, gain.benchmark, weights)
+    return contrast(_read(workspace, report).scores, gain.benchmark, weights)
+
+
+def contrast(
+    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, weights: Mapping[Cell, float]
+) -> SeedTest | None:
+    """Test a weighted sum of conditions on one benchmark over the seeds that all of them have; None where one of them
+    was not evaluated."""
+    if not all(benchmark in scores.get(cell, {}) for cell in weights):
+        return None
+    seeds = set.intersection(*(set(scores[cell][benchmark]) for cell in weights))
+    sums = [
+        np.sum([w * scores[cell][benchmark][seed] for cell, w in weights.items()], axis=0) for seed in sorted(seeds)
+    ]
+    return two_level_test(sums) if sums else None
+
+
+def _read(workspace: Workspace, report: StudyReport) -> PoolInput:
+    folder = workspace.job(report.id)
+    return read_study(report.id, read_json(folder / "results" / "about.json"), list(records.list_records(folder)))

@@ -25,8 +25,8 @@ from cdp.benchmarks.benchmark import part
 from cdp.corpus import ReadOptions, list_corpora, read_documents, store
 from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage
-from cdp.services import derived_benchmarks
 from cdp.services.workspace import demo
+from reproduction import derive
 from reproduction.stages import RECORDED
 
 RECORDED_QUERIES = REPOSITORY / "data" / "recorded" / "diverse.jsonl"
@@ -82,8 +82,8 @@ class Prepared:
 def small(workspace: Workspace) -> Prepared:
     """The demo, and its judged queries by content words: three benchmarks without any download."""
     demo.load(workspace)
-    parts, _ = derived_benchmarks.derive_parts(workspace, "demo", "cw", edges=[7], split="test")
-    return Prepared([f"{p.info.name}: {p.info.n_queries} queries" for p in parts])
+    parts = derive.by_value(workspace, "demo", derive.CW, 7, split="test")
+    return Prepared([f"{info.name}: {info.n_queries} queries" for info in parts])
 
 
 def everything(workspace: Workspace, data: Path) -> Prepared:
@@ -98,10 +98,10 @@ def everything(workspace: Workspace, data: Path) -> Prepared:
             add_benchmark(data / name, workspace, name, language)
     if "xquad_en" not in there:
         _all_judged(workspace, data, "xquad_en", "en", "CC BY-SA 4.0")
-    derived = list(derived_benchmarks.derive_parts(workspace, "musique_sample", "hops", edges=[3])[0])
+    derived = derive.by_value(workspace, "musique_sample", derive.HOPS, 3)
     for name, queries in (("hotpotqa_sample", 200), ("scifact", 150), ("chroma_llm_en", 150)):
-        derived.append(derived_benchmarks.derive_conjunctions(workspace, name, queries=queries, split="test")[0])
-    done.lines += [f"benchmark {p.info.name}: {p.info.n_queries} queries" for p in derived]
+        derived.append(derive.conjunctions(workspace, name, queries=queries, split="test"))
+    done.lines += [f"benchmark {info.name}: {info.n_queries} queries" for info in derived]
     for human in HUMAN:
         _held_out(workspace, data, human)
     judged = judged_keys(workspace)

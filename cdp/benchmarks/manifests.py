@@ -16,6 +16,9 @@ from cdp.benchmarks.entry import Entry
 NAME = "manifest.json"
 SCHEMA = 1
 
+# ``source["kind"]`` of a benchmark whose queries and documents are those of another one, ``source["of"]``.
+DERIVED = "derived"
+
 
 @dataclass(frozen=True)
 class Subset:

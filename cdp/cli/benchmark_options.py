@@ -59,27 +59,6 @@ COMMANDS: Commands = {
             option("--name", "a name for it; says its size if left out", dest="called"),
         ],
     ),
-    "benchmarks derive": (
-        "benchmarks.derive",
-        "harder and easier benchmarks of a stored one: its queries by hops, relevant documents or content words, or "
-        "conjunctions of them",
-        [
-            _STORED,
-            option("--by", "a benchmark for each value of this", choices=("hops", "relevant", "cw")),
-            option(
-                "--at",
-                "where parts begin, as 6 9: below 6, 6 to 8, 9 and more; terciles if left out (cw)",
-                nargs="+",
-                type=int,
-                metavar="N",
-            ),
-            option("--fewest", "leave out parts with fewer queries", type=int, default=10),
-            option("--conjunctions", "join so many queries by 'and' instead", type=int, metavar="N"),
-            option("--queries", "conjunctions to make at most", type=int, default=200),
-            option("--seed", "another draw of conjunctions", type=int, default=0),
-            option("--split", "the split to take"),
-        ],
-    ),
     "benchmarks training-set": (
         "benchmarks.training_set",
         "a corpus and a query set of the judged queries of stored benchmarks, to train on; several are mixed",

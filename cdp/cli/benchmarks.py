@@ -6,7 +6,6 @@ import argparse
 from typing import Any
 
 from cdp.base.config import EvaluationConfig
-from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.cli import display, projects
 from cdp.cli.answers import DONE, followed, note, say, started
@@ -199,38 +198,6 @@ def sample(workspace: Workspace, a: argparse.Namespace) -> int:
         *(f"note: {note}" for note in info.warnings),
     ]
     return say(a, {**display.plain(info), "id": info.name, "existed": existed}, "\n".join(lines))
-
-
-def derive(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``benchmarks derive NAME``: parts by hops, relevant documents or content words, or conjunctions."""
-    from cdp.services import derived_benchmarks
-
-    if a.conjunctions is not None:
-        if a.by or a.at:
-            raise ConfigError("--by with --at, and --conjunctions, are two ways: name one of them.")
-        part, left_out = derived_benchmarks.derive_conjunctions(
-            workspace, a.name, of=a.conjunctions, queries=a.queries, split=a.split, seed=a.seed
-        )
-        parts = [part]
-    elif a.by:
-        edges = a.at or ()
-        parts, left_out = derived_benchmarks.derive_parts(
-            workspace, a.name, a.by, split=a.split, edges=edges, fewest=a.fewest
-        )
-    else:
-        raise ConfigError("What is to be made of it?", hint="Name --by hops, relevant or cw, or --conjunctions 2.")
-    lines = [
-        f"{part.info.name}: {part.info.n_queries:,} queries, {part.info.n_documents:,} documents"
-        + (" (it was there already)" if part.existed else "")
-        for part in parts
-    ]
-    if left_out:
-        lines.append(f"left out: {left_out:,} queries, in parts too small or without what they are told apart by")
-    value = {
-        "benchmarks": [{**display.plain(part.info), "value": part.value, "existed": part.existed} for part in parts],
-        "left_out": left_out,
-    }
-    return say(a, value, "\n".join(lines))
 
 
 def delete(workspace: Workspace, a: argparse.Namespace) -> int:

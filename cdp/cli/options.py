@@ -345,16 +345,6 @@ def _commands() -> Commands:
                 WAIT,
             ],
         ),
-        "study pool": (
-            "principle.study_pool",
-            "the gains of several studies in one model, with errors robust for families of benchmarks",
-            [option("ids", "studies: ids, names or beginnings of ids", nargs="+", metavar="id")],
-        ),
-        "study bundle": (
-            "principle.study_bundle",
-            "a study as one zip: plan, report, every score, settings, versions, hashes, licences, commands",
-            [ID, option("--out", "the file; the study's id if left out")],
-        ),
         "study report": (
             "principle.study_report",
             "what a study found, finished or not",

@@ -146,26 +146,6 @@ def study_run(workspace: Workspace, a: argparse.Namespace) -> int:
     return done
 
 
-def study_pool(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``study pool ID …``: the gains of several studies in one model."""
-    from cdp.services import studies
-
-    models = studies.pool(workspace, a.ids)
-    return say(a, {"models": [display.plain(model) for model in models]}, studies.pooled_text(models))
-
-
-def study_bundle(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``study bundle ID --out FILE``: plan, report, scores and provenance as one zip."""
-    from cdp.charts.study_report import html
-    from cdp.services import studies
-
-    report = studies.report(workspace, a.id)
-    target = typed_path(a.out or f"{report.id}.zip")
-    content = studies.bundle(workspace, report.id, {"report.html": html(report).encode("utf-8")})
-    write_bytes(target, content)
-    return say(a, {"id": report.id, "file": str(target), "bytes": len(content)}, f"written: {target}")
-
-
 def study_report(workspace: Workspace, a: argparse.Namespace) -> int:
     """``study report ID``: what was found, as text, Markdown, HTML with figures, or JSON."""
     from cdp.services import studies

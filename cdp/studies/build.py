@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.base.statistics import has_spread, two_level_test, within_slope
-from cdp.benchmarks import derive
+from cdp.benchmarks import manifests
 from cdp.evaluation import bm25
 from cdp.principle import (
     PARAPHRASE,
@@ -112,7 +112,7 @@ def read_study(study_id: str, about: Mapping[str, Any], records: Sequence[Mappin
             cw_interval=tuple(b["cw_interval"]),
             **{name: b[name] for name in ("language", "family", "in_domain") if name in b},
             in_domain_of=tuple(b.get("in_domain_of", ())),
-            published=published_name(str(b["name"]), b.get("source", {}).get("kind") == derive.KIND),
+            published=published_name(str(b["name"]), b.get("source", {}).get("kind") == manifests.DERIVED),
             facts=_means(b.get("facts_of", {})),
         )
         for b in about["benchmarks"]

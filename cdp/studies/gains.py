@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.statistics import SeedTest, bootstrap_interval, has_spread, holm, t_test, two_level_test
+from cdp.base.statistics import bootstrap_interval, has_spread, holm, t_test, two_level_test
 from cdp.evaluation import bm25
 from cdp.principle import PARAPHRASE, SCALING, WEIGHTING
 from cdp.studies.plan import FILTERED_BY, UNTRAINED, Cell, paraphrase_of
@@ -189,20 +189,6 @@ def query_gains(
             if differences:
                 gains_of_conditions.append(np.mean(differences, axis=0))
     return np.mean(gains_of_conditions, axis=0) if gains_of_conditions else None
-
-
-def contrast(
-    scores: Mapping[Cell, Mapping[str, Scores]], benchmark: str, weights: Mapping[Cell, float]
-) -> SeedTest | None:
-    """A weighted sum of conditions on one benchmark, as ``{a: 1, b: -0.5, c: -0.5}``, over the seeds that all of them
-    have. None where one of them was not evaluated."""
-    if not all(benchmark in scores.get(cell, {}) for cell in weights):
-        return None
-    seeds = set.intersection(*(set(scores[cell][benchmark]) for cell in weights))
-    sums = [
-        np.sum([w * scores[cell][benchmark][seed] for cell, w in weights.items()], axis=0) for seed in sorted(seeds)
-    ]
-    return two_level_test(sums) if sums else None
 
 
 def _holm(family: Sequence[Gain]) -> list[Gain]:

@@ -18,7 +18,6 @@ from cdp.base.worker import Job, run
 from cdp.base.workspace import Workspace, now
 from cdp.benchmarks import (
     Benchmark,
-    derive,
     manifests,
     registry,
 )
@@ -144,7 +143,7 @@ def origin_of(benchmark: Benchmark) -> str:
     manifest = manifests.read(benchmark.folder)
     if manifest.subset is not None:
         return manifest.subset.of
-    if manifest.source.get("kind") == derive.KIND:
+    if manifest.source.get("kind") == manifests.DERIVED:
         return str(manifest.source.get("of", benchmark.name))
     entry = registry.find(manifest.entry) if manifest.entry else None
     return (entry.part_of or entry.name) if entry is not None else benchmark.name

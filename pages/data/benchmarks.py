@@ -5,7 +5,6 @@ from __future__ import annotations
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.ui.benchmarks import deriving
 from cdp.ui.benchmarks import library as benchmarks
 from cdp.ui.shell import frame, imports
 
@@ -16,7 +15,6 @@ with frame.guarded():
     imports.flash()
     benchmarks.own(workspace)
     benchmarks.add(workspace)
-    deriving.form(workspace)
     st.subheader("Download benchmarks", anchor=False)
     statuses = benchmarks.choose_group(workspace)
     benchmarks.table(statuses)

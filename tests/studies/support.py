@@ -8,9 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from cdp.base.workspace import Workspace, write_json
-from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions, records
-from tests.pages.support import ended_job
+from cdp.studies import StudyConfig, StudyReport, StudySource, build, conditions
 
 BENCHMARKS = {"simple": 5.0, "medium": 8.0, "hard": 12.0}
 """Name → mean CW."""
@@ -42,16 +40,6 @@ def record(condition: Mapping[str, Any] | None, retriever: str, scores: Mapping[
 def study(truth: Truth, **settings: Any) -> StudyReport:
     """The report over ``made``'s records."""
     return build("study-1", "made up", "finished", *made(truth, **settings))
-
-
-def stored(workspace: Workspace, job_id: str, truth: Truth, **settings: Any) -> str:
-    """A finished study over ``made``'s records, as its job leaves it on disk; its id."""
-    about, kept = made(truth, **settings)
-    folder = ended_job(workspace, job_id, "study", about["config"])
-    write_json(folder / "results" / "about.json", about)
-    for number, one in enumerate(kept):
-        write_json(folder / records.FOLDER / f"{number}.json", one)
-    return job_id
 
 
 def made(

@@ -9,9 +9,10 @@ import pytest
 
 from cdp.base.statistics import two_level_test
 from cdp.studies import to_markdown
+from cdp.studies.build import read_study
 from cdp.studies.choices import choices
-from cdp.studies.gains import contrast
 from cdp.studies.plan import Cell
+from cdp.studies.pool_input import pool
 from cdp.studies.pooling import (
     MEAN,
     Observation,
@@ -19,7 +20,8 @@ from cdp.studies.pooling import (
     over_datasets,
     over_queries,
 )
-from tests.studies.support import BENCHMARKS, N_QUERIES, study
+from reproduction.evidence import contrast
+from tests.studies.support import BENCHMARKS, N_QUERIES, made, study
 
 CW = (4.0, 5.0, 6.0, 7.0, 8.0, 9.0, 10.0, 12.0)
 
@@ -182,3 +184,19 @@ def test_two_caps_are_two_lines() -> None:
     report = study(grows, weightings="none, cw, cw@6")
     compared = {g.condition for g in report.gains if g.comparison == "cw_weighted_minus_equal"}
     assert compared == {"tiny, human", "tiny, human, cw@6"}
+
+
+def test_several_studies_are_pooled_into_one_model() -> None:
+    def grows(name: str, source: str, per_doc: int, weighting: str) -> float:
+        return 2.0 + (BENCHMARKS[name] - 7) * (per_doc - 1) / 4
+
+    one, other = (read_study(f"study-{number}", *made(grows)) for number in (1, 2))
+    alone, both = pool([one]), pool([one, other])
+    assert [model.title for model in both] == [model.title for model in alone]
+    slope = "More queries per document minus one, equal documents, out of domain: by content words"
+    (of_one,), (of_two,) = ([model for model in models if model.title == slope] for models in (alone, both))
+    assert (of_one.n_studies, of_two.n_studies) == (1, 2)
+    assert of_two.n == 2 * of_one.n
+    (term,) = [term for term in of_two.terms if term.name == "cw"]
+    assert term.low < term.value < term.high
+    assert term.value == pytest.approx((0.25 + 1.0) / 2, abs=0.3)  # the slopes at Q/Doc 2 and 5

@@ -10,7 +10,6 @@ from typing import Any
 from cdp import catalog, jobs, query_sets
 from cdp.base.config import FilterConfig, TrainingConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
-from cdp.base.statistics import SeedTest
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import choose_split, describe, load_benchmark, resolve_benchmark
 from cdp.complexity import count_content_words
@@ -18,7 +17,7 @@ from cdp.corpus import resolve_corpus
 from cdp.jobs import JobView
 from cdp.retrievers import resolve
 from cdp.retrievers.speeds import Speed
-from cdp.services import commands, completeness, queries
+from cdp.services import completeness, queries
 from cdp.services.jobs import devices
 from cdp.services.jobs import in_use as jobs_in_use
 from cdp.services.queries import filtering
@@ -27,17 +26,11 @@ from cdp.services.studies import planned_sources, study_reuse
 from cdp.services.training import leakage
 from cdp.studies import ReadyMade, StudyConfig, StudyReport, StudySource, read_plan, ready_made, records, to_markdown
 from cdp.studies import build as build_report
-from cdp.studies import bundle as bundling
-from cdp.studies.build import read_study
 from cdp.studies.estimate import StudyPlan, estimate, measured_speeds
 from cdp.studies.gains import SCALING, TITLES, Gain
-from cdp.studies.gains import contrast as contrast_of
-from cdp.studies.plan import FILTERED_BY, Cell, benchmark_names, dev_name, method_of, problems_of_budget, with_kappa
-from cdp.studies.pool_input import PoolInput
-from cdp.studies.pool_input import pool as pool_of
-from cdp.studies.pooling import Pooled
-from cdp.studies.tables import POOLED_NOTE, beside, pooled_rows
-from cdp.studies.text import minutes, plan_text, progress_text, table, threshold_rows
+from cdp.studies.plan import FILTERED_BY, benchmark_names, dev_name, method_of, problems_of_budget, with_kappa
+from cdp.studies.tables import beside
+from cdp.studies.text import minutes, plan_text, progress_text, threshold_rows
 from cdp.training.settings import complete
 from cdp.training.weightings import WEIGHTINGS
 
@@ -45,21 +38,16 @@ __all__ = [
     "SCALING",
     "TITLES",
     "Gain",
-    "Pooled",
     "ReadyMade",
     "StudyConfig",
     "StudyPlan",
     "StudyReport",
     "StudyStart",
     "beside",
-    "bundle",
-    "contrast",
     "list_studies",
     "minutes",
     "plan",
     "plan_text",
-    "pool",
-    "pooled_text",
     "progress_text",
     "read_plan",
     "ready_made",
@@ -264,45 +252,6 @@ def report(workspace: Workspace, study: str) -> StudyReport:
     study_report = build_report(view.id, view.name, str(view.state), about, list(records.list_records(view.folder)))
     leaks = [leakage.Leak(**leak).sentence for leak in view.inputs.get(leakage.LEAKAGE, ())]
     return dataclasses.replace(study_report, limits=(*(f"Leaked: {leak}" for leak in leaks), *study_report.limits))
-
-
-@access.reads
-def pool(workspace: Workspace, names: Sequence[str], *, per_doc: int | None = None) -> list[Pooled]:
-    """The gains of several studies in one model, those at one Q/Doc alone where it is given. ConfigError for a job that
-    is no study, InputError for one without results."""
-    inputs = [_read(_study(workspace, name)) for name in dict.fromkeys(names)]
-    if per_doc is not None:
-        inputs = [dataclasses.replace(i, gains=[g for g in i.gains if g.per_doc == per_doc]) for i in inputs]
-    return pool_of(inputs)
-
-
-@access.reads
-def contrast(workspace: Workspace, study: str, benchmark: str, weights: Mapping[Cell, float]) -> SeedTest | None:
-    """A weighted sum of a study's conditions on one benchmark, with its interval over queries and seeds; None where
-    one of them is not there."""
-    return contrast_of(_read(_study(workspace, study)).scores, benchmark, weights)
-
-
-def _read(view: JobView) -> PoolInput:
-    return read_study(view.id, _about(view), list(records.list_records(view.folder)))
-
-
-def pooled_text(models: Sequence[Pooled]) -> str:
-    """The models as a table in words, with what it takes to read it."""
-    return f"{table(*pooled_rows(models))}\n\n{POOLED_NOTE}" if models else "There is nothing to pool yet."
-
-
-@access.reads
-def bundle(workspace: Workspace, study: str, more: Mapping[str, bytes] | None = None) -> bytes:
-    """A study as a zip: plan, report, every score, settings, versions, hashes, licences, commands. ``more`` adds files
-    by name."""
-    view = _study(workspace, study)
-    about = _about(view)
-    plan_file = to_yaml(StudyConfig.from_dict(about["config"]))
-    again = [commands.line("study", "run", "plan.yaml", wait=True), commands.line("study", "report", view.id)]
-    kept = list(records.list_records(view.folder))
-    content = bundling.files(report(workspace, view.id), about, kept, plan_file, again)
-    return bundling.zipped({**content, **(more or {})})
 
 
 def _study(workspace: Workspace, name: str) -> JobView:
