@@ -25,11 +25,9 @@ from cdp.base.errors import WorkspaceError
 from cdp.base.locks import try_lock
 
 PREFIX = ".incoming-"
-EARLIER = (".importing-",)
-"""What earlier versions called such folders; they had no locks."""
 
+# A folder whose lock was deleted is removed after a day.
 OLD_S = 24 * 3600.0
-"""A folder without a lock is removed after a day: an earlier version made it, and may be at work still."""
 
 
 @contextmanager
@@ -64,7 +62,7 @@ def clean(parent: Path) -> None:
         for path in list(parent.iterdir()):
             if path.name.startswith(PREFIX) and path.suffix != ".lock":
                 _remove_dead(path)
-            elif path.name.startswith((*EARLIER, PREFIX)) and _older_than(path, OLD_S):
+            elif path.name.startswith(PREFIX) and _older_than(path, OLD_S):
                 shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 

@@ -107,6 +107,31 @@ class Workspace:
         return self.projects / checked_name(project_id)
 
 
+FORMAT = 1
+FORMAT_FILE = "workspace.json"
+
+
+def open_workspace(workspace: Workspace) -> Workspace:
+    """Return the workspace after a check of its format, and mark a new one. Raises WorkspaceError for another format.
+
+    No folder is created for an empty workspace, and a read-only one is used without a mark.
+    """
+    path = workspace.root / FORMAT_FILE
+    if path.exists():
+        value = read_json(path)
+        number = value.get("format") if isinstance(value, dict) else None
+        if type(number) is not int or number != FORMAT:
+            raise WorkspaceError(
+                f"The workspace {workspace.root} has format {str(number)[:20]}; this version of CDP Studio reads "
+                f"format {FORMAT} only.",
+                hint="Use the version that wrote it, or name another workspace with CDP_WORKSPACE.",
+            )
+    elif workspace.root.is_dir() and os.access(workspace.root, os.W_OK):
+        with suppress(WorkspaceError):  # a full disk: the next process marks it
+            write_json(path, {"format": FORMAT})
+    return workspace
+
+
 def user_data() -> Path:
     """Where an installed package keeps the workspace: in the user's data folder, by the XDG Base Directory
     Specification, never among the package's own files, which an upgrade removes."""

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, disk_fault, now
-from cdp.catalog.migrations import MIGRATIONS, migrate, version
+from cdp.catalog import schema
 
 if TYPE_CHECKING:
     import duckdb
@@ -134,7 +134,7 @@ def reading(workspace: Workspace, *, foreign_sql: bool = False) -> Iterator[duck
         connection = _open(workspace.catalog, read_only=True, foreign_sql=foreign_sql)
         try:
             with _damage_reported():
-                if version(connection) != len(MIGRATIONS):
+                if not schema.is_current(connection):
                     raise OutdatedError
             yield connection
         finally:
@@ -184,9 +184,10 @@ def _prepared(workspace: Workspace) -> duckdb.DuckDBPyConnection:
         connection = _open(workspace.catalog, read_only=False)
         try:
             with _damage_reported():
-                if version(connection) > len(MIGRATIONS):
-                    raise DamagedError("it was written by a newer version of CDP Studio")
-                migrate(connection)
+                if not existed:
+                    schema.create(connection)
+                elif not schema.is_current(connection):
+                    raise DamagedError("another version of CDP Studio wrote it")
         except BaseException:
             connection.close()
             raise
@@ -204,7 +205,7 @@ def _replace(workspace: Workspace, reason: str) -> duckdb.DuckDBPyConnection:
     except OSError as error:
         raise WorkspaceError(f"{path} could not be replaced: {error.strerror or error}.") from error
     connection = _open(path, read_only=False)
-    migrate(connection)
+    schema.create(connection)
     connection.execute("INSERT INTO notes VALUES (?, ?)", [now(), f"The catalogue was rebuilt: {reason}."])
     return connection
 

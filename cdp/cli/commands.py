@@ -16,8 +16,7 @@ from cdp import __version__
 from cdp.base.config import EvaluationConfig, MetricsConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.imports import arrow_without_pandas
-from cdp.base.versions import open_workspace
-from cdp.base.workspace import Workspace, disk_fault, private_files
+from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
 from cdp.cli import display, projects
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, config_of, in_one_line, say, settings, started, warn
 from cdp.cli.parser import build

@@ -6,6 +6,7 @@ import os
 import shutil
 from importlib import import_module
 
+import duckdb
 import pytest
 
 from cdp import catalog
@@ -150,3 +151,15 @@ def test_many_results_and_scores(workspace: Workspace, monkeypatch: pytest.Monke
         (250 * count, pytest.approx(count * sum(values.values())))
     ]
     assert len(catalog.evaluations(workspace)) == count
+
+
+@pytest.mark.parametrize("sql", ["UPDATE version SET hash = 'other'", "DROP TABLE version"])
+def test_a_catalogue_of_another_version_is_rebuilt(workspace: Workspace, sql: str) -> None:
+    add_evaluation(workspace, "evaluate-1", "a")
+    catalog.ingest(workspace)
+    with duckdb.connect(str(workspace.catalog)) as connection:
+        connection.execute(sql)
+        connection.execute("INSERT INTO jobs (source, id) VALUES ('jobs/deleted/spec.json', 'deleted')")
+    assert [row["id"] for row in catalog.evaluations(workspace)] == ["evaluate-1"]
+    assert catalog.query(workspace, "SELECT id FROM jobs").rows == [("evaluate-1",)]
+    assert workspace.catalog.with_name("catalog.duckdb.replaced").exists()

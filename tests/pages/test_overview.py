@@ -1,11 +1,10 @@
-"""Freeing disk space on the overview; and a workspace that a newer version wrote."""
+"""Freeing disk space on the overview; and a workspace of another format."""
 
 from __future__ import annotations
 
 import pytest
 
-from cdp.base.versions import FILE
-from cdp.base.workspace import Workspace, write_json
+from cdp.base.workspace import FORMAT_FILE, Workspace, write_json
 from cdp.services.sharing import modes
 from tests.pages.conftest import Open
 
@@ -27,8 +26,8 @@ def test_what_can_be_deleted_is_listed_first(
     assert not (filled.embeddings / "key").exists()
 
 
-def test_a_workspace_of_a_newer_version_is_refused_on_every_page(open_page: Open, filled: Workspace) -> None:
-    write_json(filled.root / FILE, {"format": 99})
+def test_a_workspace_of_another_format_is_refused_on_every_page(open_page: Open, filled: Workspace) -> None:
+    write_json(filled.root / FORMAT_FILE, {"format": 99})
     at = open_page("overview")
-    assert any("Update CDP Studio" in box.value for box in at.error)
+    assert any("Use the version that wrote it" in box.value for box in at.error)
     assert not at.metric

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from cdp.base.versions import open_workspace
-from cdp.base.workspace import Workspace, private_files
+from cdp.base.workspace import Workspace, open_workspace, private_files
 from cdp.ui.jobs import live as jobs
 from cdp.ui.shell import access, frame, navigation, project, state
 

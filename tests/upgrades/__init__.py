@@ -1,1 +1,0 @@
-"""Workspaces and catalogues that earlier versions wrote, opened by this one."""
