@@ -17,6 +17,7 @@ from typing import Any
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
+from cdp.base.redaction import is_secret
 from cdp.base.worker import release_reserve
 from cdp.base.workspace import Workspace, new_id, now, read_json_or_none, write_json
 from cdp.jobs import alive, ray_cluster, tidy
@@ -91,7 +92,7 @@ def submit(
             launcher=launcher,
             device=device,
             inputs=dict(inputs or {}),
-            secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value)),
+            secrets=tuple(sorted(name for name, value in (env_secrets or {}).items() if value and is_secret(name))),
             cwd=_current_folder(),
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),

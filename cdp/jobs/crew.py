@@ -34,13 +34,13 @@ from cdp import __version__
 from cdp.base.crew import VARIABLE, Stopped, name_of
 from cdp.base.errors import ClusterError
 from cdp.base.imports import UNUSED_METRICS, load_when_called
+from cdp.base.redaction import redact
 from cdp.base.worker import COLLECT_AFTER
 from cdp.base.workspace import private_files
 from cdp.jobs import handover
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import RESUME, cannot_begin
-from cdp.jobs.redaction import redact
 from cdp.jobs.remote import KEYS, PASSED
 from cdp.jobs.spec import read_spec
 

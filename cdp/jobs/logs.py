@@ -7,8 +7,8 @@ from collections import deque
 from pathlib import Path
 
 from cdp.base.errors import WorkspaceError
+from cdp.base.redaction import redact
 from cdp.base.workspace import Workspace
-from cdp.jobs.redaction import redact
 from cdp.jobs.spec import load_spec
 
 TAIL_LINES = 20

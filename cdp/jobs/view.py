@@ -15,12 +15,12 @@ from typing import Any
 
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.locks import is_held
+from cdp.base.redaction import redact
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
 from cdp.jobs import alive, tidy
 from cdp.jobs.logs import log_tail
 from cdp.jobs.place import Place
 from cdp.jobs.queue import Queue
-from cdp.jobs.redaction import redact
 from cdp.jobs.spec import JobSpec, load_spec, read_spec
 from cdp.jobs.state import JobFiles, State, derive
 

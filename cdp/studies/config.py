@@ -57,8 +57,7 @@ class StudyConfig(Config):
     )
     base_url: str = option(
         "",
-        "The endpoint's address, empty for OpenAI itself; several, separated by commas, where they share the work "
-        "(generator openai).",
+        "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
         advanced=True,
         holds="endpoint",
     )

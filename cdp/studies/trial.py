@@ -40,8 +40,7 @@ class TrialConfig(Config):
     model: str = option("", "The model's name at the endpoint (generator openai).", holds="model")
     base_url: str = option(
         "",
-        "The endpoint's address, empty for OpenAI itself; several, separated by commas, where they share the work "
-        "(generator openai).",
+        "The endpoint's address (generator openai). Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
         holds="endpoint",
     )
     retriever: str = option(

@@ -10,7 +10,6 @@ from cdp.base.worker import Job
 from cdp.base.workspace import sha256_text, slug
 from cdp.corpus import CorpusManifest
 from cdp.query_sets.store import known_language
-from cdp.synthesis.generators.addresses import split
 from cdp.synthesis.methods import Method
 
 KEPT_SETTINGS = ("prompt", "examples", "source", "sampling_temperature")
@@ -32,8 +31,6 @@ def open_query_set(
     if query_sets.exists(job.workspace, name):
         return name
     settings = {**parameters, "max_document_tokens": config.max_document_tokens, "limit": config.limit}
-    if "base_url" in settings:  # any of them may have answered
-        settings["base_url"] = ", ".join(split(config.base_url))
     if config.limit is not None and config.draw is not None:
         settings["draw"] = config.draw
     query_sets.create(

@@ -20,7 +20,6 @@ from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, write_json
 from cdp.corpus import get_documents, load_documents, load_manifest
 from cdp.synthesis.generators import GENERATORS, Usage
-from cdp.synthesis.generators.addresses import split
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import cut, estimate_tokens
 from cdp.synthesis.work import Work
@@ -138,7 +137,6 @@ def estimate(
     usage = expected_usage(method, mean, n, n_queries, tokens_per_query)
     price = None if generator.local else load_price(config.model_name, prices or price_file(workspace))
     cost = price.cost(usage) if price else 0.0 if generator.local else None
-    at_once = config.concurrency * (len(split(config.base_url)) if generator.endpoint else 1)
     return Estimate(
         n_documents=n,
         requests=usage.requests,
@@ -149,7 +147,7 @@ def estimate(
         price=price,
         cost=cost,
         batch_cost=cost * (1 - price.batch_discount) if price and cost is not None else None,
-        seconds=usage.requests * latency_s / at_once if latency_s is not None else None,
+        seconds=usage.requests * latency_s / config.concurrency if latency_s is not None else None,
     )
 
 

@@ -88,6 +88,7 @@ def test_queries_and_their_measures(
     alone = Workspace(tmp_path / "alone")
     shutil.copytree(workspace.root, alone.root)
     with chat_server() as server:
+        monkeypatch.setenv("CDP_BASE_URL", server.url)
         server.answer = mixed
         query_set = written(workspace, alone, wide_cluster, server, corpus, capsys)
         asked = server.asked.copy()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from cdp.base.redaction import CUT, redact
 from cdp.base.workspace import Workspace
-from cdp.jobs.redaction import CUT, redact
 from cdp.services import jobs
 from cdp.services.jobs import job_words
 from tests.pages.support import ended_job

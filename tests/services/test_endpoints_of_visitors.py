@@ -15,8 +15,9 @@ import pytest
 
 from cdp import jobs as room
 from cdp.base.config import PromptTuningConfig, SynthesisConfig
-from cdp.base.errors import CdpError, ConfigError
+from cdp.base.errors import CdpError, ConfigError, ProviderError
 from cdp.base.workspace import Workspace
+from cdp.llm.address import OPENAI_URL
 from cdp.services import corpora, jobs, queries, studies
 from cdp.services.jobs import clone
 from cdp.services.queries import tuning
@@ -24,7 +25,6 @@ from cdp.services.sharing import endpoints, modes
 from cdp.services.sharing.modes import NotAllowedError
 from cdp.services.studies import StudyConfig
 from cdp.services.workspace import demo
-from cdp.synthesis.generators.addresses import OPENAI_URL
 
 SERVERS = "sk-servers-own-0123456789"
 TYPED = "sk-typed-by-a-visitor-01"
@@ -113,47 +113,6 @@ def test_the_servers_key_is_not_sent_to_an_address_that_somebody_typed(
     assert listener.keys[1:] == [f"Bearer {TYPED}"]
 
 
-def test_of_several_addresses_each_must_be_the_keys_own(
-    workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    modes.in_dashboard()
-    with listening() as second, listening() as third:
-        monkeypatch.setenv("CDP_BASE_URL", f"{listener.url}, {second.url}/")
-        assert endpoints.server_key(f"{second.url},{listener.url}") == "CDP_API_KEY"
-        assert endpoints.server_key(second.url) == "CDP_API_KEY"
-        for url in (f"{listener.url},{third.url}", f"{third.url},{listener.url}", f"{listener.url},{OPENAI_URL}"):
-            assert endpoints.server_key(url) == ""
-            assert endpoints.withheld({"generator": "openai", "base_url": url})
-        for _ in range(4):
-            preview(workspace, f"{third.url}, {listener.url}, {second.url}")
-        assert {*listener.keys, *second.keys, *third.keys} == {"Bearer none"}
-        preview(workspace, f"{second.url}, {listener.url}")
-        assert f"Bearer {SERVERS}" in second.keys + listener.keys
-        with pytest.raises(ConfigError, match="OpenAI needs an API key"):
-            endpoints.key_for({"generator": "openai", "base_url": f"{listener.url},{OPENAI_URL}"})
-
-
-def test_of_several_addresses_each_must_be_allowed(
-    workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with listening() as second, listening() as inside:
-        monkeypatch.setenv("CDP_BASE_URL", listener.url)
-        monkeypatch.setenv("CDP_ALLOWED_ENDPOINTS", f"{second.url} , ")
-        preview(workspace, listener.url)
-        listener.keys.clear()
-        modes.in_dashboard(shared=True)
-        for urls in ((listener.url, inside.url), (inside.url, second.url), (second.url, "", inside.url, listener.url)):
-            with pytest.raises(NotAllowedError, match=inside.url):
-                preview(workspace, ",".join(urls))
-            config = SynthesisConfig(corpus="docs", generator="openai", model="m", base_url=",".join(urls))
-            with pytest.raises(NotAllowedError, match=inside.url):
-                queries.generate(workspace, config)
-        assert not listener.keys + second.keys + inside.keys
-        preview(workspace, f"{second.url},{listener.url}")
-        assert set(listener.keys + second.keys) == {"Bearer none"}
-        assert not inside.keys
-
-
 def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(
     workspace: Workspace, listener: Listener, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,8 +120,10 @@ def test_the_servers_key_goes_to_the_endpoint_it_was_set_up_for(
     modes.in_dashboard(shared=True)
     preview(workspace, listener.url)
     assert listener.keys == [f"Bearer {SERVERS}"]
-    with pytest.raises(NotAllowedError):  # and no longer to OpenAI
-        preview(workspace, "")
+    preview(workspace, "")  # which is that endpoint, and no longer OpenAI
+    assert listener.keys == [f"Bearer {SERVERS}"] * 2
+    with pytest.raises(NotAllowedError):
+        preview(workspace, OPENAI_URL)
 
 
 def test_each_of_two_keys_goes_to_its_own_endpoint(
@@ -174,8 +135,10 @@ def test_each_of_two_keys_goes_to_its_own_endpoint(
     modes.in_dashboard()
     preview(workspace, listener.url)
     assert listener.keys == ["Bearer sk-the-other-0123456789"]
-    key = endpoints.key_for({"generator": "openai", "base_url": listener.url})
-    assert key.environment == {"CDP_API_KEY": ""}  # the worker would take that one first
+    endpoint = endpoints.endpoint_for({"generator": "openai", "base_url": listener.url})
+    assert endpoint.environment == {
+        "CDP_BASE_URL": listener.url, "CDP_API_KEY": "sk-the-other-0123456789", "OPENAI_API_KEY": ""
+    }  # fmt: skip
 
 
 def test_a_shared_dashboard_asks_only_endpoints_of_the_operator(
@@ -282,22 +245,17 @@ def test_a_job_of_the_operator_at_another_address_is_not_resumed_with_the_key(
     settings = {"generator": "openai", "base_url": listener.url}
     modes.in_dashboard(shared=True)
     with pytest.raises(NotAllowedError):
-        endpoints.key_for(settings)
-    assert endpoints.withheld(settings)
+        endpoints.endpoint_for(settings)
+    assert endpoints.needs_key(settings)
 
 
 def test_openai_itself_needs_a_key_that_is_for_it(monkeypatch: pytest.MonkeyPatch) -> None:
     modes.in_dashboard()
-    assert endpoints.key_for({"generator": "openai", "base_url": ""}).value == SERVERS
+    assert endpoints.endpoint_for({"generator": "openai", "base_url": ""}).key == SERVERS
     assert endpoints.server_key(OPENAI_URL) == "CDP_API_KEY"
     monkeypatch.setenv("CDP_BASE_URL", "http://127.0.0.1:9/v1")
-    with pytest.raises(ConfigError, match="needs an API key"):
-        endpoints.key_for({"generator": "openai", "base_url": ""})
-
-
-def test_the_command_line_decides_for_itself(workspace: Workspace, listener: Listener) -> None:
-    preview(workspace, listener.url)
-    assert listener.keys == [f"Bearer {SERVERS}"]
+    with pytest.raises(ProviderError, match="needs an API key"):
+        endpoints.endpoint_for({"generator": "openai", "base_url": OPENAI_URL})
 
 
 @pytest.mark.slow

@@ -25,7 +25,7 @@ def server() -> Iterator[ChatServer]:
 
 @pytest.fixture(autouse=True)
 def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("CDP_API_KEY", "OPENAI_API_KEY", "CDP_SUPERVISOR_PID"):
+    for name in ("CDP_API_KEY", "OPENAI_API_KEY", "CDP_BASE_URL", "OPENAI_BASE_URL", "CDP_SUPERVISOR_PID"):
         monkeypatch.delenv(name, raising=False)
 
 

@@ -190,6 +190,7 @@ def test_the_key_comes_from_the_argument_then_the_environment(
 ) -> None:
     with pytest.raises(ProviderError, match="refused the API key"):
         ask(generator(server, ""))
+    monkeypatch.setenv("OPENAI_BASE_URL", server.url)
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     assert ask(generator(server, "")).text
     monkeypatch.setenv("CDP_API_KEY", "sk-other")

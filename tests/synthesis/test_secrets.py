@@ -103,7 +103,12 @@ def test_the_command_line_takes_the_key_from_the_environment_and_repeats_it_nowh
     corpus = make_corpus(3)
     words = ["queries", "generate", "--corpus", corpus.id, "--generator", "openai", "--set", f"model={MODEL}",
              "--set", f"base_url={server.url}", "--wait", "--json"]  # fmt: skip
-    environment = {**os.environ, "OPENAI_API_KEY": KEY, "CDP_WORKSPACE": str(workspace.root)}
+    environment = {
+        **os.environ,
+        "OPENAI_API_KEY": KEY,
+        "OPENAI_BASE_URL": server.url,
+        "CDP_WORKSPACE": str(workspace.root),
+    }
     done = subprocess.run(
         [sys.executable, "-m", "cdp", *words], cwd=REPOSITORY, env=environment, capture_output=True, text=True
     )

@@ -87,6 +87,7 @@ def test_a_prompt_of_ones_own_is_sent_and_its_tokens_counted(
     monkeypatch.setenv("CDP_API_KEY", KEY)
     write_json(filled.root / "prices.json", {"as_of": "2026-01-01", "models": {MODEL: {"input": 1.0, "output": 2.0}}})
     with chat_server() as server:
+        monkeypatch.setenv("CDP_BASE_URL", server.url)
         config = {
             "corpus": corpus_id(filled), "methods": "diverse", "generator": "openai", "base_url": server.url,
             "model": MODEL, "documents": 4, "per_doc": 3, "scorer": str(tiny_cross_encoder(tmp_path / "ce")),

@@ -40,8 +40,8 @@ class SynthesisConfig(Config):
     )
     base_url: str = option(
         "",
-        "The endpoint's address, empty for OpenAI itself: http://localhost:8000/v1 for vLLM. Several, separated by "
-        "commas, where servers of the same model share the work; answers are kept under the first.",
+        "The endpoint's address: http://localhost:8000/v1 for vLLM. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else "
+        "OpenAI itself.",
         holds="endpoint",
     )
     prompt: str = option(
@@ -254,7 +254,7 @@ class PromptTuningConfig(Config):
     model: str = option("", "The model's name for that generator; its default if empty.", holds="model")
     base_url: str = option(
         "",
-        "The endpoint's address, empty for OpenAI itself; several, separated by commas, where they share the work.",
+        "The endpoint's address. Empty: CDP_BASE_URL, else OPENAI_BASE_URL, else OpenAI itself.",
         holds="endpoint",
     )
     human: str = option("", "A query set with human queries for the corpus, for Dist-Sim and Len-Sim (its id).")

@@ -116,11 +116,13 @@ def written_set(view: JobView) -> str:
 
 
 def missing_secrets(workspace: Workspace, job: str) -> list[str]:
-    """The keys that a job needs to go on and that this process has not, or keeps to itself: they are stored nowhere."""
+    """Return the names of the keys that a job ran with and that this process has not, or has for another address."""
     spec = room.load_spec(workspace, room.resolve_job(workspace, job))
-    if endpoints.withheld(spec.config):
-        return [endpoints.OWN]
-    return [name for name in spec.secrets if not os.environ.get(name)]
+    return [
+        name
+        for name in spec.secrets
+        if not os.environ.get(name) or (name == endpoints.OWN and endpoints.needs_key(spec.config))
+    ]
 
 
 def sizes(workspace: Workspace, job: str) -> dict[str, int]:
@@ -143,8 +145,8 @@ def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None
         raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
     typed = dict(env_secrets or {})
     clusters.check_resume(workspace, job_id)
-    key = endpoints.key_for(room.load_spec(workspace, job_id).config, typed.pop(endpoints.OWN, ""))
-    room.resume(workspace, job_id, env_secrets={**typed, **key.environment})
+    endpoint = endpoints.endpoint_for(room.load_spec(workspace, job_id).config, typed.pop(endpoints.OWN, ""))
+    room.resume(workspace, job_id, env_secrets={**typed, **endpoint.environment})
     return room.view(workspace, job_id, with_size=False)
 
 

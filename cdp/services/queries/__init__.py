@@ -100,11 +100,12 @@ def preview(
     config = access.checked(workspace, SynthesisConfig.from_dict(values))
     if GENERATORS[generator].is_llm or needs_process(config, methods):
         require(Action.ASK)
-    key = endpoints.key_for(config.to_dict(), api_key)
+    endpoint = endpoints.endpoint_for(config.to_dict(), api_key)
+    config = config.replace(base_url=endpoint.url or config.base_url)
     document = corpora.document(workspace, manifest.id, document_id)
     ask = previews_in_process if needs_process(config, methods) else previews
     price = load_price(config.model_name, price_file(workspace)) if GENERATORS[generator].endpoint else None
-    shown = ask(workspace, config, methods, document.id, api_key=key.value)
+    shown = ask(workspace, config, methods, document.id, api_key=endpoint.key)
     language = corpora.cw_language(manifest)
     described = {}
     for name, answer in shown.items():
@@ -162,8 +163,10 @@ def generate(
     checked = synthesis.resolved(workspace, config)
     manifest = load_manifest(workspace, checked.corpus)
     method = method_of(checked)
-    key = endpoints.key_for(checked.to_dict(), api_key)
-    make_generator(checked, api_key=key.value)
+    endpoint = endpoints.endpoint_for(checked.to_dict(), api_key)
+    # The job's record says where its documents were sent.
+    checked = checked.replace(base_url=endpoint.url or config.base_url)
+    make_generator(checked, api_key=endpoint.key)
     expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
     local = bool(method.generator) or GENERATORS[checked.generator].local
     divides = method.generator != "ranking"
@@ -181,7 +184,7 @@ def generate(
             **({"source": checked.source} if checked.source else {}),
         },
         device=_device(workspace, checked, local=local, divides=divides),
-        env_secrets=key.environment,
+        env_secrets=endpoint.environment,
         divides=divides,
         shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint and not local else "",
     )

@@ -12,6 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
+from cdp.llm import address
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.services import completeness
@@ -19,7 +20,6 @@ from cdp.services.sharing import access, paths
 from cdp.synthesis import batch, pricing
 from cdp.synthesis.batch import BatchResult
 from cdp.synthesis.generators import GENERATORS, Usage
-from cdp.synthesis.generators.addresses import checked_urls
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
 from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable, read_prices
 from cdp.synthesis.pricing import dollars as dollars
@@ -103,7 +103,7 @@ def estimate(
     ConfigError for an endpoint's address that is none, as from the job itself.
     """
     if GENERATORS[config.generator].endpoint:
-        checked_urls(config.base_url)
+        address.address(config.base_url)
     return pricing.estimate(
         workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
     )

@@ -96,9 +96,10 @@ def start(
     human = query_sets.resolve_query_set(workspace, config.human).id if config.human else ""
     checked = PromptTuningConfig.from_dict({**config.to_dict(), "corpus": manifest.id, "human": human})
     own = {slug(name): text for name, text in (prompts or {}).items()}
-    key = endpoints.key_for(checked.to_dict(), api_key)
+    endpoint = endpoints.endpoint_for(checked.to_dict(), api_key)
+    checked = checked.replace(base_url=endpoint.url or config.base_url)
     for candidate in candidates_of(checked, own):
-        make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=key.value)
+        make_generator(checked.synthesis(candidate.method.name, candidate.prompt), api_key=endpoint.key)
     return jobs.submit(
         workspace,
         kind=KIND,
@@ -106,7 +107,7 @@ def start(
         module=WORKER,
         config=checked.to_dict(),
         inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "human": human, "prompts": own},
-        env_secrets=key.environment,
+        env_secrets=endpoint.environment,
         shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint else "",
     )
 

@@ -15,6 +15,7 @@ from cdp import catalog, jobs
 from cdp.base.errors import CdpError
 from cdp.base.registry import HOMES, PLUGINS, installed_plugins, package_of, registry
 from cdp.base.workspace import INSTALLED, REPOSITORY, Workspace, new_id
+from cdp.llm.address import KEYS
 from cdp.retrievers.embedded import minilm_folder
 from cdp.services import clusters
 
@@ -117,5 +118,5 @@ def _devices() -> tuple[bool, str]:
 
 
 def _key() -> tuple[bool, str]:
-    there = any(os.environ.get(name) for name in ("CDP_API_KEY", "OPENAI_API_KEY"))
+    there = any(os.environ.get(name) for name in KEYS)
     return True, "set in the environment" if there else "none in the environment; the template generator needs none"

@@ -7,24 +7,16 @@ or that cannot be reached, is left out for that time; the others get its request
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
-from cdp.base.errors import ConfigError
 from cdp.synthesis.generators.base import Cancelled
 
 if TYPE_CHECKING:
     from cdp.synthesis.models.endpoint import Endpoint
-
-OPENAI_URL = "https://api.openai.com/v1"
-
-LONGEST_URL = 2000
-MOST_ADDRESSES = 64
 
 LONGEST_WAIT_S = 600.0
 """For an address to open: nobody wants to find a run waiting tomorrow."""
@@ -32,48 +24,6 @@ LONGEST_WAIT_S = 600.0
 FIRST_PAUSE_S = 0.5
 LONGEST_PAUSE_S = 30.0
 """Before an address that cannot be reached is tried again, where others can be; doubled each time."""
-
-
-def split(base_url: str) -> list[str]:
-    """The addresses in a setting, which commas separate, each once and as it is written; OpenAI's for none."""
-    parts = (part.strip().rstrip("/") for part in base_url.split(","))
-    return list(dict.fromkeys(part for part in parts if part)) or [OPENAI_URL]
-
-
-def checked_urls(base_url: str) -> list[str]:
-    """The addresses in a setting; ConfigError for what is no address of an endpoint."""
-    urls = split(base_url)
-    if len(urls) > MOST_ADDRESSES:
-        raise ConfigError(f"{len(urls)} addresses are more than the {MOST_ADDRESSES} that one job asks.")
-    for url in urls:
-        _check(url)
-    return urls
-
-
-def _check(url: str) -> None:
-    try:
-        parts = urlsplit(url)
-        host, port = parts.hostname, parts.port
-        secret = any((parts.username, parts.password, parts.query, parts.fragment))
-        usable = parts.scheme in ("http", "https") and bool(host) and port != 0 and len(url) <= LONGEST_URL
-        usable = usable and "://" not in parts.path  # two, with something else than a comma between them
-        (host or "").encode("idna")
-    except ValueError:  # a port that is no number, half of a bracket, a name with a label of 64 characters
-        usable, secret = False, "@" in url
-    if secret:
-        raise ConfigError(
-            "The endpoint's address must not hold a user, a password or a key: it is stored with the results.",
-            hint="Set CDP_API_KEY instead.",
-        )
-    if not usable or re.search(r"[\s\x00-\x20\x7f-\x9f\\\ud800-\udfff]", url):
-        raise ConfigError(
-            f"{_shown(url)} is not the address of an endpoint.",
-            hint="For example http://localhost:8000/v1; several are separated by commas.",
-        )
-
-
-def _shown(url: str) -> str:
-    return repr(url[:80]) + ("…" if len(url) > 80 else "")
 
 
 @dataclass(eq=False)

@@ -10,7 +10,6 @@ clients only; it is cut out of every message that comes from the endpoint.
 from __future__ import annotations
 
 import math
-import os
 import random
 import threading
 import time
@@ -21,8 +20,10 @@ from typing import TYPE_CHECKING, Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ProviderError, RefusedError
 from cdp.base.records import Document
+from cdp.base.redaction import CUT, without_secrets
 from cdp.base.worker import stop_grace_s
-from cdp.synthesis.generators.addresses import LONGEST_WAIT_S, OPENAI_URL, Address, Addresses, checked_urls
+from cdp.llm.address import NO_KEY, address, resolve
+from cdp.synthesis.generators.addresses import LONGEST_WAIT_S, Address, Addresses
 from cdp.synthesis.generators.base import Answer, Cancelled, GeneratorType, RequestError, Usage, usual_usage
 from cdp.synthesis.methods.base import Method, Sampling, asking_for_json
 
@@ -31,12 +32,8 @@ if TYPE_CHECKING:
 
     from cdp.synthesis.models.endpoint import NoAnswer
 
-KEY_VARIABLES = ("CDP_API_KEY", "OPENAI_API_KEY")
 MOST_CALLS = 1024
 """Each is a thread; a process reads answers no faster with more."""
-
-NO_KEY = "none"
-"""Sent to endpoints of the user's own that want no key; the client insists on some text."""
 
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None,
                  "logprobs": None}  # fmt: skip
@@ -70,11 +67,6 @@ BELIEVED_RETRY_AFTER_S = 7 * 86_400.0
 """More than that (``inf``, the year 9999) is a mistake of the endpoint's: the request is tried again as without it."""
 
 
-def api_key_from_environment() -> str:
-    """The API key in ``CDP_API_KEY`` or ``OPENAI_API_KEY``; empty where neither is set."""
-    return next((value for name in KEY_VARIABLES if (value := os.environ.get(name, "").strip())), "")
-
-
 class OpenAIGenerator:
     """Requests to one model, at one address or several, with the settings of a ``SynthesisConfig``."""
 
@@ -82,28 +74,21 @@ class OpenAIGenerator:
     is_llm = True
 
     def __init__(self, config: SynthesisConfig, api_key: str = "") -> None:
-        urls = checked_urls(config.base_url)
-        key = api_key.strip() or api_key_from_environment()
-        if not key and OPENAI_URL in urls:
-            raise RefusedError(
-                "OpenAI needs an API key and none is set.", hint="Set CDP_API_KEY or OPENAI_API_KEY, or enter the key."
-            )
-        if not key.isascii() or not key.isprintable() or " " in key:
-            raise RefusedError(
-                "The API key holds characters that no key has.", hint="Copy it anew, without quotes and line breaks."
-            )
+        endpoint = resolve(config.base_url, api_key)
         from cdp.synthesis.models.endpoint import Endpoint
 
         self.model = config.model_name
-        at_once = config.concurrency * len(urls)
+        at_once = config.concurrency
         self.concurrency = min(MOST_CALLS, at_once + max(2, at_once // 4))
         self._config = config
-        self._key = key
+        self._key = endpoint.key
         connections = config.concurrency + 8
         self._addresses = Addresses(
             [
-                Address(url, Endpoint(url, key or NO_KEY, timeout_s=config.timeout, connections=connections))
-                for url in urls
+                Address(
+                    endpoint.url,
+                    Endpoint(endpoint.url, endpoint.key, timeout_s=config.timeout, connections=connections),
+                )
             ],
             at_once=config.concurrency,
         )
@@ -301,17 +286,13 @@ class OpenAIGenerator:
         return self._without_key(" ".join(text.split()))[:200].rstrip(".")
 
     def _without_key(self, text: str) -> str:
-        return text.replace(self._key, "[key]") if self._key else text
+        return without_secrets(text.replace(self._key, CUT) if self._key != NO_KEY else text)
 
 
 def parameters(config: SynthesisConfig) -> dict[str, object]:
-    """What an answer depends on besides prompt and model, unless its method fixes it.
-
-    Of several addresses the first stands for all, for they serve the same model: when others come or go, what was
-    answered before is not paid for again.
-    """
+    """What an answer depends on besides prompt and model, unless its method fixes it."""
     return {
-        "base_url": checked_urls(config.base_url)[0],
+        "base_url": address(config.base_url),
         "temperature": config.temperature,
         "max_output_tokens": config.max_output_tokens,
         "output": config.output,
