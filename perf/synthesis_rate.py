@@ -79,7 +79,7 @@ def _seconds(url: str) -> float:
         spec = {"id": job, "kind": "synthesis", "config": {**config, "concurrency": CONCURRENCY}}
         write_json(workspace.job(job) / "spec.json", spec)
         command = [sys.executable, "-m", "cdp.workers.synthesis", str(workspace.job(job))]
-        environment = {**os.environ, "CDP_API_KEY": KEY}
+        environment = {**os.environ, "CDP_API_KEY": KEY, "CDP_BASE_URL": url}
         subprocess.run(command, cwd=REPOSITORY, env=environment, check=True, stdout=subprocess.DEVNULL)
         outcome = read_json(workspace.job(job) / "results" / "synthesis.json")
         if outcome["n_documents"] != DOCUMENTS:

@@ -55,6 +55,7 @@ def two_jobs(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         job_id = new_id("synthesis")
         for place in (workspace, other):
             write_json(place.job(job_id) / "spec.json", {"id": job_id, "kind": "synthesis", "config": config})
+        monkeypatch.setenv("CDP_BASE_URL", str(config.get("base_url", "")))
         return Job(workspace.job(job_id)), Job(other.job(job_id))
 
     return make

@@ -42,7 +42,7 @@ def start_worker(job: Job) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "cdp.workers.synthesis", str(job.folder)],
         cwd=REPOSITORY,
-        env={**os.environ, "CDP_API_KEY": KEY},
+        env={**os.environ, "CDP_API_KEY": KEY, "CDP_BASE_URL": job.config["base_url"]},
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -373,7 +373,8 @@ def test_a_refused_key_is_not_in_the_traceback_either(
     wrong = "sk-wrong-key-555"
     done = subprocess.run(
         [sys.executable, "-m", "cdp.workers.synthesis", str(job.folder)],
-        cwd=REPOSITORY, env={**os.environ, "OPENAI_API_KEY": wrong}, capture_output=True, text=True,
+        env={**os.environ, "OPENAI_API_KEY": wrong, "OPENAI_BASE_URL": server.url},
+        cwd=REPOSITORY, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 1
     assert wrong not in done.stdout + done.stderr
