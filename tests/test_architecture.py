@@ -228,6 +228,68 @@ def test_only_a_nouns_own_room_names_its_files() -> None:
     assert excused == set(OUTSIDE), "an exception that nothing needs any more"
 
 
+UNSAFE_MODULES = {"pickle", "cPickle", "dill", "cloudpickle", "joblib", "marshal", "shelve"}
+UNSAFE_CALLS = {
+    "torch.load", "torch.jit.load", "pd.read_pickle", "pandas.read_pickle", "yaml.load", "yaml.load_all",
+    "yaml.unsafe_load", "yaml.full_load",
+}  # fmt: skip
+# accelerate reads what these wrote with pickle.
+UNSAFE_METHODS = {"load_state", "register_for_checkpointing"}
+# Trusted to be False, or left out.
+UNSAFE_KEYWORDS = {"allow_pickle", "trust_remote_code"}
+
+
+def unsafe(node: ast.AST) -> str:
+    """Return what in a node may run code that a file brings along; empty if nothing does."""
+    if isinstance(node, ast.Import):
+        found = UNSAFE_MODULES & {alias.name.split(".")[0] for alias in node.names}
+        return ", ".join(found)
+    if isinstance(node, ast.ImportFrom):
+        return str(node.module) if str(node.module).split(".")[0] in UNSAFE_MODULES else ""
+    if isinstance(node, ast.Dict):
+        pairs = zip(node.keys, node.values, strict=True)
+        return ", ".join(k.value for k, v in pairs if isinstance(k, ast.Constant) and _set(str(k.value), v))
+    if not isinstance(node, ast.Call):
+        return ""
+    called = ast.unparse(node.func)
+    if called in UNSAFE_CALLS | {"eval", "exec"} or called.rpartition(".")[2] in UNSAFE_METHODS:
+        return called
+    return ", ".join(keyword.arg or "" for keyword in node.keywords if _set(keyword.arg or "", keyword.value))
+
+
+def _set(name: str, value: ast.expr) -> bool:
+    return name in UNSAFE_KEYWORDS and not (isinstance(value, ast.Constant) and value.value is False)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import pickle", "from joblib import load", "torch.load(f, weights_only=True)", "np.load(f, allow_pickle=True)",
+        "AutoModel.from_pretrained(s, trust_remote_code=True)", "{'trust_remote_code': flag}", "yaml.load(f)",
+        "self.accelerator.load_state(f)", "accelerator.register_for_checkpointing(x)", "eval(x)",
+    ],
+)  # fmt: skip
+def test_the_rule_on_unsafe_formats_sees(code: str) -> None:
+    assert any(unsafe(node) for node in ast.walk(ast.parse(code)))
+
+
+def test_no_code_of_ours_reads_a_format_that_can_run_code() -> None:
+    """Checkpoints, models and caches of somebody else's workspace are data."""
+    folders = [REPOSITORY / "pages", REPOSITORY / "perf", REPOSITORY / "reproduction"]
+    paths = [*CDP.rglob("*.py"), REPOSITORY / "app.py", *(path for f in folders for path in f.rglob("*.py"))]
+    words = ("pickle", "load", "eval(", "exec(", "trust_remote_code", *UNSAFE_MODULES, *UNSAFE_METHODS)
+    wrong = []
+    for path in paths:
+        text = path.read_text(encoding="utf-8")
+        # What a Ray worker raised comes back over the cluster's own connection, not from a file.
+        if path == CDP / "jobs" / "crew.py" or not any(word in text for word in words):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if found := unsafe(node):
+                wrong.append(f"{path.relative_to(REPOSITORY)}:{getattr(node, 'lineno', 0)}: {found}")
+    assert wrong == []
+
+
 def test_no_page_lies_directly_in_pages() -> None:
     assert [p.name for p in (REPOSITORY / "pages").glob("*.py")] == []
 

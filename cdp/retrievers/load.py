@@ -98,7 +98,11 @@ def _saved(resolved: ResolvedRetriever, device: str | None, dtype: str) -> Any:
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(
-        resolved.source, device=device, local_files_only=resolved.local, model_kwargs={"dtype": dtype}
+        resolved.source,
+        device=device,
+        local_files_only=resolved.local,
+        model_kwargs={"dtype": dtype},
+        trust_remote_code=False,
     )
 
 
@@ -140,12 +144,13 @@ def _transformer(preset: Retriever, resolved: ResolvedRetriever, device: str | N
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 
-    offline = {"local_files_only": resolved.local}
+    # Without a word on remote code transformers would ask on the terminal whether to run it.
+    options = {"local_files_only": resolved.local, "trust_remote_code": False}
     transformer = Transformer(
         resolved.source,
-        model_kwargs={"dtype": dtype, **offline},
-        config_kwargs=dict(offline),
-        processor_kwargs={"padding_side": preset.padding_side, **offline},
+        model_kwargs={"dtype": dtype, **options},
+        config_kwargs=dict(options),
+        processor_kwargs={"padding_side": preset.padding_side, **options},
     )
     modules: list[Any] = [transformer, Pooling(transformer.get_embedding_dimension(), preset.pooling)]
     if preset.normalize:

@@ -25,6 +25,8 @@ from cdp.retrievers.trained import has_model, model_folder
 HUB_TIMEOUT_S = 8.0
 """Longest wait for the hub to say whether a model exists, name resolution included."""
 
+PICKLES = {".bin", ".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".joblib"}
+
 _JOB_ID = re.compile(r"\w[\w.\-]{0,119}")
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.\-]*(/[A-Za-z0-9][\w.\-]*)?")
 
@@ -73,7 +75,10 @@ def resolve(name: str, workspace: Workspace, *, check_hub: bool = True) -> Resol
         return job
     folder = typed_folder(name)
     if folder is not None:
-        return _from_folder(name, folder.resolve(), "folder")
+        folder = folder.resolve()
+        if folder.is_relative_to(workspace.root.resolve()):
+            refuse_pickles(folder)
+        return _from_folder(name, folder, "folder")
     if not _may_be_on_hub(name):
         raise NotFoundError("preset, training job or model folder", name, known=list(PRESETS))
     candidates = [name] if "/" in name else [f"sentence-transformers/{name}", name]
@@ -122,6 +127,7 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         raise ModelError(
             f"The training job {name} has no model yet.", hint=f"See how it goes with: python -m cdp jobs show {name}"
         )
+    refuse_pickles(model_folder(job))
     resolved = replace(_from_folder(name, model_folder(job), "job"), title=str(spec.get("name") or name))
     base = _base(spec, workspace)
     if base is None:
@@ -135,6 +141,17 @@ def _from_job(name: str, workspace: Workspace) -> ResolvedRetriever | None:
         licence=base.licence,
         licence_id=base.licence_id,
     )
+
+
+def refuse_pickles(folder: Path) -> None:
+    """Raise ModelError if a model in the workspace has weights in a format that can run code when it is read."""
+    # Everything written here is safetensors, so another format came with a workspace of somebody else.
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in PICKLES:
+            raise ModelError(
+                f"{path} is no safetensors file: reading it could run code.",
+                hint="If you trust it, convert the model to safetensors, or name a copy of it outside the workspace.",
+            )
 
 
 def _base(spec: Mapping[str, Any], workspace: Workspace) -> Retriever | None:

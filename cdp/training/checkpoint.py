@@ -1,79 +1,126 @@
 """Checkpoints of a training: everything from which it continues as if it had never stopped.
 
-``checkpoints/step-<n>/state.pt`` holds weights, optimiser, gradient scaler, the random states of every process and the
-counters; which pairs come next follows from the step and the seed. A checkpoint appears whole (temporary name, then
-rename), and the one before is removed only after that. ``checkpoints/best/`` holds the weights with the best NDCG@10.
+``checkpoints/step-<n>/state.safetensors`` holds weights, the optimiser's moments and the random states of every
+process; ``state.json`` the counters. Neither format can run code, so a checkpoint from another machine is safe to
+resume. A checkpoint appears whole (temporary name, then rename), and the previous one is removed only after that.
+``checkpoints/best/`` holds the weights with the best NDCG@10.
 """
 
 from __future__ import annotations
 
+import json
+import math
 import random
 import re
 import shutil
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor
 
 from cdp.base.errors import WorkspaceError
 
-STATE = "state.pt"
+TENSORS, FACTS = "state.safetensors", "state.json"
 
 
-def random_states() -> dict[str, Any]:
-    """The random states of this process."""
-    return {
-        "python": random.getstate(),
-        "numpy": np.random.get_state(),
+def random_state() -> dict[str, Tensor]:
+    """Return the random states of this process as tensors of fixed shapes on the CPU."""
+    python, gauss = random.getstate()[1:]
+    _, keys, position, has_gauss, cached = np.random.get_state()
+    states = {
+        "python": torch.tensor(python, dtype=torch.int64),
+        "numpy": torch.tensor([*map(int, keys), position, has_gauss], dtype=torch.int64),
+        # NaN: Python's generator holds no second normal deviate.
+        "gauss": torch.tensor([math.nan if gauss is None else gauss, cached], dtype=torch.float64),
         "torch": torch.get_rng_state(),
-        "cuda": torch.cuda.get_rng_state() if torch.cuda.is_available() else None,
     }
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
 
 
-def restore_random_states(states: dict[str, Any]) -> None:
-    random.setstate(states["python"])
-    np.random.set_state(states["numpy"])
+def restore_random_state(states: Mapping[str, Tensor]) -> None:
+    """Set the random states of this process to those that ``random_state`` returned."""
+    gauss, cached = states["gauss"].tolist()
+    random.setstate((3, tuple(states["python"].tolist()), None if math.isnan(gauss) else gauss))
+    *keys, position, has_gauss = states["numpy"].tolist()
+    np.random.set_state(("MT19937", np.array(keys, dtype=np.uint32), position, has_gauss, cached))
     torch.set_rng_state(states["torch"])
-    if states["cuda"] is not None and torch.cuda.is_available():
+    if "cuda" in states and torch.cuda.is_available():
         torch.cuda.set_rng_state(states["cuda"])
 
 
-def save(folder: Path, step: int, state: dict[str, Any]) -> Path:
-    """Write the checkpoint of a step and remove older ones. OSError (a full disk …) leaves the older one in place."""
+def save(folder: Path, step: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:
+    """Write the checkpoint of a step and remove older ones. If writing fails (a full disk), the older one stays."""
     target = folder / f"step-{step:09d}"
-    write_folder(target, lambda temporary: write_state(temporary, state))
+
+    def write(temporary: Path) -> None:
+        write_tensors(temporary, tensors)
+        (temporary / FACTS).write_text(json.dumps(facts), encoding="utf-8")
+
+    write_folder(target, write)
     for other in folder.glob("step-*"):
         if other != target:
             shutil.rmtree(other, ignore_errors=True)
     return target
 
 
-def write_state(folder: Path, state: dict[str, Any]) -> None:
-    """Write a state into a folder. Through a file of Python's: torch's own does not say that the disk is full."""
-    with open(folder / STATE, "wb") as file:
-        torch.save(state, file)
+def write_tensors(folder: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors into a folder, by name. Tied weights are written once under each of their names."""
+    plain, written = {}, set()
+    for name, tensor in tensors.items():
+        value = tensor.detach().cpu().contiguous()
+        # safetensors refuses tensors that share memory.
+        plain[name] = value.clone() if value.data_ptr() in written else value
+        written.add(value.data_ptr())
+    save_file(plain, folder / TENSORS)
 
 
 def latest(folder: Path) -> Path | None:
-    """The newest whole checkpoint, or None."""
-    folders = [p for p in folder.glob("step-*") if re.fullmatch(r"step-\d+", p.name) and (p / STATE).is_file()]
+    """Return the newest whole checkpoint, or None."""
+    folders = [p for p in folder.glob("step-*") if re.fullmatch(r"step-\d+", p.name) and (p / FACTS).is_file()]
     return max(folders, default=None)
 
 
-def load(checkpoint: Path) -> dict[str, Any]:
-    """The state in a checkpoint, on the CPU. WorkspaceError if it is damaged."""
+def load(checkpoint: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Return (tensors by name on the CPU, facts) of a checkpoint. WorkspaceError if it is damaged."""
     try:
-        # Our own file; it holds random states of Python and NumPy, which the weights-only reader refuses.
-        state: dict[str, Any] = torch.load(checkpoint / STATE, map_location="cpu", weights_only=False)
-        return state
-    except Exception as error:
-        raise WorkspaceError(
-            f"The checkpoint {checkpoint.name} cannot be read: {error}.", hint="Remove it and start the job anew."
-        ) from error
+        facts: dict[str, Any] = json.loads((checkpoint / FACTS).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise damaged(checkpoint, error) from error
+    return load_tensors(checkpoint), facts
 
 
-def write_folder(target: Path, write: Any) -> None:
+def load_tensors(checkpoint: Path) -> dict[str, Tensor]:
+    """Return the tensors of a checkpoint by name, on the CPU. WorkspaceError if they cannot be read."""
+    try:
+        return load_file(checkpoint / TENSORS)
+    except (OSError, SafetensorError) as error:
+        raise damaged(checkpoint, error) from error
+
+
+def damaged(checkpoint: Path, error: Exception) -> WorkspaceError:
+    return WorkspaceError(
+        f"The checkpoint {checkpoint.name} cannot be read: {error}.", hint="Remove it and start the job again."
+    )
+
+
+def named(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors with ``prefix`` and a dot before each name."""
+    return {f"{prefix}.{name}": tensor for name, tensor in tensors.items()}
+
+
+def under(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the tensors whose names begin with ``prefix`` and a dot, without it."""
+    return {name[len(prefix) + 1 :]: t for name, t in tensors.items() if name.startswith(f"{prefix}.")}
+
+
+def write_folder(target: Path, write: Callable[[Path], None]) -> None:
     """Fill a folder under a temporary name and rename it to ``target``, replacing what was there."""
     temporary = target.with_name(f".{target.name}.partial")
     shutil.rmtree(temporary, ignore_errors=True)

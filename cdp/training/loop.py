@@ -11,10 +11,10 @@ import math
 import time
 from collections.abc import Callable
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -295,9 +295,9 @@ class Training:
             outcome.evaluations.append({"step": outcome.step, "ndcg@10": 100 * score})
             if outcome.best_score is None or score > outcome.best_score:
                 outcome.best_score, outcome.best_step = score, outcome.step
-                weights = {name: value.detach().cpu() for name, value in self._weights().items()}
+                weights = self._weights()
                 checkpoint.write_folder(
-                    self.checkpoints / "best", lambda folder: checkpoint.write_state(folder, weights)
+                    self.checkpoints / "best", lambda folder: checkpoint.write_tensors(folder, weights)
                 )
         if self._distributed:
             dist.barrier()
@@ -310,7 +310,7 @@ class Training:
 
     def _restore_best(self) -> None:
         if self.process == 0:
-            self.model.load_state_dict(checkpoint.load(self.checkpoints / "best"), strict=False)
+            self.model.load_state_dict(checkpoint.load_tensors(self.checkpoints / "best"), strict=False)
 
     def _weights(self) -> dict[str, torch.Tensor]:
         """What training changes: everything, or with frozen weights (LoRA) only the rest."""
@@ -319,43 +319,61 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint of the current step."""
-        states: list[Any] = [checkpoint.random_states()]
+        random_states = [checkpoint.random_state()]
         if self._distributed:
-            gathered: list[Any] = [None] * dist.get_world_size()
-            dist.all_gather_object(gathered, states[0])
-            states = gathered
+            random_states = self._gathered(random_states[0])
         if self.process == 0:
-            checkpoint.save(
-                self.checkpoints,
-                self.outcome.step,
-                {
-                    "model": self._weights(),
-                    "optimiser": self.optimiser.state_dict(),
-                    "scaler": self.scaler.state_dict(),
-                    "random": states,
-                    "outcome": self.outcome.__dict__,
-                    "order": self.order.__dict__,
-                    "data": self.data_hash,
-                },
-            )
+            tensors = checkpoint.named("model", self._weights())
+            for index, moments in self.optimiser.state_dict()["state"].items():
+                tensors |= checkpoint.named(f"optimiser.{index}", moments)
+            for process, state in enumerate(random_states):
+                tensors |= checkpoint.named(f"random.{process}", state)
+            facts = {
+                "scaler": self.scaler.state_dict(),
+                "outcome": asdict(self.outcome),
+                "order": asdict(self.order),
+                "data": self.data_hash,
+            }
+            checkpoint.save(self.checkpoints, self.outcome.step, tensors, facts)
         if self._distributed:
             dist.barrier()
+
+    def _gathered(self, state: dict[str, torch.Tensor]) -> list[dict[str, torch.Tensor]]:
+        """Return the random states of all processes, on the CPU."""
+        states: list[dict[str, torch.Tensor]] = [{} for _ in range(dist.get_world_size())]
+        for name, tensor in state.items():
+            own = tensor.to(self.device)
+            parts = [torch.empty_like(own) for _ in states]
+            dist.all_gather(parts, own)
+            for gathered, part in zip(states, parts, strict=True):
+                gathered[name] = part.cpu()
+        return states
 
     def _resume(self) -> None:
         latest = checkpoint.latest(self.checkpoints)
         if latest is None:
             return
-        state = checkpoint.load(latest)
-        order = self.order.going_on_from(BatchOrder(**state["order"]))
-        if order is None or state.get("data") != self.data_hash:
+        tensors, facts = checkpoint.load(latest)
+        try:
+            before, outcome = BatchOrder(**facts["order"]), Outcome(**{**facts["outcome"], "stopped": False})
+            data_hash, scaler = facts["data"], dict(facts["scaler"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise checkpoint.damaged(latest, error) from error
+        order = self.order.going_on_from(before)
+        if order is None or data_hash != self.data_hash:
             raise ConfigError(
                 "The checkpoint was made with other data or weights, another batch size, seed or number of processes.",
                 hint="Start a new training instead of resuming this one.",
             )
         self.order = order
-        self.model.load_state_dict(state["model"], strict=False)
-        self.optimiser.load_state_dict(state["optimiser"])
-        self.scaler.load_state_dict(state["scaler"])
-        self.outcome = Outcome(**{**state["outcome"], "stopped": False})
-        if len(state["random"]) == order.processes:  # of another number, each keeps the state that its seed gives
-            checkpoint.restore_random_states(state["random"][self.process])
+        self.model.load_state_dict(checkpoint.under("model", tensors), strict=False)
+        optimiser = self.optimiser.state_dict()
+        count = sum(len(group["params"]) for group in optimiser["param_groups"])
+        optimiser["state"] = {i: checkpoint.under(f"optimiser.{i}", tensors) for i in range(count)}
+        self.optimiser.load_state_dict(optimiser)
+        self.scaler.load_state_dict(scaler)
+        self.outcome = outcome
+        # With another number of processes each keeps the state that its seed gives.
+        own = checkpoint.under(f"random.{self.process}", tensors)
+        if own and before.processes == order.processes:
+            checkpoint.restore_random_state(own)

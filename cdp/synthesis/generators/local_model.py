@@ -245,9 +245,13 @@ def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
     use_gpu = gpus != 0 and torch.cuda.is_available()
     source, local = locate(name, "model", HINT)
     try:
-        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local)
+        # Without a word on remote code transformers would ask on the terminal whether to run it.
+        tokenizer = AutoTokenizer.from_pretrained(source, local_files_only=local, trust_remote_code=False)
         model = AutoModelForCausalLM.from_pretrained(
-            source, dtype="auto" if use_gpu else torch.float32, local_files_only=local
+            source,
+            dtype="auto" if use_gpu else torch.float32,
+            local_files_only=local,
+            trust_remote_code=False,
         )
     except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
         raise loading_failed(error, name, "model", HINT) from None
