@@ -46,7 +46,7 @@ PARTS = {
 """Seconds that each part may take, from its CPU seconds on two cores with room for a slower machine."""
 
 LONGEST_S = 1200
-ON_REQUEST = ("calibrate_paraphrase", "crew", "gpu", "pages", "search_from_disk", "serving")
+ON_REQUEST = ("calibrate_paraphrase", "gpu", "pages", "search_from_disk", "serving")
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,11 @@ class Failures:
         if concerns_run(error):
             raise error
         line = line_of(error, item_id, text, unit=self.unit, stage=self.stage, **where)
-        self.count(line)
+        self.n += 1
+        self.in_a_row += 1
+        self.last = f"{self.unit} {line['id']}: {line['reason']}"
+        if len(self.first) < self.limit:
+            self.first.append(line)
         self.write(line)
         if self.in_a_row >= self.limit:
             raise RepeatedFailureError(
@@ -145,14 +149,6 @@ class Failures:
                 kind=failure_of(error)["kind"],
                 hint=self._hint,
             ) from error
-
-    def count(self, line: dict[str, Any]) -> None:
-        """Count the line of a failure, which somebody else may have met: it is not written, and no limit is kept."""
-        self.n += 1
-        self.in_a_row += 1
-        self.last = f"{self.unit} {line['id']}: {line['reason']}"
-        if len(self.first) < self.limit:
-            self.first.append(line)
 
     @property
     def _hint(self) -> str:
@@ -171,17 +167,6 @@ class Failures:
             raise RepeatedFailureError(
                 f"Every {self.unit} failed ({self.n:,}); the last was {self.last}", kind="data", hint=self._hint
             )
-
-
-class Listed(Failures):
-    """Failures of a part of a run: all their ``lines``, for whoever puts the parts together."""
-
-    def __init__(self, stage: str = "", *, unit: str = "document") -> None:
-        super().__init__(None, stage, unit=unit)
-        self.lines: list[dict[str, Any]] = []
-
-    def write(self, line: dict[str, Any], *, counts: bool = True) -> None:
-        self.lines.append(line)
 
 
 class Attempt:

@@ -9,7 +9,7 @@ from cdp.jobs.store.bucket import EXAMPLE as STORE
 _ADDRESS = option("address", f"the address of its Jobs API, as {EXAMPLE}; {HERE} for this machine")
 _RESOURCES = option(
     "--resources",
-    f"what a job asks of a cluster, as {RESOURCES} (memory in GB; with workers each of them has the rest)",
+    f"what a job asks of a cluster, as {RESOURCES} (memory in GB; workers are for a training, and each has the rest)",
     metavar="NAME=VALUE,…",
 )
 

@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.base.crew import Crew
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation.protocols import Protocol, protocol_for
 from cdp.evaluation.ranking import Ranking, in_trec_order, judge
 from cdp.retrievers.encode import Embedded, EmbeddingStore, Encoding, Stopped, encode, precision_for
 from cdp.retrievers.exact_search import search
-from cdp.retrievers.exact_search.divided import search_by
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -136,12 +134,10 @@ def evaluate_embeddings(
     benchmark: Benchmark,
     *,
     top_k: int = 100,
-    crew: Crew | None = None,
     progress: ProgressBy | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> Evaluation:
-    """Search, by a ``crew`` where there is one, and measure. Raises ``encode.Stopped`` between chunks of the search
-    once ``should_stop`` says so."""
+    """Search and measure. Raises ``encode.Stopped`` between chunks of the search once ``should_stop`` says so."""
     began = time.perf_counter()
 
     def report(done: int) -> None:
@@ -151,9 +147,8 @@ def evaluate_embeddings(
             progress("searching", done, benchmark.n_documents)
 
     report(0)
-    scores, numbers = search_by(
-        crew,
-        embedded.queries.parts,
+    scores, numbers = search(
+        np.concatenate(embedded.queries.parts),
         embedded.documents.parts,
         top_k,
         exclude=benchmark.excluded_numbers(),

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cdp.base.crew import Crew
 from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import ProgressBy, length_of
 from cdp.evaluation.protocols import protocol_for
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, precision_for
-from cdp.retrievers.exact_search.divided import search_by
+from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -60,12 +59,10 @@ def by_model(
     model_hash: str,
     precision: str = "auto",
     batch_size: int = 128,
-    crew: Crew | None = None,
     progress: ProgressBy | None = None,
     should_stop: Callable[[], bool] | None = None,
 ) -> NDArray[np.int32]:
-    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``. A
-    ``crew`` searches where there is one.
+    """The same by a dense retriever, with its own prompts and similarity. The embeddings are kept in ``store``.
 
     Raises ``Stopped`` between batches once ``should_stop`` says so.
     """
@@ -91,7 +88,8 @@ def by_model(
             progress("searching", done, len(documents))
 
     depth = min(DEPTH, len(documents))
-    return ranks_of(*search_by(crew, query_parts, document_parts, depth, device=device, progress=look), own)
+    found = search(np.concatenate(query_parts), document_parts, depth, device=device, progress=look)
+    return ranks_of(*found, own)
 
 
 def ranks_of(scores: Any, documents: Any, own: NDArray[np.int64]) -> NDArray[np.int32]:

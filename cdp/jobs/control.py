@@ -59,9 +59,10 @@ def submit(
     resume knows what to ask for; an empty value keeps a variable of this process from the worker. ``after`` names jobs
     that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
     what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
-    (default ``$CDP_STOP_GRACE_S`` or 30). ``divides`` says that the worker divides its work over the Ray workers that a
-    place may ask for (``cdp.jobs.crew``); ``shares``, in words, what of the workspace it reads and writes together with
-    other jobs: it runs only where it sees the workspace itself.
+    (default ``$CDP_STOP_GRACE_S`` or 30). ``divides`` marks a training, which may run in the
+    several Ray workers that a place asks for (``cdp.jobs.group``);
+    ``shares``, in words, what of the workspace it reads and writes together with other jobs: it runs only where it sees
+    the workspace itself.
 
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.

@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from cdp import __version__
-from cdp.base.crew import VARIABLE as CREW_VARIABLE
 from cdp.base.errors import CdpError, ClusterError
 from cdp.base.output import survives_a_full_disk
 from cdp.base.worker import GROUP_VARIABLE, START_VARIABLE, Job, report_failure
@@ -32,6 +31,7 @@ from cdp.base.workspace import private_files
 from cdp.jobs import handover
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.jobs.node import PAD_VARIABLE
+from cdp.jobs.place import VARIABLE as PLACE_VARIABLE
 from cdp.jobs.place import Place
 from cdp.jobs.rank import has_ended, has_failed, work
 from cdp.jobs.ray_cluster import RESUME
@@ -64,7 +64,7 @@ SETTINGS = {
 """Ray Train's: workers stay in their folder, and print as they are told to."""
 
 PASSED = ("CDP_", "HF_", "OPENAI_")
-NOT_PASSED = ("CDP_SUPERVISOR_PID", "CDP_SUPERVISOR_LOCK", "CDP_JOB", PAD_VARIABLE, CREW_VARIABLE)
+NOT_PASSED = ("CDP_SUPERVISOR_PID", "CDP_SUPERVISOR_LOCK", "CDP_JOB", PAD_VARIABLE, PLACE_VARIABLE)
 """What the processes of the group get of this one's environment beside the job's keys, and what of it says something
 of this process alone."""
 
@@ -224,7 +224,7 @@ def main(arguments: list[str]) -> int:
     survives_a_full_disk()
     module, folder = arguments[0], Path(arguments[1]).resolve()
     os.environ.update(SETTINGS)
-    group = Group(module, folder, Place.from_dict(json.loads(os.environ[CREW_VARIABLE])))
+    group = Group(module, folder, Place.from_dict(json.loads(os.environ[PLACE_VARIABLE])))
     try:
         group.job.watch_supervisor()
         connect(os.environ)

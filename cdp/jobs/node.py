@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any
 
 from cdp import __version__
-from cdp.base.crew import VARIABLE as CREW_VARIABLE
 from cdp.base.errors import CdpError, ClusterError
 from cdp.base.locks import wait_for_lock
 from cdp.base.output import survives_a_full_disk
@@ -40,6 +39,7 @@ from cdp.jobs.lease import (
     about_this_node,
     wait_until_shown,
 )
+from cdp.jobs.place import VARIABLE as PLACE_VARIABLE
 from cdp.jobs.queue import CPU
 from cdp.jobs.spec import JobSpec, read_spec
 
@@ -55,9 +55,8 @@ class Node:
     def __init__(self, folder: Path, attempt: int) -> None:
         self.folder, self.attempt = folder, attempt
         self.spec: JobSpec = read_spec(folder)
-        if CREW_VARIABLE in os.environ:  # the devices are its Ray workers'
-            launcher = GROUP if self.spec.launcher == "accelerate" else "python"
-            self.spec = replace(self.spec, launcher=launcher, device=DeviceRequest.cpu())
+        if PLACE_VARIABLE in os.environ:  # a training's, whose Ray workers have the devices
+            self.spec = replace(self.spec, launcher=GROUP, device=DeviceRequest.cpu())
         self.pulse = Pulse(folder / NODE, attempt)
         self.lease = Watch(folder / LEASE)
         self.stopping = self.killing = False

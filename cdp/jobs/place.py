@@ -28,13 +28,16 @@ RESOURCES = "workers=4,cpus=4,gpus=1,memory=16,accelerator=A100"
 
 EXAMPLE = "http://head-node:8265"
 
+VARIABLE = "CDP_GROUP_PLACE"
+"""Tells a training's own process on a cluster how many Ray workers it has and what each of them has, as JSON."""
+
 
 @dataclass(frozen=True, slots=True)
 class Place:
     """This machine where ``address`` is empty. The rest is what a job asks of a cluster; None: what its kind needs.
 
-    ``memory`` is in GB; ``accelerator`` is a type of GPU as Ray names it (A100, H100 …). ``workers`` is over how many
-    Ray workers the stages of a job are divided, each of which has the rest; None: the job runs on one node.
+    ``memory`` is in GB; ``accelerator`` is a type of GPU as Ray names it (A100, H100 …). ``workers`` is in how
+    many Ray workers a training runs, each of which has the rest; None: the job runs on one node.
     """
 
     address: str = ""

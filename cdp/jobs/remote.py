@@ -20,13 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from cdp import __version__
-from cdp.base.crew import VARIABLE as CREW_VARIABLE
 from cdp.base.errors import ClusterError
 from cdp.jobs import handover, lease
 from cdp.jobs.attending import End
 from cdp.jobs.launchers import python_path
 from cdp.jobs.lease import NODE, Watch, silence_s
 from cdp.jobs.node import LOG_PREFIX, PAD_VARIABLE
+from cdp.jobs.place import VARIABLE as PLACE_VARIABLE
 from cdp.jobs.place import Place
 from cdp.jobs.ray_cluster import RESUME, Connection, Poll, cannot_begin
 from cdp.jobs.spec import JobSpec
@@ -185,8 +185,8 @@ class Remote:
         env |= {PAD_VARIABLE: pad} if pad else {}
         if self.side is not None:
             self.side.put_keys()
-        crew, own = asked_of(self.place, self.spec), own_of(self.place, self.spec)
-        env |= {CREW_VARIABLE: json.dumps(crew.to_dict())} if crew else {}
+        asked, own = asked_of(self.place, self.spec), own_of(self.place, self.spec)
+        env |= {PLACE_VARIABLE: json.dumps(asked.to_dict())} if asked else {}
         # Ray kills what does not end within this time of its asking; a worker may take its grace period to save.
         env["RAY_JOB_STOP_WAIT_TIME_S"] = str(round(self.spec.grace_s + FORCED_AFTER_S))
         readable = re.sub(r"[^A-Za-z0-9_-]", "", self.spec.id)
@@ -227,10 +227,7 @@ def cpus_of(place: Place, spec: JobSpec) -> float:
 
 
 def asked_of(place: Place, spec: JobSpec) -> Place | None:
-    """What each Ray worker of a job has, and how many there are; None where it is not divided.
-
-    The job's own worker then mostly waits: it takes hardly any CPU, and no GPU.
-    """
+    """What each Ray worker of a training has, and how many there are; None where it runs on one node."""
     if not place.workers:
         return None
     return replace(place, address="", cpus=cpus_of(place, spec), gpus=spec.device.count)
@@ -239,14 +236,12 @@ def asked_of(place: Place, spec: JobSpec) -> Place | None:
 def own_of(place: Place, spec: JobSpec) -> Place:
     """What the process of a job that Ray starts has itself.
 
-    Where Ray workers do the work it takes hardly any CPU. What starts a group takes none, so that Ray keeps it on the
-    head: it does not die with a node of the group, and no process of that lacks room for it.
+    What starts a group takes nothing, so that Ray keeps it on the head: it does not die with a node of the group, and
+    no process of that lacks room for it.
     """
     if not asked_of(place, spec):
         return replace(place, cpus=cpus_of(place, spec), gpus=spec.device.count)
-    if spec.launcher == "accelerate":
-        return Place(place.address, cpus=0.0, gpus=0)
-    return replace(place, accelerator="", cpus=LIGHT_CPUS, gpus=0)
+    return Place(place.address, cpus=0.0, gpus=0)
 
 
 def on_node(module: str, *words: str) -> str:

@@ -23,8 +23,8 @@ class JobSpec:
     needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
     orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
     ``after`` names jobs that have to end well before this one's turn can come; ``place`` is where it was submitted to
-    (a resume may choose another, which stands in ``status.json``); ``divides`` says that its worker divides its work
-    over the Ray workers that it is given: those of other jobs get none; ``shares``, in words, what of the workspace it
+    (a resume may choose another, which stands in ``status.json``); ``divides`` marks a training, which may run
+    in several Ray workers: other jobs get none; ``shares``, in words, what of the workspace it
     reads and writes together with other jobs.
     """
 

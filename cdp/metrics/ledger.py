@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cdp.base.workspace import read_json_or_none, write_bytes, write_json
+from cdp.base.workspace import read_json_or_none, write_json
 
 
 class Ledger:
@@ -25,8 +25,6 @@ class Ledger:
         identity = {"fingerprint": fingerprint, "width": width}
         if read_json_or_none(header) != identity:
             path.unlink(missing_ok=True)
-            for waiting in self._waiting():
-                waiting.unlink(missing_ok=True)
             write_json(header, identity)
         row = 4 * width
         size = path.stat().st_size if path.exists() else 0
@@ -43,32 +41,6 @@ class Ledger:
             file.flush()
             os.fsync(file.fileno())
         self.done += len(values)
-
-    def put(self, start: int, rows: ArrayLike) -> None:
-        """Rows that begin at ``start``: added where that is the end, else kept in a file of their own until it is."""
-        if start == self.done:
-            self.append(rows)
-            self.drain()
-        elif start > self.done:
-            values = np.asarray(rows, dtype="<f4").reshape(-1, self.width)
-            write_bytes(self._beside(start), values.tobytes())
-
-    def waiting(self, start: int) -> bool:
-        """Whether rows that begin at ``start`` wait for those before them."""
-        return self._beside(start).exists()
-
-    def drain(self) -> None:
-        """Add what waited for the rows that are there now."""
-        while (path := self._beside(self.done)).exists():
-            values = np.fromfile(path, dtype="<f4")
-            self.append(values)
-            path.unlink()
-
-    def _beside(self, start: int) -> Path:
-        return self._path.with_name(f"{self._path.stem}.{start:012d}.part")
-
-    def _waiting(self) -> list[Path]:
-        return list(self._path.parent.glob(f"{self._path.stem}.*.part"))
 
     def read(self) -> NDArray[np.float64]:
         """All rows so far: shape (done, width)."""

@@ -83,31 +83,6 @@ def measure_query_set(
     """
     failures = failures or Failures()
     columns, pool = Columns(), CorpusPool(seed=seed)
-    collect(documents, columns, pool, language, stopwords, human=human, per_doc=per_doc, failures=failures)
-    return summarise(
-        columns,
-        pool,
-        language=language,
-        stopwords=stopwords,
-        has_human=human is not None,
-        sampled_from=sampled_from,
-        seed=seed,
-        failures=failures,
-    )
-
-
-def collect(
-    documents: Iterable[IdWithQueries],
-    columns: Columns,
-    pool: CorpusPool | None,
-    language: str,
-    stopwords: str | Collection[str],
-    *,
-    human: Mapping[str, Sequence[str]] | None = None,
-    per_doc: int | None = None,
-    failures: Failures,
-) -> None:
-    """Measure each document by itself, and add what was found to ``columns`` and ``pool``."""
     stream = iter(documents)
     count = partial(count_content_words, language=language, stopwords=stopwords)
     while chunk := [(name, list(queries[:per_doc])) for name, queries in islice(stream, _CHUNK)]:
@@ -118,25 +93,10 @@ def collect(
                 continue
             with failures.item(name, "\n".join(queries)):
                 columns.add(name, queries, None if human is None else human.get(name, ()), cw)
-                if pool is not None:
-                    pool.add(queries)
-
-
-def summarise(
-    columns: Columns,
-    pool: CorpusPool,
-    *,
-    language: str,
-    stopwords: str | Collection[str],
-    has_human: bool,
-    sampled_from: int | None = None,
-    seed: int = 0,
-    failures: Failures,
-) -> QuerySetMeasures:
-    """The measures of a set whose documents are all in ``columns``. RepeatedFailureError if none could be measured."""
+                pool.add(queries)
     failures.close()
     cw_facts = {"tokenizer": language_of(language).tokenizer, "stopwords": describe_stopwords(stopwords)}
-    measures = _summary(columns, pool, cw_facts, has_human, sampled_from, seed)
+    measures = _summary(columns, pool, cw_facts, human is not None, sampled_from, seed)
     measures.n_failed = failures.n
     return measures
 
@@ -202,26 +162,6 @@ class Columns:
             self.human_sizes.append(len(human))
             for column, value in zip(self.similar.values(), similar, strict=True):
                 column.append(value)
-
-    def to_arrays(self) -> dict[str, NDArray[Any]]:
-        """All but the ids, for a file."""
-        cw = np.concatenate(self.cw) if self.cw else np.zeros(0, dtype=np.int64)
-        arrays: dict[str, NDArray[Any]] = {"cw": cw, "n_empty": np.array(self.n_empty)}
-        return arrays | {name: np.array(values, dtype=values.typecode) for name, values in self._by_name().items()}
-
-    def extend(self, ids: Sequence[str], arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Add the documents of another one."""
-        self.ids += ids
-        self.cw.append(arrays["cw"])
-        self.n_empty += int(arrays["n_empty"])
-        for name, values in self._by_name().items():
-            values.frombytes(arrays[name].tobytes())
-
-    def _by_name(self) -> dict[str, array[Any]]:
-        named: dict[str, array[Any]] = {"sizes": self.sizes, "human_sizes": self.human_sizes}
-        named |= {f"bleu {depth}": values for depth, values in self.bleu.items()}
-        named |= {f"similar {depth}": values for depth, values in self.similar.items()}
-        return named | {f"{name} at {depth}": values for (name, depth), values in self.others.items()}
 
 
 def _self_bleu(tokenised: list[list[str]]) -> float:

@@ -6,12 +6,11 @@ of one value per query, so that a page filters a large set without reading its t
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp import query_sets
-from cdp.base.errors import CdpError, WorkspaceError
+from cdp.base.errors import CdpError
 from cdp.base.registry import registry
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.complexity import count_content_words
 from cdp.corpus import iter_documents, load_manifest
-from cdp.metrics import spans
-from cdp.metrics.spans import Report, Span, Team
+from cdp.metrics.quick import Report
 from cdp.query_sets import DocumentQueries, QuerySet, measured
 from cdp.query_sets.formats import FORMATS, query_format
-from cdp.query_sets.nonsense import MANY_DOCUMENTS, REASONS, nonsense
+from cdp.query_sets.nonsense import REASONS, nonsense
 
 VERSION = "1"
 KIND = "queries"
@@ -100,13 +98,10 @@ def load(workspace: Workspace, query_set: QuerySet) -> QueryTable | None:
     return QueryTable(**columns)
 
 
-def make(
-    workspace: Workspace, query_set: QuerySet, report: Report | None = None, team: Team | None = None
-) -> QueryTable | None:
-    """The table, made now and kept. None if ``report`` said to stop. Made here, or in parts by a ``team``."""
+def make(workspace: Workspace, query_set: QuerySet, report: Report | None = None) -> QueryTable | None:
+    """Make the table and keep it. None if ``report`` said to stop."""
     key = _key(workspace, query_set)
-    parts = None if team is None else partial(_in_parts, team=team, key=key)
-    table = (parts or _here)(workspace, query_set, report)
+    table = _made(workspace, query_set, report)
     if table is None:
         return None
     measured.save_columns(
@@ -115,96 +110,22 @@ def make(
     return table
 
 
-def _here(workspace: Workspace, query_set: QuerySet, report: Report | None) -> QueryTable | None:
+def _made(workspace: Workspace, query_set: QuerySet, report: Report | None) -> QueryTable | None:
     repeated = _documents_of_each(workspace, query_set)
-    rows = _Rows(_language(workspace, query_set), prompt_of(query_set), lambda plain: repeated.get(hash(plain), 1))
+    rows = _Rows(_language(workspace, query_set), prompt_of(query_set), repeated)
     contents = _Contents(workspace, query_set)
     for offset, line in query_sets.iter_offsets(workspace, query_set.id):
         if report is not None and len(rows.names) % CHUNK == 0 and not report(len(rows.names), query_set.n_documents):
             return None
         rows.add(offset, line, contents.of(line.document_id))
-    return table_of(rows.names, rows.columns())
-
-
-def _in_parts(
-    workspace: Workspace, query_set: QuerySet, report: Report | None, *, team: Team, key: str
-) -> QueryTable | None:
-    """The rows by the crew; here, which queries stand for many documents of the whole set."""
-    if not query_set.complete or _position(workspace, query_set.id, 0) is None:
-        return _here(workspace, query_set, report)  # its lines do not say where in the corpus their documents are
-    paths = spans.done_by(
-        team, table_span, f"{KIND}-{key}", workspace, query_set.id, query_set.n_documents, report,
-        language=_language(workspace, query_set), prompt=prompt_of(query_set),
-    )  # fmt: skip
-    if paths is None:
-        return None
-    names: list[str] = []
-    parts: list[dict[str, NDArray[Any]]] = []
-    for path in paths:
-        found = spans.load(path)
-        found["document"] += len(names)
-        names += spans.from_bytes(found.pop("ids"))
-        parts.append(found)
-    columns = {name: np.concatenate([part[name] for part in parts]) for name in (parts[0] if parts else {})}
-    bits = {name: 1 << at for at, name in enumerate(REASONS)}
-    says_something = columns["flags"] & (bits["empty"] | bits["no words"]) == 0
-    many = _n_documents(columns.pop("plain"), columns["document"]) >= MANY_DOCUMENTS
-    columns["flags"][many & says_something] |= bits["same everywhere"]
-    spans.forget(paths)
-    return table_of(names, columns)
-
-
-def table_span(span: Span) -> int:
-    """The rows of one part of a set; how many lines it has."""
-    workspace = Workspace(Path(span.workspace))
-    rows = _Rows(span.language, span.prompt, lambda plain: 1)
-    start = _position(workspace, span.query_set, span.begin) or 0
-    contents = _Contents(workspace, query_sets.load(workspace, span.query_set), start)
-    plain: list[bytes] = []
-    for offset, line in span.lines():
-        rows.add(offset, line, contents.of(line.document_id))
-        plain += [
-            hashlib.blake2b(plain_form(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            for text in line.queries
-        ]
-    spans.save(
-        span,
-        {
-            "ids": spans.as_bytes(rows.names),
-            "plain": np.frombuffer(b"".join(plain), dtype="<u8"),
-            **rows.columns(),
-        },
-    )
-    return len(rows.names)
-
-
-def _digest(text: str) -> bytes:
-    """Of the plain form, the same in every process."""
-    return hashlib.blake2b(plain_form(text).encode("utf-8", "surrogatepass"), digest_size=8).digest()
-
-
-def _position(workspace: Workspace, query_set_id: str, offset: int) -> int | None:
-    """Where in the corpus the document of the line at ``offset`` stands; None where that is not said."""
-    try:
-        position = query_sets.read_at(workspace, query_set_id, offset).get("position")
-    except WorkspaceError:  # there is no line
-        return None
-    return position if isinstance(position, int) else None
-
-
-def _n_documents(plain: NDArray[np.uint64], document: NDArray[np.int32]) -> NDArray[np.int64]:
-    """For how many documents the plain form of each query stands, (n,)."""
-    _, form = np.unique(plain, return_inverse=True)
-    pairs = np.unique(np.stack([form.astype(np.int64), document.astype(np.int64)]), axis=1)
-    counted: NDArray[np.int64] = np.bincount(pairs[0], minlength=int(form.max(initial=-1)) + 1)[form]
-    return counted
+    return QueryTable(document_ids=np.array(rows.names, dtype=np.str_), **rows.columns())
 
 
 class _Rows:
-    """The rows of a table as documents go by. ``n_documents`` tells for how many of them a plain form stands."""
+    """The rows of a table as documents go by. ``repeated`` is what ``_documents_of_each`` gives."""
 
-    def __init__(self, language: str, prompt: str, n_documents: Callable[[str], int]) -> None:
-        self.language, self.prompt, self._n_documents = language, prompt, n_documents
+    def __init__(self, language: str, prompt: str, repeated: Mapping[int, int]) -> None:
+        self.language, self.prompt, self._repeated = language, prompt, repeated
         self.names: list[str] = []
         self._offsets: list[int] = []
         self._rows: list[tuple[int, int, int, int, bool, int]] = []
@@ -216,7 +137,7 @@ class _Rows:
         seen: set[str] = set()
         for position, text in enumerate(line.queries, 1):
             plain = plain_form(text)
-            reasons = nonsense(text, content, prompt=self.prompt, n_documents=self._n_documents(plain))
+            reasons = nonsense(text, content, prompt=self.prompt, n_documents=self._repeated.get(hash(plain), 1))
             flags = sum(self._bits[name] for name in reasons)
             kind = FORMATS.index(query_format(text))
             repeats = bool(plain) and plain in seen
@@ -243,10 +164,6 @@ class _Rows:
             "duplicate": columns[4].astype(bool),
             "flags": columns[5].astype(np.int32),
         }
-
-
-def table_of(names: list[str], columns: Mapping[str, NDArray[Any]]) -> QueryTable:
-    return QueryTable(document_ids=np.array(names, dtype=np.str_), **columns)
 
 
 def plain_form(text: str) -> str:
@@ -281,11 +198,11 @@ def _documents_of_each(workspace: Workspace, query_set: QuerySet) -> Mapping[int
 class _Contents:
     """Titles and texts of a set's documents. A whole set has the order of the corpus: one pass, a row group at once."""
 
-    def __init__(self, workspace: Workspace, query_set: QuerySet, start: int = 0) -> None:
+    def __init__(self, workspace: Workspace, query_set: QuerySet) -> None:
         self._stream: Iterator[tuple[str, str]] = iter(())
         self._known: dict[str, str] = {}
         with suppress(CdpError):  # the corpus is gone
-            documents = iter_documents(workspace, query_set.corpus_id, start=start)
+            documents = iter_documents(workspace, query_set.corpus_id)
             load_manifest(workspace, query_set.corpus_id)
             self._stream = ((document.id, document.content) for document in documents)
         if not query_set.complete:  # what is still being written stands in the order in which it was answered

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -19,27 +19,23 @@ import numpy as np
 
 from cdp import query_sets
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.failures import Failures, Listed
+from cdp.base.failures import Failures
 from cdp.base.records import checked
 from cdp.base.workspace import Workspace, read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.complexity import STANDARD, CwProfile, profile, stopwords_of
 from cdp.corpus import load_manifest
-from cdp.metrics import spans
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.query_set import (
-    Columns,
     IdWithQueries,
-    QuerySetMeasures,
-    collect,
     measure_query_set,
-    summarise,
 )
-from cdp.metrics.sampling import CorpusPool
-from cdp.metrics.spans import Report, Span, Team
 from cdp.query_sets import QuerySet
 from cdp.query_sets.measured import quick_file
 
 VERSION = "3"
+
+Report = Callable[[int, int], bool]
+"""Told how many documents of how many are done; returns whether to go on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,26 +89,21 @@ def plan(
     return QuickPlan(workspace, measured, human, language, stopwords, quick_file(workspace, query_set, key[:16]))
 
 
-def measure(
-    plan: QuickPlan, report: Report | None = None, failures: Failures | None = None, team: Team | None = None
-) -> dict[str, Any] | None:
+def measure(plan: QuickPlan, report: Report | None = None, failures: Failures | None = None) -> dict[str, Any] | None:
     """Self-BLEU, CW and, given human queries, Len-Sim, measured and kept. None if ``report`` said to stop.
-
-    Measured here, or in parts by a ``team``; the values are the same.
 
     InputError for a set without queries. Documents that cannot be measured go to ``failures``; what is kept says how
     many they are, and which the first of them.
     """
     failures = failures or Failures()
-    measured = (
-        _here(plan, report, failures)
-        if team is None
-        else in_parts(
-            team, plan.workspace, plan.query_set, plan.path.stem, report, failures,
-            language=plan.language, stopwords=plan.stopwords, human=plan.human,
-        )
-    )  # fmt: skip
-    if measured is None:
+    human = None
+    if plan.human:
+        human = {line.document_id: line.queries for line in query_sets.read_queries(plan.workspace, plan.human)}
+    documents = _Reported(plan, report)
+    measured = measure_query_set(
+        documents, language=plan.language, stopwords=stopwords_of(plan.stopwords), human=human, failures=failures
+    )
+    if documents.stopped:
         return None
     if measured.cw.size == 0:
         raise InputError(
@@ -136,81 +127,6 @@ def measure(
             raise
         # What was measured of a workspace that nobody may write is shown, and measured anew the next time.
     return values
-
-
-def _here(plan: QuickPlan, report: Report | None, failures: Failures) -> QuerySetMeasures | None:
-    human = None
-    if plan.human:
-        human = {line.document_id: line.queries for line in query_sets.read_queries(plan.workspace, plan.human)}
-    documents = _Reported(plan, report)
-    measured = measure_query_set(
-        documents, language=plan.language, stopwords=stopwords_of(plan.stopwords), human=human, failures=failures
-    )
-    return None if documents.stopped else measured
-
-
-def in_parts(
-    team: Team,
-    workspace: Workspace,
-    query_set: QuerySet,
-    what: str,
-    report: Report | None,
-    failures: Failures,
-    *,
-    language: str,
-    stopwords: str,
-    human: str = "",
-    per_doc: int | None = None,
-    seed: int = 0,
-) -> QuerySetMeasures | None:
-    """``measure_query_set`` of a whole set: each document's values by the crew; here what is drawn from the whole set,
-    and what is made of all values. None if ``report`` said to stop. ``what`` names all that the values depend on.
-    """
-    paths = spans.done_by(
-        team, measure_span, what, workspace, query_set.id, query_set.n_documents, report,
-        language=language, stopwords=stopwords, human=human, per_doc=per_doc, stage=failures.stage,
-    )  # fmt: skip
-    if paths is None:
-        return None
-    columns, pool = Columns(), CorpusPool(seed=seed)
-    for path in paths:
-        found = spans.load(path, failures)
-        columns.extend(spans.from_bytes(found.pop("ids")), found)
-    measured_ids = iter(columns.ids)
-    wanted = next(measured_ids, None)
-    for line in query_sets.read_queries(workspace, query_set.id):
-        if line.document_id == wanted and line.queries:
-            pool.add(line.queries[:per_doc])
-            wanted = next(measured_ids, None)
-    measured = summarise(
-        columns, pool, language=language, stopwords=stopwords_of(stopwords), has_human=bool(human), seed=seed,
-        failures=failures,
-    )  # fmt: skip
-    spans.forget(paths)
-    return measured
-
-
-def measure_span(span: Span) -> int:
-    """Measure the documents of one part of a set; how many lines it has."""
-    lines = [line for _, line in span.lines()]
-    human = None
-    if span.human:
-        ids = {line.document_id for line in lines}
-        reference = query_sets.read_queries(Workspace(Path(span.workspace)), span.human)
-        human = {line.document_id: line.queries for line in reference if line.document_id in ids}
-    columns, failures = Columns(), Listed(span.stage)
-    collect(
-        ((line.document_id, line.queries) for line in lines),
-        columns,
-        None,
-        span.language,
-        stopwords_of(span.stopwords),
-        human=human,
-        per_doc=span.per_doc,
-        failures=failures,
-    )
-    spans.save(span, {"ids": spans.as_bytes(columns.ids), **columns.to_arrays()}, failures)
-    return len(lines)
 
 
 class _Reported:

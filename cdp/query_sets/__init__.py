@@ -27,7 +27,6 @@ from cdp.query_sets.store import (
     read_queries,
     read_rankings,
     resolve_query_set,
-    spans,
     state,
     update,
 )
@@ -61,7 +60,6 @@ __all__ = [
     "read_queries",
     "read_rankings",
     "resolve_query_set",
-    "spans",
     "state",
     "update",
 ]

@@ -264,38 +264,18 @@ def document_queries(line: Any) -> DocumentQueries:
     return DocumentQueries(str(line["document_id"]), texts, line.get("sources") or [], negatives, teacher)
 
 
-def iter_offsets(
-    workspace: Workspace, query_set_id: str, span: tuple[int, int | None] = (0, None)
-) -> Iterator[tuple[int, DocumentQueries]]:
-    """(where its line begins, its queries) of each document: ``read_at`` reads one again without those before it.
-
-    ``span`` are the bytes that are read, from the beginning of one line to that of another (``spans``).
-    """
+def iter_offsets(workspace: Workspace, query_set_id: str) -> Iterator[tuple[int, DocumentQueries]]:
+    """(where its line begins, its queries) of each document: ``read_at`` reads one again without those before it."""
     path = files(workspace, load(workspace, query_set_id).id).queries
     if not path.exists():
         return
-    offset, end = span
+    offset = 0
     with open(path, "rb") as file, fitting(path):
-        file.seek(offset)
-        while (end is None or offset < end) and (line := file.readline()):
+        for line in file:
             if line.endswith(b"\n") and line.strip():
                 with suppress(ValueError, RecursionError):  # torn by a crash, as ``read_jsonl`` passes over it
                     yield offset, document_queries(json.loads(line))
             offset += len(line)
-
-
-def spans(workspace: Workspace, query_set_id: str, n_lines: int) -> Iterator[tuple[int, int]]:
-    """The set in parts of at most so many lines: (first byte, byte behind the last) of each, in their order."""
-    path = files(workspace, load(workspace, query_set_id).id).queries
-    begin = offset = n = 0
-    with open(path, "rb") as file:
-        for line in file:
-            offset, n = offset + len(line), n + 1
-            if n == n_lines:
-                yield begin, offset
-                begin, n = offset, 0
-    if offset > begin:
-        yield begin, offset
 
 
 def read_at(workspace: Workspace, query_set_id: str, offset: int) -> dict[str, Any]:

@@ -8,15 +8,14 @@ them, and an interrupted run continues with the first shard that is missing.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from cdp.base.crew import Stopped
 from cdp.base.errors import ModelError
 from cdp.base.workspace import Workspace, now, read_json_or_none, sha256_text, write_bytes, write_json
 from cdp.benchmarks.benchmark import texts_hash
@@ -34,6 +33,11 @@ HALF_PRECISION = (
 
 BATCHES_PER_CALL = 8
 """Batches between two looks at the clock and at the request to stop."""
+
+
+class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error
+    """Raised after a request to stop; what is done stays."""
+
 
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
@@ -69,12 +73,12 @@ class Encoding:
         return np.float16 if self.precision == "fp16" else np.float32
 
 
-def precision_for(model: SentenceTransformer, *, on_gpu: bool | None = None) -> str:
-    """fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16. ``on_gpu`` where it will encode elsewhere."""
+def precision_for(model: SentenceTransformer) -> str:
+    """fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16."""
     import torch
 
     parameter = next(model.parameters(), None)
-    if parameter is None or not (model.device.type == "cuda" if on_gpu is None else on_gpu):
+    if parameter is None or model.device.type != "cuda":
         return "fp32"
     return "bf16" if parameter.dtype == torch.bfloat16 else "fp16"
 
@@ -170,20 +174,6 @@ class Share:
         return shard % self.processes == self.process
 
 
-class Makers(Protocol):
-    """Others who make the shards of a store: ``cdp.retrievers.divided.Elsewhere``."""
-
-    def make(
-        self,
-        shards: Iterable[tuple[Path, Sequence[str]]],
-        encoding: Encoding,
-        batch_size: int,
-        *,
-        should_stop: Callable[[], bool] | None = None,
-        on_done: Callable[[int], None] | None = None,
-    ) -> Iterator[int]: ...
-
-
 @dataclass(frozen=True)
 class Embedded:
     """Embeddings that lie in memory or in shards: ``parts`` follow each other. ``reused`` counts texts not computed."""
@@ -193,7 +183,7 @@ class Embedded:
 
 
 class EmbeddingStore:
-    """The embeddings of a workspace. ``makers`` encode in place of this process."""
+    """The embeddings of a workspace."""
 
     def __init__(
         self,
@@ -201,12 +191,10 @@ class EmbeddingStore:
         *,
         shard_texts: int = SHARD_TEXTS,
         share: Share | None = None,
-        makers: Makers | None = None,
     ) -> None:
         self.root = workspace.embeddings
         self.shard_texts = shard_texts
         self.share = share or Share()
-        self.makers = makers
 
     def folder(self, key: str) -> Path:
         return self.root / key
@@ -243,27 +231,23 @@ class EmbeddingStore:
         starts = range(0, len(texts), size)
         paths = [folder / f"shard-{i:05d}.npy" for i in range(len(starts))]
         wanted = [min(size, len(texts) - start) for start in starts]
-        there = [is_whole(path, rows) for path, rows in zip(paths, wanted, strict=True)]
+        there = [_open(path, rows) is not None for path, rows in zip(paths, wanted, strict=True)]
         self.share.agree(False)  # nobody writes before everybody has looked
         mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
         done = len(texts) - sum(wanted[i] for i in mine)
-        shards = [(paths[i], starts[i], wanted[i]) for i in mine]
         stopped = False
         try:
-            if self.makers is not None:
-                self._have_made(self.makers, shards, texts, encoding, batch_size, progress, should_stop)
-            else:
-                for path, start, rows in shards:
-                    make_shard(
-                        path,
-                        load(),
-                        texts[start : start + rows],
-                        encoding,
-                        batch_size=batch_size,
-                        progress=_shifted(progress, done, len(texts)),
-                        should_stop=should_stop,
-                    )
-                    done += rows
+            for i in mine:
+                vectors = encode(
+                    load(),
+                    texts[starts[i] : starts[i] + wanted[i]],
+                    encoding,
+                    batch_size=batch_size,
+                    progress=_shifted(progress, done, len(texts)),
+                    should_stop=should_stop,
+                )
+                write_bytes(paths[i], _npy(vectors))
+                done += wanted[i]
         except Stopped:
             stopped = True
         if self.share.agree(stopped):
@@ -273,28 +257,6 @@ class EmbeddingStore:
         if progress is not None:
             progress(len(texts), len(texts))
         return Embedded([part for part in parts if part is not None], reused)
-
-    def _have_made(
-        self,
-        makers: Makers,
-        shards: list[tuple[Path, int, int]],
-        texts: Sequence[str],
-        encoding: Encoding,
-        batch_size: int,
-        progress: Progress | None,
-        should_stop: Callable[[], bool] | None,
-    ) -> None:
-        """Each shard (path, first text, how many) by whoever of the makers is free."""
-        done = len(texts) - sum(rows for _, _, rows in shards)
-
-        def tell(_: int) -> None:
-            if progress is not None:
-                progress(done, len(texts))
-
-        parts = ((path, texts[start : start + rows]) for path, start, rows in shards)
-        for number in makers.make(parts, encoding, batch_size, should_stop=should_stop, on_done=tell):
-            done += shards[number][2]
-            tell(number)
 
     def _shard_size(self, folder: Path, encoding: Encoding, hash_of_texts: str, n_texts: int) -> int:
         """The shard size that the folder was begun with; begins it if it is new."""
@@ -313,26 +275,6 @@ class EmbeddingStore:
             },
         )
         return self.shard_texts
-
-
-def make_shard(
-    path: Path,
-    model: SentenceTransformer,
-    texts: Sequence[str],
-    encoding: Encoding,
-    *,
-    batch_size: int = 128,
-    progress: Progress | None = None,
-    should_stop: Callable[[], bool] | None = None,
-) -> None:
-    """Encode the texts of one shard and write its file in one step. Raises as ``encode`` does."""
-    vectors = encode(model, texts, encoding, batch_size=batch_size, progress=progress, should_stop=should_stop)
-    write_bytes(path, _npy(vectors))
-
-
-def is_whole(path: Path, rows: int) -> bool:
-    """Whether the shard is there with so many rows."""
-    return _open(path, rows) is not None
 
 
 def _shifted(progress: Progress | None, start: int, total: int) -> Progress | None:

@@ -9,11 +9,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
-from cdp.base.crew import Crew
 from cdp.base.errors import ModelError
 from cdp.base.workspace import Workspace
 from cdp.evaluation import bm25
-from cdp.retrievers.divided import Elsewhere
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 from cdp.searching.collection import Collection, Documents, open_documents, resolve_collection
 from cdp.searching.indexes import (
@@ -180,11 +178,9 @@ def _state(resolved: ResolvedRetriever) -> Hashable:
     return (str(folder), *((e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in files))
 
 
-def prepare(
-    workspace: Workspace, retriever: str, collection: str, progress: Progress, *, crew: Crew | None = None
-) -> int:
+def prepare(workspace: Workspace, retriever: str, collection: str, progress: Progress) -> int:
     """Make and keep the index of a collection, however long it takes; the number of documents. On a GPU if there is
-    one; a ``crew`` encodes where there is one. ``progress`` may raise to end the work: what is done stays."""
+    one. ``progress`` may raise to end the work: what is done stays."""
     searched = resolve_collection(workspace, collection)
     documents = open_documents(workspace, searched)
     language = bm25.language_in(retriever)
@@ -193,7 +189,7 @@ def prepare(
         return len(documents)
     progress("loading the model", 0, 0)
     resolved = resolve(retriever, workspace)
-    encoder = load_encoder(resolved, "cpu" if crew else None)
+    encoder = load_encoder(resolved, None)
     embeddings(
         workspace,
         encoder,
@@ -203,6 +199,5 @@ def prepare(
         patience_s=None,
         batch_size=128,
         progress=progress,
-        makers=Elsewhere.of(crew, workspace, resolved),
     )
     return len(documents)

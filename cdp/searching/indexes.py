@@ -22,7 +22,6 @@ from cdp.evaluation.evaluate import length_of
 from cdp.evaluation.protocols import Protocol as EvaluationProtocol
 from cdp.evaluation.protocols import protocol_for
 from cdp.retrievers import load, model_hash
-from cdp.retrievers.divided import Elsewhere
 from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever
@@ -150,15 +149,13 @@ def embeddings(
     batch_size: int = 64,
     progress: Progress | None = None,
     speeds: Speeds | None = None,
-    makers: Elsewhere | None = None,
 ) -> list[np.ndarray]:
-    """The embeddings of all documents: those that are kept, in whatever precision, else encoded, by the ``makers``
-    where there are any, and kept.
+    """The embeddings of all documents: those that are kept, in whatever precision, else encoded and kept.
 
     NotPreparedError if that would take longer than ``patience_s`` seconds (None: however long it takes).
     """
-    store = EmbeddingStore(workspace, makers=makers)
-    own = precision_for(encoder.model, on_gpu=bool(makers.crew.gpus) if makers else None)
+    store = EmbeddingStore(workspace)
+    own = precision_for(encoder.model)
     ways = [encoder.encoding("document", p) for p in dict.fromkeys((own, "fp32", "fp16", "bf16"))]
     missing = [store.missing(way, documents.hash, len(documents)) for way in ways]
     encoding = ways[missing.index(0)] if 0 in missing else ways[0]

@@ -118,7 +118,6 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         0 if lexical and not gpus_chosen else config.gpus,  # BM25 has no use for one
         at_most=None if gpus_chosen else 1,
         ids=config.gpu_ids,
-        divides=True,
     )
     return jobs.submit(
         workspace,
@@ -130,5 +129,4 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
         device=device,
         inputs={"benchmark": info.name, "benchmark_hash": info.content_hash, "split": config.split},
         after=after,
-        divides=True,
     )

@@ -17,11 +17,10 @@ from __future__ import annotations
 import json
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from cdp.base.errors import WorkspaceError
 from cdp.base.worker import on_a_node
@@ -39,7 +38,6 @@ _TABLES = (
     " PRIMARY KEY (job, key)) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS paid (job TEXT PRIMARY KEY, input_tokens INTEGER, output_tokens INTEGER,"
     " requests INTEGER, estimated INTEGER, unanswered INTEGER) WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS entered (job TEXT, journal TEXT, PRIMARY KEY (job, journal)) WITHOUT ROWID",
 )
 _COUNTS = ("input_tokens", "output_tokens", "requests", "estimated", "unanswered")
 
@@ -47,35 +45,6 @@ _COUNTS = ("input_tokens", "output_tokens", "requests", "estimated", "unanswered
 def cache_key(content_hash: str, prompt: str, model: str, parameters: Mapping[str, object]) -> str:
     """The address of an answer: 64 hex digits."""
     return sha256_text(content_hash, sha256_text(prompt), model, json.dumps(parameters, sort_keys=True, default=str))
-
-
-class Answers(Protocol):
-    """Where kept answers are looked up."""
-
-    def get_or_ask(self, key: str, ask: Callable[[], Answer], *, keep: bool = True) -> Answer: ...
-
-
-class Books(Protocol):
-    """Where the requests of jobs are written down, with what they cost; see ``AnswerCache``."""
-
-    def begin(self, job: str, key: str, usual: Usage) -> None: ...
-
-    def settle(self, job: str, key: str, usage: Usage, answer: Answer | None = None) -> None: ...
-
-    def spent(self, job: str) -> Usage | None: ...
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A request in somebody else's books: what it cost, and the answer where there is one.
-
-    ``lost`` ones were on their way when whoever asked was killed; ``usage`` is then what is usual.
-    """
-
-    key: str
-    usage: Usage
-    answer: Answer | None = None
-    lost: bool = False
 
 
 class AnswerCache:
@@ -226,31 +195,6 @@ class AnswerCache:
                 for read, written in rows:
                     _add(database, job, Usage(read, written, estimated=1, unanswered=1))
         return len(rows)
-
-    def enter(self, job: str, journal: str, entries: Iterable[Entry], *, charged: bool) -> tuple[int, Usage]:
-        """Take over what stands in a journal that nobody writes any more, once: all of it or nothing.
-
-        (how many of its requests were lost, what all of them consumed); lost ones count where the endpoint may have
-        ``charged`` for them. Nothing where it was taken over before.
-        """
-        n_lost, consumed = 0, Usage()
-        with self._transaction() as database:
-            if database.execute("SELECT 1 FROM entered WHERE job = ? AND journal = ?", (job, journal)).fetchone():
-                return n_lost, consumed
-            database.execute("INSERT INTO entered VALUES (?, ?)", (job, journal))
-            for entry in entries:
-                n_lost += entry.lost
-                consumed += Usage() if entry.lost and not charged else entry.usage
-                if entry.answer is not None:
-                    row = (entry.key, now(), row_of(entry.answer))
-                    database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", row)
-            _add(database, job, consumed)
-        return n_lost, consumed
-
-    def forget(self, job: str, journal: str) -> None:
-        """The journal's file is gone: one of that name is a new one, by somebody who was cut off and writes on."""
-        with self._transaction() as database:
-            database.execute("DELETE FROM entered WHERE job = ? AND journal = ?", (job, journal))
 
     def _read(self, question: str, *values: str) -> list[tuple[Any, ...]]:
         with self._mapped(), self._lock:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp.base.records import Document
-from cdp.synthesis.cache import Answers, cache_key
+from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Answer, Generator, RequestError, Usage
 from cdp.synthesis.generators.base import usual_usage
 from cdp.synthesis.methods import Method
@@ -56,7 +56,7 @@ def generate_for(
     generator: Generator,
     *,
     max_document_tokens: int = MAX_DOCUMENT_TOKENS,
-    cache: Answers | None = None,
+    cache: AnswerCache | None = None,
     account: Account | None = None,
     queries: Sequence[str] = (),
 ) -> Generation:

@@ -1,7 +1,4 @@
-"""What comes of each document of a run: a line of queries, or a failure; and when it is the run that is wrong.
-
-One recorder for whoever asks: the worker of a job for its whole corpus, or one of several for a part of it.
-"""
+"""What comes of each document of a run: a line of queries, or a failure; and when it is the run that is wrong."""
 
 from __future__ import annotations
 
@@ -14,7 +11,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
 from cdp.base.failures import Failures, concerns_run, describe, line_of
 from cdp.base.records import Document
-from cdp.synthesis.cache import Answers
+from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generate import Generation, generate_for, to_line
 from cdp.synthesis.generators import Cancelled, RequestError, Usage
 from cdp.synthesis.generators import Generator as QuerySource
@@ -49,7 +46,7 @@ def outcome_of(
     config: SynthesisConfig,
     method: Method,
     source: QuerySource,
-    answers: Answers | None = None,
+    answers: AnswerCache | None = None,
     account: Account | None = None,
 ) -> DocumentOutcome:
     """Ask about one document. What concerns the whole run is raised."""
@@ -77,10 +74,7 @@ def outcome_of(
 
 
 class Recorder:
-    """Gives ``put`` each line, and writes what went wrong to ``failures``.
-
-    ``succeeded`` is asked before a run is given up because of its first documents: whether any other went well.
-    """
+    """Gives ``put`` each line, and writes what went wrong to ``failures``."""
 
     def __init__(
         self,
@@ -89,12 +83,11 @@ class Recorder:
         is_llm: bool,
         failures: Failures,
         put: Callable[[dict[str, Any]], None],
-        succeeded: Callable[[], bool] = lambda: False,
     ) -> None:
         self.per_doc, self.is_llm, self.failures = per_doc, is_llm, failures
         self.n_failures = self.n_incomplete = 0
         self.any_success = False
-        self._put, self._succeeded = put, succeeded
+        self._put = put
         self._failing = self._unread = self._paid_unread = 0
         self._first = ""
 
@@ -113,7 +106,7 @@ class Recorder:
             self._fail(outcome, self._nothing(generation), usage=generation.usage.to_dict())
             self._unread += 1
             self._paid_unread += generation.usage.requests > 0
-            if self._paid_unread >= FAILURES_IN_A_ROW and not (self.any_success or self._succeeded()):
+            if self._paid_unread >= FAILURES_IN_A_ROW and not self.any_success:
                 raise ConfigError(f"The first {self._unread} answers held no query. {self._first}", hint=LOOK)
             return False
         if "too_few" in generation.problems:
@@ -128,22 +121,6 @@ class Recorder:
         self.any_success = True
         self._put(line)
         return True
-
-    def adopt(self, line: dict[str, Any]) -> None:
-        """Take over a line that another recorder ``put``."""
-        self.failures.done()
-        self.any_success = True
-        self._put(line)
-
-    def adopt_failure(self, line: dict[str, Any]) -> None:
-        """Take over what another recorder wrote to its failures."""
-        if line.get("kept"):
-            self._note(line)
-            return
-        self._unread += "kept" in line
-        if "stage" in line:
-            self.failures.count(line)
-        self._lose(line)
 
     def none(self) -> CdpError:
         """Why the whole run gave nothing: the endpoint failed, its answers could not be read, or there are no words."""

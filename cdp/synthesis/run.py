@@ -16,7 +16,6 @@ from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.crew import Crew
 from cdp.base.errors import ConfigError
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
@@ -24,7 +23,6 @@ from cdp.corpus import load_manifest
 from cdp.query_sets.ordered import put_in_order, scan
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
-from cdp.synthesis.divided import Division, take_what_is_left, tell_lost
 from cdp.synthesis.generators import GENERATORS, Usage, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.generators.spread import spread
@@ -43,11 +41,10 @@ METRIC_EVERY_S = 5.0
 
 
 class Run:
-    """One attempt at a synthesis job, by this worker alone or by its crew."""
+    """One attempt at a synthesis job."""
 
-    def __init__(self, job: Job, *, api_key: str = "", crew: Crew | None = None) -> None:
+    def __init__(self, job: Job, *, api_key: str = "") -> None:
         self.job = job
-        self.crew = crew
         self.config = SynthesisConfig.from_dict(job.config)
         self.method: Method = method_of(self.config)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
@@ -75,19 +72,16 @@ class Run:
     def execute(self) -> dict[str, Any]:
         """Do what is left to do; returns (and stores) the result. Raises ProviderError where no request can succeed."""
         self._open()
-        if self.crew is None:
-            self._load()
+        self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
+        self.source.prepare()
         with AnswerCache(self.job.workspace) as cache:
-            take_what_is_left(self.job, self.files, cache, self.config)
             written = bytearray(self.work.positions)
             spent = self._written_before(written)
             self._report()
             self.recorder.any_success = self._done > 0
             try:
                 self._open_account(cache, spent)
-                passed = written if self.crew is None else self._divide(self.crew, cache, written)
-                if self.crew is None or self._done < self.total:
-                    self._by_myself(cache, written, passed)
+                self._write(cache, written)
             finally:
                 self._flush()
                 result = self._close(written)
@@ -101,10 +95,6 @@ class Run:
             raise self.recorder.none()
         return result
 
-    def _load(self) -> None:
-        self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
-        self.source.prepare()
-
     def _written_before(self, written: bytearray) -> Usage:
         """Mark what earlier attempts have written; what their lines say that it cost."""
         spent = Usage()
@@ -117,17 +107,13 @@ class Run:
             spent += Usage.from_dict(line.get("usage"))
         return spent
 
-    def _by_myself(self, cache: AnswerCache, written: bytearray, passed: bytearray) -> None:
-        """Ask about the documents that are not ``passed``, in this process."""
-        if self.crew is not None:
-            if self.job.stop_requested():
-                return
-            self._load()
+    def _write(self, cache: AnswerCache, written: bytearray) -> None:
+        """Ask about the documents that have no line yet."""
         left = max(1, self.total - self._done)
         with spread(self.source, left) as self.source:
             threads = self.source.is_llm or self.source.concurrency > 1
             workers = min(self.source.concurrency, left) if threads else 0
-            with closing(self._outcomes(cache, passed, workers)) as outcomes:
+            with closing(self._outcomes(cache, written, workers)) as outcomes:
                 for outcome in outcomes:
                     if outcome.given_up:
                         continue
@@ -135,22 +121,6 @@ class Run:
                         written[outcome.position] = 1
                     self._done += 1
                     self._report()
-
-    def _divide(self, crew: Crew, cache: AnswerCache, written: bytearray) -> bytearray:
-        """Have the crew ask; what needs nobody any more."""
-        before = self._done
-
-        def report(n_passed: int) -> None:
-            self._done = min(before + n_passed, self.total)
-            self._report()
-
-        division = Division(
-            self.job, self.config, self.method, self.work, self.source, crew, cache, self.account, self.recorder,
-            written=written, flush=self._flush, report=report,
-        )  # fmt: skip
-        division.write(self.total - before)
-        self._done = before + division.n_passed
-        return division.passed
 
     def _open_account(self, cache: AnswerCache, spent: Usage) -> None:
         """The job's books, with ``spent`` as their beginning for a set that has none: an older version wrote it."""
@@ -160,7 +130,13 @@ class Run:
             cache.spend(self.job.id, spent)
         charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
         lost = cache.take_lost(self.job.id, charged=charged)
-        tell_lost(lost if charged else 0)
+        if lost and charged:
+            requests = "request was" if lost == 1 else "requests were"
+            print(
+                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
+                "for again may be paid for twice.",
+                flush=True,
+            )
         self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
         self._spent_before = self.account.spent
 
@@ -169,11 +145,11 @@ class Run:
         if self.account is not None:
             self.account.close()
 
-    def _outcomes(self, cache: AnswerCache, passed: bytearray, workers: int) -> Generator[DocumentOutcome, None, None]:
+    def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[DocumentOutcome, None, None]:
         def one(item: Item) -> DocumentOutcome:
             return outcome_of(item, self.config, self.method, self.source, cache, self.account)
 
-        return map_unordered(one, self._left(passed), workers, tick=self._tick, cancel=self._cancel)
+        return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self._cancel)
 
     @property
     def spent(self) -> Usage:
@@ -210,15 +186,15 @@ class Run:
             parameters=self.source.parameters,
         )
 
-    def _left(self, passed: bytearray) -> Iterator[Item]:
-        """The documents that are not passed, until the end or a request to stop."""
-        for item in self.work.items(self.job.workspace, start=max(0, passed.find(0))):
+    def _left(self, written: bytearray) -> Iterator[Item]:
+        """The documents that have no line yet, until the end or a request to stop."""
+        for item in self.work.items(self.job.workspace, start=max(0, written.find(0))):
             if self.job.stop_requested():
                 self._cancel()
                 return
             if self._over_budget():
                 return
-            if not passed[item.position]:
+            if not written[item.position]:
                 yield item
 
     def _put(self, line: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable
 
-from cdp.synthesis.cache import Books
+from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.pricing import Price
 
@@ -20,18 +20,16 @@ class Account:
 
     With a budget, the largest price that a request can have is set aside before it is sent, so that what is queued
     cannot overshoot. Where that no longer fits, requests go one at a time as long as the price of a usual one fits:
-    the last of them may cost more than what was left, and nothing else can. One that is not to be spent ``to_the_last``
-    ends there: a share of a job's budget is never overshot, whatever the other shares do.
+    the last of them may cost more than what was left, and nothing else can.
     """
 
     def __init__(
         self,
-        cache: Books,
+        cache: AnswerCache,
         job: str,
         *,
         price: Price | None = None,
         budget: float | None = None,
-        to_the_last: bool = True,
     ) -> None:
         self.spent = cache.spent(job) or Usage()
         self.used_up = False
@@ -39,7 +37,6 @@ class Account:
         self._job = job
         self._price = price
         self.budget = budget
-        self._to_the_last = to_the_last
         self._reserved: list[float] = []
         self._closed = False
         self._change = threading.Condition()
@@ -73,12 +70,6 @@ class Account:
                 self._reserved.remove(amount)
                 self._change.notify_all()
 
-    def add(self, usage: Usage) -> None:
-        """Somebody else has spent it for this job, and it stands in the books."""
-        with self._change:
-            self.spent += usage
-            self._change.notify_all()
-
     def close(self) -> None:
         """Nobody waits for the budget any longer."""
         with self._change:
@@ -94,7 +85,7 @@ class Account:
                 left = self.budget - self._price.cost(self.spent) - math.fsum(self._reserved)
                 expected = max(self._price.cost(usual), self._mean_price())
                 amount = self._price.cost(most)
-                if amount <= left or (self._to_the_last and not self._reserved and expected <= left):
+                if amount <= left or (not self._reserved and expected <= left):
                     break
                 if not self._reserved:
                     self.used_up = True

@@ -17,13 +17,10 @@ from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark, load_benchmark
 from cdp.benchmarks.library import resolve_benchmark
 from cdp.evaluation import bm25
-from cdp.evaluation.bm25_divided import Team
 from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
 from cdp.evaluation.results import refresh_card, write_result
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
-from cdp.retrievers.divided import Elsewhere
 from cdp.retrievers.encode import EmbeddingStore, Share, Stopped, cast, precision_for
-from cdp.workers.crew import crew_of
 
 LOADING_S = 300.0
 """A model may take this long to load (a download on first use) without a heartbeat."""
@@ -72,24 +69,21 @@ def dense(
     """Evaluate a model: (result, what ``retriever`` holds in the record). Of several processes that share the encoding
     the first alone searches; the others get None."""
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    crew = crew_of(job)
-    device, share = ("cpu", Share()) if crew else _processes(config.gpus)
+    device, share = _processes(config.gpus)
     model = load(retriever, device, config.max_length)
     identity = model_hash(model)
-    on_gpu = bool(crew.gpus) if crew else None
-    precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
-    makers = Elsewhere.of(crew, job.workspace, retriever, config.max_length)
+    precision = precision_for(model) if config.precision == "auto" else config.precision
 
     def report(phase: str, done: int, total: int) -> None:
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
 
     embedded = embed_benchmark(
-        model if crew else cast(model, precision),
+        cast(model, precision),
         benchmark,
         protocol=config.protocol,
         batch_size=config.batch_size,
         precision=precision,
-        store=EmbeddingStore(job.workspace, share=share, makers=makers),
+        store=EmbeddingStore(job.workspace, share=share),
         model_hash=identity,
         progress=report,
         should_stop=job.stop_requested,
@@ -97,7 +91,7 @@ def dense(
     if share.process:
         return None
     result = evaluate_embeddings(
-        embedded, benchmark, top_k=config.top_k, crew=crew, progress=report, should_stop=job.stop_requested
+        embedded, benchmark, top_k=config.top_k, progress=report, should_stop=job.stop_requested
     )
     kind = retriever.origin if retriever.origin in ("preset", "job") else "model"
     return result, {"id": config.retriever, "name": retriever.title, "kind": kind, "hash": identity}
@@ -113,12 +107,7 @@ def lexical(
             raise Stopped
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
 
-    crew = crew_of(job)
-    team = Team(crew, job.folder / "checkpoints" / "bm25") if crew else None
-    indexed = team.indexed if team else bm25.whole
-    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch, indexed=indexed)
-    if team:
-        team.forget()
+    result = bm25.evaluate_bm25(benchmark, language=language, top_k=config.top_k, watch=watch)
     words = str(result.settings["language"])
     identity = sha256_text(bm25.NAME, str(bm25.K1), str(bm25.B), words)[:16]
     name = f"{bm25.TITLE} ({language})" if language not in ("", "en") else bm25.TITLE

@@ -13,7 +13,6 @@ from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
 from cdp.retrievers.encode import Stopped
 from cdp.searching import prepare
-from cdp.workers.crew import crew_of
 
 SILENT_S = 300.0
 """Loading a model, a call of the encoder or building the index may take this long without a heartbeat."""
@@ -29,7 +28,7 @@ def main(job: Job) -> None:
         job.progress(phase, done, total, "documents" if total else "", next_within_s=SILENT_S)
 
     try:
-        documents = prepare(job.workspace, config.retriever, config.collection, report, crew=crew_of(job))
+        documents = prepare(job.workspace, config.retriever, config.collection, report)
     except Stopped:
         print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from cdp import query_sets
 from cdp.base import worker
-from cdp.base.crew import Crew
 from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
-from cdp.metrics.spans import Team
-from cdp.workers.crew import crew_of
 
 
 def reporting(job: Job) -> quick.Report:
@@ -25,20 +22,14 @@ def reporting(job: Job) -> quick.Report:
     return report
 
 
-def team_of(job: Job, crew: Crew | None) -> Team | None:
-    """Those who measure a set in parts; None where this worker does it alone."""
-    return None if crew is None else Team(crew, job.folder / "checkpoints" / "measures")
-
-
 def main(job: Job) -> None:
     """Measure the set that the job's settings name."""
-    team = team_of(job, crew_of(job))
     plan = quick.plan(job.workspace, job.config["query_set"], human=job.config["human"])
     if plan.load() is None:
-        quick.measure(plan, reporting(job), job.failures("measuring"), team)
+        quick.measure(plan, reporting(job), job.failures("measuring"))
     query_set = query_sets.load(job.workspace, plan.query_set.id)
     if not job.stop_requested() and query_table.load(job.workspace, query_set) is None:
-        query_table.make(job.workspace, query_set, reporting(job), team)
+        query_table.make(job.workspace, query_set, reporting(job))
 
 
 if __name__ == "__main__":

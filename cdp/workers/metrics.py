@@ -13,7 +13,12 @@ Settings are ``MetricsConfig``. What it writes:
 
 from __future__ import annotations
 
-from contextlib import suppress
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,14 +26,14 @@ from numpy.typing import NDArray
 from cdp import query_sets
 from cdp.base import worker
 from cdp.base.config import MetricsConfig
-from cdp.base.crew import Crew, Stopped
 from cdp.base.worker import Job
 from cdp.base.workspace import now, sha256_text
 from cdp.complexity import stopwords_of
 from cdp.metrics.ledger import Ledger
+from cdp.metrics.measures.dist_sim import document_dist_sims
+from cdp.metrics.measures.embedding_diversity import document_diversities
 from cdp.metrics.pairs import PairTable
-from cdp.metrics.query_set import QuerySetMeasures, depths_of, measure_query_set
-from cdp.metrics.quick import in_parts
+from cdp.metrics.query_set import depths_of, measure_query_set
 from cdp.metrics.report import (
     Selection,
     dist_sim_values,
@@ -39,59 +44,52 @@ from cdp.metrics.report import (
     write_pair_scores,
 )
 from cdp.metrics.sampling import CorpusPool, reservoir
-from cdp.metrics.scorers import PairScorer
-from cdp.metrics.spans import Team
+from cdp.metrics.scorers import PairScorer, load_encoder, load_scorer
 from cdp.metrics.values import DOCUMENT
-from cdp.metrics.windows import BATCH_S, Items, Model, about, about_there, done_by, done_here
 from cdp.query_sets import QuerySet
-from cdp.workers.crew import crew_of
-from cdp.workers.measures import reporting, team_of
 
 _LOADING_S = 600.0
+# A window may take this long without a heartbeat.
+_BATCH_S = 300.0
 _DOCUMENTS_AT_ONCE = 256
 _BATCHES_AT_ONCE = 32
-_ITEMS_OF_A_PART = 1024
-"""About so many pairs or documents are a part of a divided job: whole windows, seconds of work."""
 
 
 def main(job: Job) -> None:
     """Measure the query set that the job's settings name."""
-    crew = crew_of(job)
-    with suppress(Stopped):
-        measure(job, crew)
-
-
-def measure(job: Job, crew: Crew | None) -> None:
-    """The same, by a crew where there is one."""
     config = MetricsConfig.from_dict(job.config)
-    job.progress("reading", 0, 0, "documents", next_within_s=BATCH_S)
+    job.progress("reading", 0, 0, "documents", next_within_s=_BATCH_S)
     query_set = query_sets.load(job.workspace, config.query_set)
     content_hash = query_sets.content_hash(job.workspace, query_set)
     selection = select(job, config, query_set)
-    quick = measure_without_models(job, config, query_set, selection, team_of(job, crew))
-    if quick is None:
-        return
+    quick = measure_query_set(
+        zip(selection.ids, selection.queries, strict=True),
+        language=selection.language,
+        stopwords=stopwords_of(config.stopwords),
+        human=selection.human,
+        sampled_from=selection.sampled_from,
+        seed=config.seed,
+        failures=job.failures("measuring"),
+    )
     selection = selection.only(quick.document_ids)
     job.progress("loading the scorer", 0, 0, "", next_within_s=_LOADING_S)
-    asked = Model("pairs", config.scorer, str(job.workspace.root), config.batch_size, threshold=config.threshold)
-    scorer = about(asked) if crew is None else about_there(crew, asked, job)
-    if crew is not None:
-        asked = asked.as_found(scorer)
+    scorer = load_scorer(config.scorer, job.workspace, threshold=config.threshold, batch_size=config.batch_size)
     if scorer.note:
         print(f"{scorer.measure.title} is used: {scorer.note}", flush=True)
     pool = CorpusPool(seed=config.seed)
     for queries in selection.queries:
         pool.add(queries)
     table = PairTable.of(selection.queries, pool.drawn(), by_length=scorer.by_length)
-    scores = score_pairs(job, asked, scorer, table, crew)
+    scores = score_pairs(job, config, scorer, table)
     if scores is None:
         return
+    encoder = Encoder(job, config)
     similarities = None
     if selection.human is not None:
-        similarities = compare_with_human(job, config, selection, crew)
+        similarities = compare_with_human(job, config, selection, encoder)
         if similarities is None:
             return
-    diversities = embed(job, config, selection, crew)
+    diversities = embed(job, config, selection, encoder)
     if diversities is None:
         return
     values = paraphrase_values(table, scores, scorer, selection, config.seed)
@@ -132,29 +130,6 @@ def measure(job: Job, crew: Crew | None) -> None:
     job.progress("done", len(table), len(table), "pairs")
 
 
-def measure_without_models(
-    job: Job, config: MetricsConfig, query_set: QuerySet, selection: Selection, team: Team | None
-) -> QuerySetMeasures | None:
-    """The quick measures of what is selected; a whole set by a ``team`` where there is one. None if stopped."""
-    failures = job.failures("measuring")
-    if team is not None and config.max_documents is None:
-        depends = (query_sets.state(job.workspace, query_set), selection.language, config.to_dict())
-        return in_parts(
-            team, job.workspace, query_set, sha256_text(*map(str, depends))[:16], reporting(job), failures,
-            language=selection.language, stopwords=config.stopwords, human=config.human, per_doc=config.per_doc,
-            seed=config.seed,
-        )  # fmt: skip
-    return measure_query_set(
-        zip(selection.ids, selection.queries, strict=True),
-        language=selection.language,
-        stopwords=stopwords_of(config.stopwords),
-        human=selection.human,
-        sampled_from=selection.sampled_from,
-        seed=config.seed,
-        failures=failures,
-    )
-
-
 def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     """Read the query set (a sample of it if so configured) and the human queries of its documents."""
     documents = (line for line in query_sets.read_queries(job.workspace, query_set.id) if line.queries)
@@ -178,19 +153,29 @@ def select(job: Job, config: MetricsConfig, query_set: QuerySet) -> Selection:
     )
 
 
-def score_pairs(
-    job: Job, model: Model, scorer: PairScorer, table: PairTable, crew: Crew | None
-) -> NDArray[np.float64] | None:
+class Encoder:
+    """The model that embeds queries, loaded when the first window needs it and kept for all measures."""
+
+    def __init__(self, job: Job, config: MetricsConfig) -> None:
+        self._job, self._config = job, config
+
+    @cached_property
+    def encode(self) -> Callable[[list[str]], NDArray[np.float64]]:
+        self._job.progress("loading the model", 0, 0, "", next_within_s=_LOADING_S)
+        return load_encoder(self._config.encoder, self._job.workspace, batch_size=self._config.batch_size)
+
+
+def score_pairs(job: Job, config: MetricsConfig, scorer: PairScorer, table: PairTable) -> NDArray[np.float64] | None:
     """The score of each distinct pair, (n_distinct,), made or found on disk; None if a stop was requested."""
     fingerprint = sha256_text(scorer.measure.name, scorer.model, table.fingerprint())
     ledger = Ledger(job.folder / "checkpoints" / "pair_scores.f32", fingerprint)
-    step = model.batch_size if scorer.by_length else model.batch_size * _BATCHES_AT_ONCE
-    items = Items("scoring pairs", "pair", len(table), step, table.pairs, lambda number: number)
-    return ledger.read()[:, 0] if _filled(job, model, items, ledger, crew) else None
+    step = config.batch_size if scorer.by_length else config.batch_size * _BATCHES_AT_ONCE
+    items = Items("scoring pairs", "pair", len(table), step, table.pairs, lambda number: number, "\n".join)
+    return ledger.read()[:, 0] if _filled(job, scorer.score, items, ledger) else None
 
 
 def compare_with_human(
-    job: Job, config: MetricsConfig, selection: Selection, crew: Crew | None
+    job: Job, config: MetricsConfig, selection: Selection, encoder: Encoder
 ) -> NDArray[np.float64] | None:
     """Dist-Sim of each document at each M, (n_documents, n_depths), NaN without human queries; None if stopped."""
     depths = depths_of(selection.queries)
@@ -207,14 +192,15 @@ def compare_with_human(
         _DOCUMENTS_AT_ONCE,
         lambda start, stop: sides[start:stop],
         lambda number: selection.ids[compared[number]],
+        lambda side: "\n".join(itertools.chain(*side)),
     )
-    if not _filled(job, _encoder(job, config, "dist_sim", depths), items, ledger, crew):
+    if not _filled(job, lambda window: document_dist_sims(window, encoder.encode, depths), items, ledger):
         return None
     values[compared] = ledger.read()
     return values
 
 
-def embed(job: Job, config: MetricsConfig, selection: Selection, crew: Crew | None) -> NDArray[np.float64] | None:
+def embed(job: Job, config: MetricsConfig, selection: Selection, encoder: Encoder) -> NDArray[np.float64] | None:
     """Embedding diversity of each document at each M, (n_documents, n_depths); None if stopped."""
     depths = depths_of(selection.queries)
     texts = (text for queries in selection.queries for text in ("", *queries))
@@ -227,21 +213,44 @@ def embed(job: Job, config: MetricsConfig, selection: Selection, crew: Crew | No
         _DOCUMENTS_AT_ONCE,
         lambda start, stop: selection.queries[start:stop],
         selection.ids.__getitem__,
+        "\n".join,
     )
-    return ledger.read() if _filled(job, _encoder(job, config, "diversity", depths), items, ledger, crew) else None
+    rows = lambda window: document_diversities(window, encoder.encode, depths)  # noqa: E731
+    return ledger.read() if _filled(job, rows, items, ledger) else None
 
 
-def _encoder(job: Job, config: MetricsConfig, kind: str, depths: list[int]) -> Model:
-    return Model(kind, config.encoder, str(job.workspace.root), config.batch_size, tuple(depths))
+@dataclass(frozen=True)
+class Items:
+    """``n`` items of one ``unit`` (singular) in windows of ``step``: ``of`` gives those from one number to another,
+    ``name`` the id of an item by its number, ``text`` what it says, for the list of failures."""
+
+    stage: str
+    unit: str
+    n: int
+    step: int
+    of: Callable[[int, int], list[Any]]
+    name: Callable[[int], object]
+    text: Callable[[Any], str]
 
 
-def _filled(job: Job, model: Model, items: Items, ledger: Ledger, crew: Crew | None) -> bool:
-    """Fill the ledger, by the crew where there is one; False if a stop was requested first."""
+def _filled(job: Job, rows_of: Callable[[list[Any]], NDArray[np.float64]], items: Items, ledger: Ledger) -> bool:
+    """Fill the ledger window by window; False if a stop was requested first. What fails is NaN."""
     failures = job.failures(items.stage, unit=items.unit, keep=ledger.done > 0)
-    if crew is not None:
-        return done_by(crew, job, model, items, ledger, failures, windows=max(1, _ITEMS_OF_A_PART // items.step))
-    job.progress("loading the model", 0, 0, "", next_within_s=_LOADING_S)
-    return done_here(job, model, items, ledger, failures)
+    nothing = math.nan if ledger.width == 1 else [math.nan] * ledger.width
+    job.progress(items.stage, ledger.done, items.n, f"{items.unit}s", next_within_s=_BATCH_S)
+    while ledger.done < items.n:
+        if job.stop_requested():
+            return False
+        start = ledger.done
+        rows = failures.batch(
+            lambda window: list(rows_of(window)),
+            items.of(start, start + items.step),
+            lambda index, start=start: items.name(start + index),  # type: ignore[misc]
+            items.text,
+        )
+        ledger.append([nothing if row is None else row for row in rows])
+        job.progress(items.stage, ledger.done, items.n, f"{items.unit}s", next_within_s=_BATCH_S)
+    return True
 
 
 if __name__ == "__main__":

@@ -25,9 +25,7 @@ from cdp.corpus import iter_documents
 from cdp.metrics.scorers import load_cross_encoder
 from cdp.query_sets import DocumentQueries
 from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.divided import Elsewhere
 from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, cast, precision_for
-from cdp.workers.crew import crew_of
 
 LOADING_S = 600.0
 BATCH_S = 600.0
@@ -42,12 +40,11 @@ class Miner:
     def __init__(self, job: Job, name: str, gpus: int | None) -> None:
         resolved = resolve(name, job.workspace)
         job.progress("loading the retriever", 0, 0, "", next_within_s=LOADING_S)
-        crew = crew_of(job)
-        model = load(resolved, "cpu" if gpus == 0 or crew else None)
+        model = load(resolved, "cpu" if gpus == 0 else None)
         self.job, self.hash = job, model_hash(model)
-        self.precision = precision_for(model, on_gpu=bool(crew.gpus) if crew else None)
-        self.model = model if crew else cast(model, self.precision)
-        self.store = EmbeddingStore(job.workspace, makers=Elsewhere.of(crew, job.workspace, resolved))
+        self.precision = precision_for(model)
+        self.model = cast(model, self.precision)
+        self.store = EmbeddingStore(job.workspace)
         self.device = torch.device("cpu")
 
     def _encode(self, texts: Sequence[str], role: str) -> np.ndarray:

@@ -20,9 +20,7 @@ from cdp.corpus import iter_documents, load_manifest
 from cdp.evaluation import bm25, round_trip
 from cdp.query_sets import QuerySet, measured
 from cdp.retrievers import load, model_hash, resolve
-from cdp.retrievers.divided import Elsewhere
 from cdp.retrievers.encode import EmbeddingStore, Stopped, cast, precision_for
-from cdp.workers.crew import crew_of
 
 LOADING_S = 300.0
 BATCH_S = 300.0
@@ -89,18 +87,16 @@ def _measure(
         return round_trip.by_bm25(texts, documents, own, language, watch=report)
     retriever = resolve(by, job.workspace)
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    crew = crew_of(job)
-    model = load(retriever, "cpu" if gpus == 0 or crew else None)
-    identity, precision = model_hash(model), precision_for(model, on_gpu=bool(crew.gpus) if crew else None)
+    model = load(retriever, "cpu" if gpus == 0 else None)
+    identity, precision = model_hash(model), precision_for(model)
     return round_trip.by_model(
-        model if crew else cast(model, precision),
+        cast(model, precision),
         texts,
         documents,
         own,
-        store=EmbeddingStore(job.workspace, makers=Elsewhere.of(crew, job.workspace, retriever)),
+        store=EmbeddingStore(job.workspace),
         model_hash=identity,
         precision=precision,
-        crew=crew,
         progress=report,
         should_stop=job.stop_requested,
     )

@@ -3,7 +3,7 @@
 Reads a ``StudyConfig`` from the job's ``spec.json`` and its sources from ``inputs``, and writes one record per
 condition (``cdp.studies.records``), ``results/about.json`` with what the report needs besides, and
 ``results/study.json`` when it ends. A new attempt skips the conditions that are there and tries those again that had
-failed. On a cluster the conditions are spread over the Ray workers that the job was given (``cdp.studies.spread``).
+failed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cdp.benchmarks import (
 )
 from cdp.complexity import count_content_words, profile
 from cdp.corpus import iter_documents
-from cdp.studies import facts, records, spread
+from cdp.studies import facts, records
 from cdp.studies.config import StudyConfig
 from cdp.studies.independence import OVERLAP, families, overlap
 from cdp.studies.inputs import Inputs
@@ -31,7 +31,6 @@ from cdp.studies.plan import StudySource
 from cdp.studies.provenance import licences, versions
 from cdp.studies.sources import corpus_of
 from cdp.studies.steps import steps
-from cdp.workers.crew import crew_of
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study
@@ -44,8 +43,7 @@ def main(job: Job) -> None:
         if record is not None and record.get("failure"):
             path.unlink()
     job.result("about", describe_study(job.workspace, inputs.config, inputs.sources, inputs.benchmarks))
-    several = crew_of(job)
-    done = alone(job, inputs) if several is None else spread.execute(job, inputs, several)
+    done = conducted(job, inputs)
     job.result(
         "study",
         {"trained": done.trained, "reused": done.reused, "failed": done.failed,
@@ -59,7 +57,7 @@ def main(job: Job) -> None:
         )
 
 
-def alone(job: Job, inputs: Inputs) -> Study:
+def conducted(job: Job, inputs: Inputs) -> Study:
     """All steps in this process."""
     from cdp.studies.run import Study
     from cdp.training.optimiser import keep_freed_memory

@@ -8,40 +8,36 @@ from __future__ import annotations
 from typing import Any
 
 from cdp.base import worker
-from cdp.base.crew import Crew
 from cdp.base.errors import CdpError
 from cdp.base.failures import concerns_run, describe
 from cdp.base.worker import Job
 from cdp.metrics import query_table, quick
 from cdp.synthesis.ranking import RankingRun
 from cdp.synthesis.run import Run
-from cdp.workers.crew import crew_of
-from cdp.workers.measures import reporting, team_of
+from cdp.workers.measures import reporting
 
 
 def main(job: Job) -> None:
-    crew = crew_of(job)
-    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job, crew=crew)
+    run = RankingRun(job) if job.config.get("method") == "dragon_s_faithful" else Run(job)
     result = run.execute()
     print(
         f"{result['n_queries']} queries for {result['n_documents']} documents, {result['failures']} failed, "
         f"{result['seconds']:.1f} s: {result['query_set']}",
         flush=True,
     )
-    measure(job, result, crew)
+    measure(job, result)
 
 
-def measure(job: Job, result: dict[str, Any], crew: Crew | None = None) -> None:
+def measure(job: Job, result: dict[str, Any]) -> None:
     """Self-BLEU and content words of a set that was just written, and the table of its single queries, so that no page
     has to wait for them."""
     if not result["complete"] or not result["n_queries"]:
         return
     try:
         plan = quick.plan(job.workspace, result["query_set"])
-        team = team_of(job, crew)
-        quick.measure(plan, reporting(job), job.failures("measuring"), team)
+        quick.measure(plan, reporting(job), job.failures("measuring"))
         if not job.stop_requested():
-            query_table.make(job.workspace, plan.query_set, reporting(job), team)
+            query_table.make(job.workspace, plan.query_set, reporting(job))
     except Exception as error:  # the set is there all the same
         if concerns_run(error) and not isinstance(error, CdpError):
             raise

@@ -15,8 +15,8 @@ import pytest
 
 from tests.support import REPOSITORY
 
-MEMBERS = ("Member", "TrainWorker", "RayTrainWorker")
-"""What our Ray workers and those of Ray Train are called."""
+MEMBERS = ("TrainWorker", "RayTrainWorker")
+"""What the workers of Ray Train are called."""
 
 STARTS = 3
 """How often the cluster is started: Ray gives a node 30 seconds to come up, however busy the machine is."""
@@ -124,9 +124,3 @@ def of_nodes(*cpus: int, long: bool = True) -> Iterator[SmallCluster]:
 @pytest.fixture(scope="session")
 def ray_cluster() -> Iterator[SmallCluster]:
     yield from of_nodes(1, 1)
-
-
-@pytest.fixture(scope="module")
-def wide_cluster() -> Iterator[SmallCluster]:
-    """A head and three nodes with two CPUs each, for a job with two Ray workers: one node may be killed."""
-    yield from of_nodes(2, 2, 2)

@@ -20,15 +20,14 @@ def launched(
     workspace: Workspace, cluster: SmallCluster, monkeypatch: pytest.MonkeyPatch, what: str, query: dict[str, str],
     **fields: Any,
 ) -> list[JobView]:  # fmt: skip
-    """The jobs that one press on Launch starts, with two Ray workers of a cluster chosen under "Run on", once all of
-    them have finished there. ``what`` is the beginning of the form's keys, ``fields`` what is set in it."""
+    """The jobs that one press on Launch starts with a cluster chosen under "Run on", once all of them have finished
+    there. ``what`` is the beginning of the form's keys, ``fields`` what is set in it."""
     monkeypatch.setenv("CDP_ALLOWED_CLUSTERS", cluster.address)
     before = {job.id for job in jobs.list_jobs(workspace)}
     at = opened("launch", query, within_s=PAGE_S)
     for name, value in fields.items():
         at.session_state[f"{what}_{name}"] = value
     at.selectbox(key=f"{what}_on").select(cluster.address).run()
-    at.text_input(key=f"{what}_resources_{cluster.address.removeprefix('http://')}").set_value("workers=2").run()
     at.button(key=f"{what}_start").click().run()
     assert not at.exception, at.exception[0].message
     assert not at.error, at.error[0].value
@@ -36,7 +35,7 @@ def launched(
     done = [until_state(workspace, job_id, "finished", "failed", patience_s=PATIENCE_S) for job_id in started]
     for job in done:
         assert job.state == "finished", (job.failure, jobs.read_log(workspace, job.id))
-        assert job.place == Place(cluster.address, workers=2)
+        assert job.place == Place(cluster.address)
         assert job.host
     return done
 

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from cdp import jobs
 from cdp.base.workspace import Workspace, read_json
 from tests.cli.support import answer as typed_here
 from tests.cluster.conftest import SmallCluster
-from tests.jobs.support import until, until_state
+from tests.jobs.support import until_state
 from tests.support import REPOSITORY
 
 PATIENCE_S = 400.0
@@ -67,9 +66,9 @@ class Journey:
         return answer
 
     def begin(self, stage: str, *words: str, **settings: Any) -> str:
-        """Start a job by a command; on the cluster with two Ray workers, each with a node of its own."""
+        """Start a job by a command."""
         sets = [word for name, value in settings.items() for word in ("--set", f"{name}={value}")]
-        on = self.cluster and ["--on", self.cluster.address, "--resources", f"workers=2,cpus={NODE_CPUS}"]
+        on = self.cluster and ["--on", self.cluster.address]
         self.made[stage] = str(self.type(*words, *sets, *(on or ()))["id"])
         return self.made[stage]
 
@@ -83,29 +82,6 @@ class Journey:
     def result(self, stage: str, name: str) -> dict[str, Any]:
         return read_json(self.workspace.job(self.made[stage]) / "results" / f"{name}.json")
 
-    def log(self, job_id: str) -> str:
-        """The log of a job that has not ended."""
-        job, log = jobs.view(self.workspace, job_id, with_size=False), jobs.read_log(self.workspace, job_id)
-        assert job.state in ("queued", "running"), (job.failure, log)
-        return log
-
-    def loses_a_node(self, job_id: str, ready: Callable[[], Any] = lambda: True) -> Any:
-        """Once it is ``ready``, a node dies that has a Ray worker of the job, but not its own worker; a new one comes.
-        What ``ready`` answered last."""
-        cluster = self.cluster
-        assert cluster is not None
-
-        def elsewhere() -> tuple[str, Any] | None:
-            self.log(job_id)
-            answer = ready()
-            nodes = cluster.members_elsewhere(job_id) if answer else []
-            return (nodes[0], answer) if nodes else None
-
-        node, answer = until(elsewhere, "work by a Ray worker on another node than the job's own", PATIENCE_S)
-        cluster.kill(node)
-        cluster.add(NODE_CPUS)
-        return answer
-
 
 def same_files(here: Journey, there: Journey, stage: str, path: str) -> None:
     found = [(journey.workspace.root / path.format(**journey.made)).read_bytes() for journey in (here, there)]
@@ -116,20 +92,3 @@ def same_results(here: Journey, there: Journey, stage: str, name: str, fields: t
     found = [journey.result(stage, name) for journey in (here, there)]
     for field_ in fields:
         assert found[0][field_] == found[1][field_], f"{stage}: {field_}"
-
-
-def numbers(journey: Journey) -> list[Any]:
-    """All numbers of the comparison, whatever retrievers are called."""
-    answer = journey.type("results", "compare", "--baseline", str(journey.upload.retriever))
-    found: list[Any] = []
-
-    def collect(value: Any) -> None:
-        if isinstance(value, dict | list):
-            for inner in value.values() if isinstance(value, dict) else value:
-                collect(inner)
-        elif isinstance(value, float):
-            found.append(value)
-
-    collect(answer)
-    assert found
-    return found

@@ -20,7 +20,7 @@ from cdp.jobs.group import LOSSES, Group
 from cdp.jobs.launchers import GROUP, command
 from cdp.jobs.node import PAD_VARIABLE
 from cdp.jobs.place import Place
-from cdp.jobs.remote import LIGHT_CPUS, own_of
+from cdp.jobs.remote import own_of
 from cdp.jobs.spec import JobSpec, read_spec
 
 
@@ -178,8 +178,6 @@ def test_what_starts_a_group_takes_nothing_from_it(folder: Path) -> None:
     spec = replace(read_spec(folder), launcher="accelerate", divides=True)
     asked = Place("http://head:8265", workers=4, cpus=2, gpus=1, memory=16, accelerator="A100")
     assert own_of(asked, spec) == Place("http://head:8265", cpus=0.0, gpus=0)
-    of_a_crew = own_of(asked, replace(spec, launcher="python"))
-    assert (of_a_crew.cpus, of_a_crew.gpus, of_a_crew.accelerator) == (LIGHT_CPUS, 0, "")
     whole = own_of(replace(asked, workers=None), spec)
     assert (whole.cpus, whole.memory, whole.accelerator) == (2, 16, "A100")
     line = command(replace(spec, launcher=GROUP, module="cdp.workers.training"), folder, ("cpu",))

@@ -165,7 +165,7 @@ def what_is_shared_is_refused(workspace: Workspace, capsys: Capture) -> None:
     """At once, and nothing is begun."""
     known = set(workspace.jobs.glob("*"))
     assert "Leave workers out" in refused(
-        capsys, "evaluate", "static-minilm", "--benchmark", "demo", "--resources", "workers=2"
+        capsys, "train", "demo diverse", "--retriever", "static-minilm", "--resources", "workers=2"
     )
     assert set(workspace.jobs.glob("*")) == known
 

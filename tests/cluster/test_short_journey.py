@@ -45,7 +45,7 @@ def test_queries_by_a_command_and_an_evaluation_from_launch(
         for journey in (here, there):
             server.asked.clear()
             job_id = journey.begin("queries", *words, **sets)
-            journey.end(job_id, "A Ray worker begins on")
+            journey.end(job_id)
             journey.made["query_set"] = str(journey.result("queries", "synthesis")["query_set"])
             assert (len(server.asked), set(server.asked.values())) == (96, {1}), "nobody is paid twice"
     same_files(here, there, "queries", "queries/{query_set}/queries.jsonl")

@@ -189,7 +189,7 @@ def test_what_cannot_run_there_is_refused_at_once(workspace: Workspace, tmp_path
     for spec, told in (
         (spec_of(place=there, config=outside), "lies outside the workspace"),
         (spec_of(place=there, config={"model": "./model"}, cwd=str(tmp_path)), "lies outside the workspace"),
-        (spec_of(place=replace(there, workers=2), divides=True), "Ray workers share the files"),
+        (spec_of(place=replace(there, workers=2), divides=True), "on several nodes shares files"),
         (spec_of(place=there, shares="the paid answers"), "shares the paid answers"),
     ):
         with pytest.raises(ConfigError, match=told) as error:

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from cdp import query_sets
-from cdp.base.crew import Alone
 from cdp.base.errors import ConfigError
-from cdp.base.failures import Failures
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json, read_jsonl, write_json
 from cdp.services import studies
 from cdp.services.results import board
 from cdp.services.training.leakage import LEAKAGE, Leak
-from cdp.studies import StudyConfig, records, spread
+from cdp.studies import StudyConfig, records
 from cdp.studies.estimate import measured_speeds
-from cdp.studies.inputs import Inputs
 from cdp.studies.plan import conditions, training_config
 from cdp.studies.sources import condition_pairs
 from cdp.training.data import prepare
@@ -181,56 +176,6 @@ def test_a_stop_keeps_what_is_done_and_a_resume_ends_equal(
     assert studies.report(workspace, "study-2").finished < 4
     run(stopped)
     assert {row.name: dict(row.scores) for row in studies.report(workspace, "study-2").rows} == expected
-
-
-def scored(folder: Path) -> dict[str, Any]:
-    """Of every record, by its name: what it is of, and its measures and scores of each query."""
-    kept = {path.stem: records.load(folder, path.stem) for path in (folder / records.FOLDER).glob("*.json")}
-    return {
-        key: (record["condition"], {p: (e["measures"], e["ndcg@10"]) for p, e in record["evaluations"].items()})
-        for key, record in kept.items()
-        if record is not None and "failure" not in record
-    }
-
-
-def test_a_crew_leaves_the_records_of_one_process(
-    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str
-) -> None:
-    settings = {"retrievers": f"{tiny}, {tiny}-gone", "seeds": "0", "bm25": True}
-    alone = study_job(workspace, "study-1", query_set, benchmarks, **settings)
-    with pytest.raises(ConfigError, match="3 of 7 conditions failed"):
-        run(alone)
-    expected = scored(alone)
-    shutil.rmtree(alone / records.FOLDER)  # or they would be found and not made again
-
-    shared = study_job(workspace, "study-2", query_set, benchmarks, **settings)
-    job = Job(shared)
-    done = spread.execute(job, Inputs.of(job), Alone())
-    assert (done.done, done.trained, done.reused, done.failed) == (7, 2, 0, 3)
-    assert scored(shared) == expected
-    assert len(expected) == 4
-    assert [line["step"] for line in read_jsonl(shared / "metrics.jsonl")] == [4, 5]
-    assert read_json(shared / "heartbeat.json")["done"] == 7
-    assert not (shared / "parts").exists()
-
-    again = Job(shared)
-    assert spread.execute(again, Inputs.of(again), Alone()).reused == 2
-    again.stop_requested = lambda: True  # type: ignore[method-assign]
-    assert spread.execute(again, Inputs.of(again), Alone()).done == 0
-
-
-def test_what_several_workers_could_not_use_is_listed_once(tmp_path: Path) -> None:
-    write_json(tmp_path / "spec.json", {"id": "j", "config": {}})
-    job = Job(tmp_path)
-    lists = spread._FailedItems(job)
-    for number, ids in enumerate([("d1", "d2"), ("d2", "d3"), ()]):
-        for item in ids:
-            with Failures(spread._file(tmp_path, number), "reading pairs of a", keep=True).item(item, "text"):
-                raise ValueError("no text")
-        lists.take(spread._file(tmp_path, number))
-    assert [line["id"] for line in read_jsonl(tmp_path / "failures.jsonl")] == ["d1", "d2", "d3"]
-    assert job.n_failures == 3
-    assert not list((tmp_path / "parts").iterdir())
 
 
 def test_splits_are_one_family_and_the_training_documents_own_benchmark_is_in_domain(

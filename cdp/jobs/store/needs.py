@@ -84,7 +84,7 @@ def check(workspace: Workspace, spec: JobSpec) -> None:
     check_shares(spec.place, spec.shares)
     if spec.place.workers:
         raise ConfigError(
-            "Ray workers share the files of the workspace, which the cluster's nodes reach through a store alone.",
+            "A training on several nodes shares files, and the cluster's nodes see them through a store alone.",
             hint="Leave workers out of --resources, or put the workspace on a file system that all nodes have.",
         )
     for text in strings((spec.config, spec.inputs)):

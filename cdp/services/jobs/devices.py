@@ -23,20 +23,19 @@ def request(
     *,
     at_most: int | None = None,
     ids: str = "",
-    divides: bool = False,
     together: bool = False,
 ) -> DeviceRequest:
     """A CPU slot, or so many GPUs, at most ``at_most``. None means every GPU of this machine, the CPU without any.
 
     ``ids`` names GPUs by their UUIDs, separated by commas, and takes the place of a number. ConfigError where both
     contradict each other, where too many are named, or where no node of a cluster has what is asked for. On a cluster
-    None means one GPU where there are any. For a job that ``divides`` its work it is what each Ray worker has, if the
-    place asks for any; with ``together`` the cluster has to have room for all of them at once.
+    None means one GPU where there are any. For a training (``together``) it is what each Ray worker has, if the
+    place asks for any; the cluster has to have room for all of them at once.
     """
     named = [part.strip() for part in ids.split(",") if part.strip()]
     where = place.current(workspace)
     if where.address:
-        return _of_cluster(where if divides else replace(where, workers=None), gpus, at_most, named, together)
+        return _of_cluster(where if together else replace(where, workers=None), gpus, at_most, named)
     if named:
         if gpus is not None and gpus != len(named):
             raise ConfigError(f"gpus asks for {gpus}, and gpu_ids names {len(named)}.", hint="Set one of the two.")
@@ -49,7 +48,7 @@ def request(
     return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
 
 
-def _of_cluster(where: Place, gpus: int | None, at_most: int | None, named: list[str], together: bool) -> DeviceRequest:
+def _of_cluster(where: Place, gpus: int | None, at_most: int | None, named: list[str]) -> DeviceRequest:
     if named:
         raise ConfigError("gpu_ids names GPUs of this machine, and the job is for a cluster.", hint="Set gpus instead.")
     ray_cluster.check(where.address)
@@ -64,6 +63,6 @@ def _of_cluster(where: Place, gpus: int | None, at_most: int | None, named: list
     request = DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
     cpus = where.cpus if where.cpus is not None else float(request.processes)
     ray_cluster.check_fits(where, count, cpus, nodes)
-    if together and where.workers:
+    if where.workers:
         ray_cluster.check_fit_together(where, count, cpus, nodes)
     return request

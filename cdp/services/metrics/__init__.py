@@ -14,13 +14,12 @@ from cdp.base.config import MetricsConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
-from cdp.jobs import JobView, place
+from cdp.jobs import JobView
 from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
 from cdp.services import cached, completeness
-from cdp.services.jobs import devices
 from cdp.services.sharing import access
 
 WORKER = "cdp.workers.metrics"
@@ -96,8 +95,7 @@ def start_quick(workspace: Workspace, query_set: str, *, human: str = "") -> str
         module=QUICK_WORKER,
         config={"query_set": plan.query_set.id, "human": plan.human},
         inputs={"query_set": plan.query_set.id, "human": plan.human, "kept": plan.path.name},
-        device=jobs.DeviceRequest.cpu() if place.current(workspace).workers else jobs.DeviceRequest.light(),
-        divides=True,
+        device=jobs.DeviceRequest.light(),
     )
 
 
@@ -210,16 +208,8 @@ def start(workspace: Workspace, config: MetricsConfig) -> str:
             "query_set_hash": query_sets.content_hash(workspace, query_set),
             "human": human,
         },
-        device=_device(workspace),
-        divides=True,
+        device=jobs.DeviceRequest.cpu(),
     )
-
-
-def _device(workspace: Workspace) -> jobs.DeviceRequest:
-    """A CPU; of Ray workers each has a GPU where there are any."""
-    if place.current(workspace).workers:
-        return devices.request(workspace, None, at_most=1, divides=True)
-    return jobs.DeviceRequest.cpu()
 
 
 def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:

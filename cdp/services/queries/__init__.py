@@ -18,7 +18,6 @@ from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
-from cdp.jobs import place
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.formats import format_mix, query_format
@@ -169,7 +168,6 @@ def generate(
     make_generator(checked, api_key=endpoint.key)
     expected = synthesis.estimate(workspace, checked, tokens_per_query=tokens_per_query, latency_s=latency_s)
     local = bool(method.generator) or GENERATORS[checked.generator].local
-    divides = method.generator != "ranking"
     return jobs.submit(
         workspace,
         kind="synthesis",
@@ -183,21 +181,10 @@ def generate(
             "estimate": synthesis.for_spec(expected),
             **({"source": checked.source} if checked.source else {}),
         },
-        device=_device(workspace, checked, local=local, divides=divides),
+        device=devices.request(workspace, checked.gpus, at_most=1) if local else jobs.DeviceRequest.light(),
         env_secrets=endpoint.environment,
-        divides=divides,
         shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint and not local else "",
     )
-
-
-def _device(workspace: Workspace, config: SynthesisConfig, *, local: bool, divides: bool) -> jobs.DeviceRequest:
-    """A device for a model; hardly anything for a job that waits for an endpoint, or writes by rules in processes of
-    its own. Where several Ray workers write by rules, each computes.
-    """
-    if local:
-        return devices.request(workspace, config.gpus, at_most=1, divides=divides)
-    several = place.current(workspace).workers and not GENERATORS[config.generator].is_llm
-    return jobs.DeviceRequest.cpu() if several else jobs.DeviceRequest.light()
 
 
 @access.writes

@@ -44,8 +44,7 @@ def start_round_trip(workspace: Workspace, query_set: str, by: str = BM25, *, gp
         module=RANK_WORKER,
         config=config.to_dict(),
         inputs={"query_set": named.id, "query_set_hash": query_sets.state(workspace, named)},
-        device=_device(workspace, config.by, config.gpus, divides=True),
-        divides=bm25.language_in(config.by) is None,
+        device=_device(workspace, config.by, config.gpus),
     )
 
 
@@ -111,8 +110,7 @@ def start_mining(workspace: Workspace, config: MiningConfig) -> str:
         module=MINING_WORKER,
         config=config.to_dict(),
         inputs={"query_set": named.id},
-        device=_device(workspace, config.retriever, config.gpus, divides=not config.cross_encoder),
-        divides=not config.cross_encoder,  # which this job's own worker runs, on the GPU that it then has
+        device=_device(workspace, config.retriever, config.gpus),
     )
 
 
@@ -154,7 +152,7 @@ def _check_model(workspace: Workspace, by: str) -> None:
         bm25.check_language(language)
 
 
-def _device(workspace: Workspace, by: str, gpus: int | None, *, divides: bool = False) -> DeviceRequest:
+def _device(workspace: Workspace, by: str, gpus: int | None) -> DeviceRequest:
     """BM25 keeps no device busy for long; a model takes a GPU where there is one."""
     lexical = bm25.language_in(by) is not None
-    return DeviceRequest.light() if lexical else devices.request(workspace, gpus, at_most=1, divides=divides)
+    return DeviceRequest.light() if lexical else devices.request(workspace, gpus, at_most=1)

@@ -181,9 +181,8 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
         name=f"{_title(workspace, name)} on {collection.name}",
         module=WORKER,
         config=whole.to_dict(),
-        device=devices.request(workspace, 0 if lexical else None, at_most=1, divides=not lexical),
+        device=devices.request(workspace, 0 if lexical else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
-        divides=not lexical,
     )
 
 

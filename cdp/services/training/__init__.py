@@ -305,7 +305,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         module=WORKER,
         config=with_ids.to_dict(),
         launcher="accelerate",
-        device=devices.request(workspace, config.gpus, ids=config.gpu_ids, divides=True, together=True),
+        device=devices.request(workspace, config.gpus, ids=config.gpu_ids, together=True),
         divides=True,
         inputs={
             "query_set": query_set.id,

@@ -62,7 +62,7 @@ def choose(workspace: Workspace, key: str) -> Choice:
         placeholder=clusters.EXAMPLE,
         key=f"{key}_resources_{urlsplit(on or '').netloc}",
         help="What the job asks of one node, separated by commas; memory in GB. Without it: what its kind needs. With "
-        "workers=4 its encoding and search are divided over four Ray workers, each of which has the rest.",
+        "workers=4 a training runs on four nodes, each of which has the rest.",
         persist_state="session",
     )
     return Choice(on or "", (resources or "").strip())
