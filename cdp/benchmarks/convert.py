@@ -1,20 +1,19 @@
 """From a published benchmark to the BEIR layout of the workspace, as a stream.
 
-The judgments come first, then the queries that they name, then the documents one by one: what is held in memory is the
-judgments, and 24 bytes per document to know an id that comes twice. Nothing is left out in silence: ``Counts`` has it.
+The judgments come first, then the queries that they name, then the documents one by one: memory holds the judgments,
+and 24 bytes per document to detect repeated ids. Nothing is left out in silence: ``Counts`` has it.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
 from cdp.base.errors import InputError
-from cdp.base.records import Document
 from cdp.benchmarks.beir_files import batched
 from cdp.benchmarks.schemas import Contents
 from cdp.corpus.checks import storable
@@ -23,24 +22,24 @@ from cdp.corpus.seen import SeenIds
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
+# Called with a phase, what is done and the total (0 where it is unknown).
 Progress = Callable[[str, int, int], None]
-"""Called with a phase, what is done and the total (0 where it is unknown)."""
 
 
 class StoppedError(Exception):
-    """Someone asked for a stop; what was fetched stays, to go on from."""
+    """A stop was requested; what was fetched stays, to go on from."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Counts:
-    """What came of a conversion. ``repeated`` documents had the id of an earlier one and were left out, ``conflicting``
-    of them with another text; ``unjudged`` queries were left out, and ``repeated`` ones, of which the first stands;
+    """Counts of a conversion. ``repeated_documents`` had the id of an earlier one and were left out,
+    ``conflicting_documents`` of them with another text; queries without a judgment, and repeated ones, were left out;
     ``unknown`` judgments name a document or query that is not there; ``repaired`` texts held NUL or half of a surrogate
     pair, which became U+FFFD."""
 
-    documents: int
-    queries: int
-    judgments: int
+    documents: int = 0
+    queries: int = 0
+    judgments: int = 0
     repeated_documents: int = 0
     conflicting_documents: int = 0
     repeated_judgments: int = 0
@@ -66,50 +65,36 @@ def write_layout(
     ``expected`` documents are what the progress is measured against. InputError where there are no judgments, no
     judged queries or no documents; StoppedError once ``should_stop`` says so.
     """
+    counts = Counts()
     (folder / "qrels").mkdir(parents=True)
-    qrels, repeated = _judgments(contents)
+    qrels = _judgments(contents, counts)
     with open(folder / "qrels" / f"{split}.tsv", "x", encoding="utf-8") as file:
         file.write("query-id\tcorpus-id\tscore\n")
         for query, grades in qrels.items():
             file.writelines(f"{query}\t{document}\t{grade}\n" for document, grade in grades.items())
     with open(folder / "queries.jsonl", "x", encoding="utf-8") as file:
-        written, again, unjudged, exclusions, repaired = _queries(file, contents, qrels)
+        _queries(file, contents, qrels, counts)
     wanted = {document for grades in qrels.values() for document in grades}
     with open(folder / "corpus.jsonl", "x", encoding="utf-8") as file:
-        tally = _documents(file, contents, wanted, expected, progress, should_stop)
-    return Counts(
-        documents=tally.written,
-        queries=len(written),
-        judgments=sum(map(len, qrels.values())),
-        repeated_documents=tally.repeated,
-        conflicting_documents=tally.conflicting,
-        repeated_judgments=repeated,
-        repeated_queries=again,
-        unjudged_queries=unjudged,
-        unknown_documents=len(wanted) - tally.judged,
-        unknown_queries=len(qrels) - len(written),
-        exclusions=exclusions,
-        repaired=repaired + tally.repaired,
-    )
+        _documents(file, contents, wanted, counts, expected, progress, should_stop)
+    return counts
 
 
-def _judgments(contents: Contents) -> tuple[dict[str, dict[str, int]], int]:
-    """({query: {document: grade}} in the order of the source, judgments that came again; the highest grade counts)."""
+def _judgments(contents: Contents, counts: Counts) -> dict[str, dict[str, int]]:
+    """Return {query: {document: grade}} in the order of the source; of repeated ones the highest grade counts."""
     qrels: dict[str, dict[str, int]] = {}
-    repeated = 0
     for qrel in contents.judgments():
-        checked_id(qrel.query_id)
-        checked_id(qrel.document_id)
-        grades = qrels.setdefault(qrel.query_id, {})
-        repeated += qrel.document_id in grades
+        grades = qrels.setdefault(_checked_id(qrel.query_id), {})
+        counts.repeated_judgments += _checked_id(qrel.document_id) in grades
         grades[qrel.document_id] = max(qrel.score, grades.get(qrel.document_id, qrel.score))
     if not qrels:
         raise InputError("There are no judgments in the source.", hint="Is it the right split, and the whole download?")
-    return qrels, repeated
+    counts.judgments = sum(map(len, qrels.values()))
+    return qrels
 
 
-def checked_id(identifier: str) -> str:
-    """The id itself; InputError for one that the lines of a qrels file cannot hold."""
+def _checked_id(identifier: str) -> str:
+    """Return the id; InputError for one that the lines of a qrels file cannot hold."""
     if not identifier.strip() or _NO_ID.search(identifier):
         raise InputError(
             f"The source has an id that cannot be stored: {identifier[:80]!r}.",
@@ -118,78 +103,60 @@ def checked_id(identifier: str) -> str:
     return identifier
 
 
-def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]]) -> tuple[set[str], int, int, int, int]:
-    """Write the judged queries: (their ids, left out as repeated, as not judged, documents they exclude, repaired)."""
+def _queries(file: TextIO, contents: Contents, qrels: dict[str, dict[str, int]], counts: Counts) -> None:
+    """Write the judged queries, each id once."""
     written: set[str] = set()
-    repeated = unjudged = exclusions = n_repaired = 0
     for query in contents.queries():
         if query.id not in qrels:
-            unjudged += 1
+            counts.unjudged_queries += 1
         elif query.id in written:
-            repeated += 1
+            counts.repeated_queries += 1
         else:
             written.add(query.id)
-            exclusions += len(query.excluded)
             text, changed = storable(query.text)
-            n_repaired += changed
-            record = {"_id": query.id, "text": text}
-            if query.excluded:
-                _line(file, {**record, "excluded_ids": [storable(document)[0] for document in query.excluded]})
-            else:
-                _line(file, record)
+            counts.repaired += changed
+            counts.exclusions += len(query.excluded)
+            excluded = [storable(document)[0] for document in query.excluded]
+            _line(file, {"_id": query.id, "text": text, **({"excluded_ids": excluded} if excluded else {})})
     if not written:
         raise InputError("Not one query of the source is judged.", hint="Do queries and judgments belong together?")
-    return written, repeated, unjudged, exclusions, n_repaired
-
-
-@dataclass
-class _Tally:
-    written: int = 0
-    repeated: int = 0
-    conflicting: int = 0
-    judged: int = 0
-    repaired: int = 0
+    counts.queries = len(written)
+    counts.unknown_queries = len(qrels) - len(written)
 
 
 def _documents(
     file: TextIO,
     contents: Contents,
     wanted: set[str],
+    counts: Counts,
     expected: int,
     progress: Progress | None,
     should_stop: Callable[[], bool] | None,
-) -> _Tally:
-    """Write the documents, each id once, and count those that are judged."""
-    tally, seen = _Tally(), SeenIds()
+) -> None:
+    """Write the documents, each id once, and count the judged ones that are missing."""
+    seen, judged, read = SeenIds(), 0, 0
     for batch in batched(contents.documents(), BATCH):
         if should_stop is not None and should_stop():
             raise StoppedError
-        for document in _new(batch, seen, tally):
+        hashes = [hash((document.title, document.text)) for document in batch]
+        earlier = seen.add([document.id for document in batch], range(len(batch)), hashes)
+        for i, document in enumerate(batch):
+            if i in earlier:
+                counts.repeated_documents += 1
+                counts.conflicting_documents += earlier[i].content != hashes[i]
+                continue
             (title, title_changed), (text, text_changed) = storable(document.title), storable(document.text)
-            tally.repaired += title_changed or text_changed
-            record = {"_id": checked_id(document.id), "title": title, "text": text}
-            _line(file, record if title else {"_id": document.id, "text": text})
-            tally.judged += document.id in wanted
-        tally.written += len(batch)
+            counts.repaired += title_changed or text_changed
+            _line(file, {"_id": _checked_id(document.id), **({"title": title} if title else {}), "text": text})
+            judged += document.id in wanted
+        read += len(batch)
         if progress is not None:
-            progress("writing documents", tally.written, max(expected, tally.written))
-    tally.written -= tally.repeated
-    if not tally.written:
+            progress("writing documents", read, max(expected, read))
+    counts.documents = read - counts.repeated_documents
+    counts.unknown_documents = len(wanted) - judged
+    if not counts.documents:
         raise InputError("There are no documents in the source.", hint="Is the download whole?")
-    return tally
 
 
-def _new(batch: list[Document], seen: SeenIds, tally: _Tally) -> Iterator[Document]:
-    """The documents of a batch whose id did not come before."""
-    contents = [hash((document.title, document.text)) for document in batch]
-    earlier = seen.add([document.id for document in batch], range(len(batch)), contents)
-    for i, document in enumerate(batch):
-        if i not in earlier:
-            yield document
-            continue
-        tally.repeated += 1
-        tally.conflicting += earlier[i].content != contents[i]
-
-
-def _line(file: TextIO, record: Mapping[str, object]) -> None:
+def _line(file: TextIO, record: dict[str, object]) -> None:
     file.write(json.dumps(record, ensure_ascii=False) + "\n")

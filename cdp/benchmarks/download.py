@@ -7,25 +7,39 @@
                                  converted/    the BEIR layout being written; renamed to benchmarks/<name> when checked
 
 A branch is resolved to its commit at the first download. The commit stands in the manifest of the stored benchmark, and
-whoever downloads the same entry again without naming a revision gets that commit, until the benchmark is removed.
+a later download of the same entry without a revision gets that commit, until the benchmark is removed.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from typing import Any
 
-from cdp.base.errors import ConfigError, WorkspaceError
+from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.locks import locked
-from cdp.base.workspace import Workspace, checked_name, folder_size, now, sha256_file
+from cdp.base.paths import typed_path
+from cdp.base.workspace import (
+    Workspace,
+    checked_name,
+    folder_size,
+    now,
+    read_json_or_none,
+    sha256_file,
+    write_json,
+)
 from cdp.benchmarks import hub, library, manifests
-from cdp.benchmarks.convert import Counts, Progress, write_layout
+from cdp.benchmarks.convert import Counts, Progress, StoppedError, write_layout
 from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.library import BenchmarkInfo
-from cdp.benchmarks.origins import BenchmarkSource, from_hub, in_folder, pins
+from cdp.benchmarks.schemas import SCHEMAS, Part, Schema, schema_of
+
+# Files of a local folder that are looked at; a benchmark has a handful.
+LARGEST_WALK = 200_000
 
 
 @dataclass(frozen=True)
@@ -36,8 +50,17 @@ class Stored:
     existed: bool
 
 
+@dataclass(frozen=True)
+class Source:
+    """Files by role, and the manifest's facts about their origin."""
+
+    files: Mapping[str, Sequence[Path]]
+    about: Mapping[str, Any]
+    schema: Schema
+
+
 def stored_by_entry(workspace: Workspace) -> dict[str, list[str]]:
-    """{entry of the registry: the workspace's benchmarks that were made from it}, subsets left out."""
+    """Return {entry of the registry: the workspace's benchmarks that were made from it}, without subsets."""
     by_entry: dict[str, list[str]] = {}
     for name in library.list_names(workspace):
         manifest = manifests.read(workspace.benchmarks / name)
@@ -67,36 +90,59 @@ def download_benchmark(
     with locked(staging.parent / f".{name}.lock", f"The download of {name}", wait_s=1.0):
         target = workspace.benchmarks / name
         if target.exists():
-            return _there(entry, target, workspace, revision, folder)
+            return _existing(entry, target, workspace, revision, folder)
         if folder is not None:
             source = in_folder(entry, folder)
         else:
-            source = from_hub(entry, staging, revision, _earlier(entry, workspace), progress, should_stop)
+            source = _from_hub(entry, staging, revision, _earlier(entry, workspace), progress, should_stop)
         converted = staging / "converted"
         shutil.rmtree(converted, ignore_errors=True)  # of an attempt that was killed
         try:
-            with _written():
-                info = _convert(entry, source, converted, target, workspace, progress, should_stop)
+            info = _convert(entry, source, converted, target, workspace, progress, should_stop)
+        except OSError as error:
+            raise WorkspaceError(
+                f"The benchmark could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
+            ) from error
         finally:
             shutil.rmtree(converted, ignore_errors=True)
             with suppress(OSError):
-                staging.rmdir()  # what was fetched stays, to go on from; of a local folder nothing was
-        hub.forget(staging)
+                staging.rmdir()  # empty if it was a local folder; otherwise what was fetched stays, to go on from
+        shutil.rmtree(staging, ignore_errors=True)
     return Stored(info, False)
 
 
-@contextmanager
-def _written() -> Iterator[None]:
-    try:
-        yield
-    except OSError as error:
-        raise WorkspaceError(
-            f"The benchmark could not be written: {error.strerror or error}.", hint="Is the disk full or read-only?"
-        ) from error
+def pins(entry: Entry, revision: str) -> dict[str, str]:
+    """Return {repository: revision}: ``REV`` is of the entry's first repository, others are named.
+
+    ``BeIR/scifact=abc123,BeIR/scifact-qrels=def456`` names both. ConfigError for a repository that is not the entry's.
+    """
+    revisions: dict[str, str] = {}
+    for item in filter(None, (part.strip() for part in revision.split(","))):
+        repository, separator, value = item.partition("=")
+        if not separator:
+            repository, value = entry.repos[0], item
+        if repository not in entry.repos:
+            raise ConfigError(
+                f"{entry.name} has no repository {repository}.", hint=f"It has: {', '.join(entry.repos)}."
+            )
+        revisions[repository] = value
+    return revisions
 
 
-def _there(entry: Entry, target: Path, workspace: Workspace, revision: str, folder: Path | None) -> Stored:
-    """The benchmark that has the name already, if it is what was asked for; else ConfigError."""
+def size_on_hub(entry: Entry, revision: str = "") -> dict[str, Any]:
+    """Return bytes, commits and licences of an entry's download before it starts. Errors as for the download."""
+    parts = schema_of(entry).parts(entry)
+    repositories = _repositories(parts, pins(entry, revision))
+    wanted = {(part.repo, path) for part in parts if part.repo for path in part.choose(repositories[part.repo].files)}
+    return {
+        "bytes": sum(repositories[repo].files[path] for repo, path in wanted),
+        "commits": {repo: repository.commit for repo, repository in repositories.items()},
+        "licences": {repo: repository.licence for repo, repository in repositories.items()},
+    }
+
+
+def _existing(entry: Entry, target: Path, workspace: Workspace, revision: str, folder: Path | None) -> Stored:
+    """Return the benchmark that has the name already, if it is what was asked for; else ConfigError."""
     manifest = manifests.read(target)
     wanted = pins(entry, revision)
     same = manifest.source.get("asked") == revision or all(
@@ -113,7 +159,7 @@ def _there(entry: Entry, target: Path, workspace: Workspace, revision: str, fold
 
 
 def _earlier(entry: Entry, workspace: Workspace) -> dict[str, str]:
-    """The commits at which the entry is stored in the workspace under another name, if it is."""
+    """Return the commits at which the entry is stored in the workspace under another name, if it is."""
     for name in stored_by_entry(workspace).get(entry.name, []):
         commits = manifests.read(workspace.benchmarks / name).commits
         if commits:
@@ -121,9 +167,160 @@ def _earlier(entry: Entry, workspace: Workspace) -> dict[str, str]:
     return {}
 
 
+def _repositories(parts: Sequence[Part], commits: Mapping[str, str]) -> dict[str, hub.Repository]:
+    names = dict.fromkeys(part.repo for part in parts if part.repo)
+    return {name: hub.resolve(name, commits.get(name, "")) for name in names}
+
+
+def _from_hub(
+    entry: Entry,
+    staging: Path,
+    revision: str,
+    earlier: Mapping[str, str],
+    progress: Progress | None,
+    should_stop: Callable[[], bool] | None,
+) -> Source:
+    """Fetch an entry's files into ``staging``, at commits that are decided once and kept there.
+
+    Without a ``revision`` the commits of an ``earlier`` download are used, else those of the main branches now.
+    """
+    schema = schema_of(entry)
+    parts = schema.parts(entry)
+    try:
+        asked = pins(entry, revision)
+        pinned = _load_pins(staging, entry, revision) or {**({} if revision else earlier), **asked}
+        repositories = _repositories(parts, pinned)
+        commits = {repo: repository.commit for repo, repository in repositories.items()}
+        write_json(staging / "pins.json", {"entry": entry.name, "asked": revision, "commits": commits})
+        files = _fetch(parts, repositories, staging / "files", progress, should_stop)
+    except hub.DownloadError as error:
+        commands = " ; ".join(
+            f"hf download {repo} --repo-type dataset --local-dir FOLDER/{repo}" for repo in entry.repos
+        )
+        addresses = [part.url for part in parts if part.url]
+        also = f", put {' and '.join(addresses)} into FOLDER" if addresses else ""
+        hint = (
+            f"Try again, the files fetched so far are kept. Or, where there is a network: {commands}{also}; then bring "
+            f"FOLDER here and give it as the folder: benchmarks download {entry.name} --from FOLDER."
+        )
+        raise hub.DownloadError(error.message, hint=hint) from error
+    about = {
+        "kind": "hub",
+        "commits": commits,
+        "asked": revision or "main",
+        "addresses": [part.url for part in parts if part.url],
+        "licences_on_hub": {repo: repository.licence for repo, repository in repositories.items()},
+    }
+    return Source(files, about, schema)
+
+
+def _fetch(
+    parts: Sequence[Part],
+    repositories: Mapping[str, hub.Repository],
+    target: Path,
+    progress: Progress | None,
+    should_stop: Callable[[], bool] | None,
+) -> dict[str, list[Path]]:
+    """Fetch every file once. StoppedError once ``should_stop`` says so."""
+    sizes: dict[tuple[str, str], int] = {}
+    roles: dict[str, list[tuple[str, str]]] = {}
+    for part in parts:
+        paths = [part.url] if part.url else part.choose(repositories[part.repo].files)
+        if not paths:
+            raise InputError(
+                f"{part.repo} at {repositories[part.repo].commit[:12]} has no {part.role}: {part.wanted}.",
+                hint="Its layout has changed; name an earlier revision.",
+            )
+        roles[part.role] = [(part.repo, path) for path in paths]
+        sizes |= {(part.repo, path): repositories[part.repo].files[path] if part.repo else 0 for path in paths}
+    total, done, before = sum(sizes.values()), 0, 0
+
+    def received(n: int) -> None:
+        nonlocal done
+        done += n
+        if should_stop is not None and should_stop():
+            raise StoppedError
+        if progress is not None:
+            progress("downloading", done, max(total, done))
+
+    fetched: dict[tuple[str, str], Path] = {}
+    for (repo, path), size in sizes.items():
+        done = before
+        received(0)
+        if repo:
+            folder = target / repo.replace("/", "__")
+            fetched[repo, path] = hub.fetch(repo, path, repositories[repo].commit, folder, received)
+        else:
+            fetched[repo, path] = hub.fetch_address(path, target, received)
+        before += size or fetched[repo, path].stat().st_size
+    return {role: [fetched[key] for key in keys] for role, keys in roles.items()}
+
+
+def _load_pins(staging: Path, entry: Entry, revision: str) -> dict[str, str]:
+    """Return the commits of an attempt that did not finish; its files are dropped if another revision was asked for."""
+    value = read_json_or_none(staging / "pins.json")
+    if not isinstance(value, dict):
+        return {}
+    if value.get("entry") == entry.name and value.get("asked") == revision:
+        return {str(repo): str(commit) for repo, commit in value.get("commits", {}).items()}
+    shutil.rmtree(staging, ignore_errors=True)
+    return {}
+
+
+def in_folder(entry: Entry, folder: Path) -> Source:
+    """Return an entry's files in a local folder: the repository's own layout, each repository in a folder of its name
+    or all in one, or a folder in BEIR layout. InputError names what is missing."""
+    folder = typed_path(folder)
+    if not folder.is_dir():
+        raise InputError(
+            f"There is no folder {folder}.",
+            hint="Give the folder that the benchmark was downloaded to; a zip is taken by `benchmarks add`.",
+        )
+    schema = schema_of(entry)
+    files, missing = _look(schema.parts(entry), folder)
+    if missing:
+        as_beir, without = _look(SCHEMAS["beir"].parts(replace(entry, task="", repos=("",))), folder)
+        if not without:
+            files, missing, schema = as_beir, [], SCHEMAS["beir"]
+    if missing:
+        listed = "; ".join(f"no {part.role} ({part.wanted})" for part in missing)
+        raise InputError(
+            f"{folder.name} is not {entry.title} as it is published: {listed}.",
+            hint="Give the folder that holds the repositories " + " and ".join(entry.repos) + ", or a BEIR folder.",
+        )
+    return Source(files, {"kind": "folder", "folder": str(folder.resolve())}, schema)
+
+
+def _look(parts: Sequence[Part], folder: Path) -> tuple[dict[str, list[Path]], list[Part]]:
+    """Return (role → files, parts without any)."""
+    files: dict[str, list[Path]] = {}
+    missing: list[Part] = []
+    for part in parts:
+        owner, _, name = part.repo.partition("/")
+        roots = [folder / part.repo, folder / f"{owner}__{name}", folder / name, folder] if name else [folder]
+        chosen = next((f for root in roots if root.is_dir() and (f := _chosen(part, root))), [])
+        if chosen:
+            files[part.role] = chosen
+        else:
+            missing.append(part)
+    return files, missing
+
+
+def _chosen(part: Part, root: Path) -> list[Path]:
+    paths: list[str] = []
+    for parent, folders, names in os.walk(root):
+        folders[:] = sorted(f for f in folders if not f.startswith("."))
+        paths += [Path(parent, name).relative_to(root).as_posix() for name in names if not name.startswith(".")]
+        if len(paths) > LARGEST_WALK:
+            raise InputError(f"{root} holds over {LARGEST_WALK:,} files.", hint="Give the benchmark's own folder.")
+    if part.url:
+        return [root / path for path in sorted(paths) if path.rpartition("/")[2] in part.patterns][:1]
+    return [root / path for path in part.choose(paths)]
+
+
 def _convert(
     entry: Entry,
-    source: BenchmarkSource,
+    source: Source,
     converted: Path,
     target: Path,
     workspace: Workspace,
@@ -167,7 +364,7 @@ def _convert(
 
 
 def _notes(entry: Entry, counts: Counts) -> list[str]:
-    """What a reader should know of the conversion: everything that was left out, and sizes that are not as stated."""
+    """Return the notes on the conversion: all that was left out, and sizes that are not as stated."""
     notes = [entry.note] if entry.note else []
     left_out = (
         (counts.repeated_documents, "Documents with the id of an earlier one, left out"),

@@ -1,13 +1,12 @@
 """Fetching files: from dataset repositories on the Hugging Face hub, and from plain addresses.
 
-``HF_ENDPOINT`` names another hub, ``HF_TOKEN`` is sent where a repository asks who one is, ``HF_HUB_OFFLINE`` forbids
-asking at all. ``CDP_FILE_MIRROR`` is an address that plain files are fetched from instead, by their names.
+``HF_ENDPOINT`` names another hub, authentication comes from ``HF_TOKEN``, ``HF_HUB_OFFLINE`` forbids all requests.
+``CDP_FILE_MIRROR`` is an address that plain files are fetched from instead, by their names.
 """
 
 from __future__ import annotations
 
 import os
-import shutil
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
@@ -23,8 +22,8 @@ TIMEOUT_S = 30.0
 BLOCK = 1 << 20
 MIRROR = "CDP_FILE_MIRROR"
 
+# Called with the bytes received since the last call; may raise to end the transfer.
 Received = Callable[[int], None]
-"""Called with the bytes that came in since the last call; may raise to end the transfer."""
 
 
 class DownloadError(CdpError):
@@ -44,17 +43,16 @@ class Repository:
 
 
 def resolve(name: str, revision: str = "") -> Repository:
-    """What a dataset repository holds at a branch, tag or commit; its main branch if none is named.
+    """Return a dataset repository at a branch, tag or commit; its main branch if none is named.
 
-    DownloadError without a network; ConfigError for a repository or revision that there is not, or that is not open.
+    DownloadError without a network; ConfigError for an unknown repository or revision, or one that is not open.
     """
     from huggingface_hub import HfApi
 
     with _library_errors(name, revision):
         api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None)
         info = api.dataset_info(name, revision=revision or None, files_metadata=True, timeout=TIMEOUT_S)
-    card = info.card_data.to_dict() if info.card_data else {}
-    licence = card.get("license") or ""
+    licence = (info.card_data.to_dict() if info.card_data else {}).get("license") or "not stated"
     return Repository(
         name=name,
         commit=str(info.sha),
@@ -64,9 +62,9 @@ def resolve(name: str, revision: str = "") -> Repository:
 
 
 def fetch(repository: str, path: str, commit: str, folder: Path, received: Received | None = None) -> Path:
-    """Fetch one file at a commit into ``folder``, going on with a part that is there; its place.
+    """Fetch one file at a commit into ``folder`` and return its path. The library resumes a partial file.
 
-    A file that is there already is not fetched again. Errors as for ``resolve``.
+    Errors as for ``resolve``.
     """
     from huggingface_hub import hf_hub_download
 
@@ -85,7 +83,7 @@ def fetch(repository: str, path: str, commit: str, folder: Path, received: Recei
 
 
 def fetch_address(address: str, folder: Path, received: Received | None = None) -> Path:
-    """Fetch one file from a plain address into ``folder``; its place. A whole one is not fetched again."""
+    """Fetch one file from a plain address into ``folder`` and return its path. A whole one is not fetched again."""
     name = address.rpartition("/")[2]
     target = folder / name
     if target.is_file():
@@ -106,20 +104,14 @@ def fetch_address(address: str, folder: Path, received: Received | None = None) 
     except urllib.error.HTTPError as error:
         raise DownloadError(f"{address} answers {error.code} ({error.reason}).") from error
     except (urllib.error.URLError, TimeoutError, ConnectionError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise DownloadError(f"{address} cannot be reached: {reason}.") from error
+        raise DownloadError(f"{address} cannot be reached: {getattr(error, 'reason', None) or error}.") from error
     os.replace(partial, target)
     return target
 
 
-def forget(folder: Path) -> None:
-    """Remove what was fetched."""
-    shutil.rmtree(folder, ignore_errors=True)
-
-
 @contextmanager
 def _library_errors(repository: str, revision: str) -> Iterator[None]:
-    """The library's errors in our words."""
+    """Translate the library's errors."""
     from huggingface_hub import errors
 
     try:
@@ -142,30 +134,27 @@ def _library_errors(repository: str, revision: str) -> Iterator[None]:
         ) from error
     except errors.OfflineModeIsEnabled as error:
         raise DownloadError(f"{repository} was not asked for: HF_HUB_OFFLINE is set.") from error
-    except errors.LocalEntryNotFoundError as error:
-        raise DownloadError(f"{repository} cannot be fetched: the hub cannot be reached.") from error
-    except errors.HfHubHTTPError as error:
-        raise DownloadError(f"The hub does not give {repository}: {first_line(error)}") from error
     except Exception as error:
-        if not is_network(error):
+        known = (errors.LocalEntryNotFoundError, errors.HfHubHTTPError)
+        if not isinstance(error, known) and not is_network(error):
             raise
-        raise DownloadError(f"{repository} cannot be fetched: {first_line(error)}") from error
+        raise DownloadError(f"{repository} cannot be fetched from the hub: {first_line(error)}") from error
 
 
 def is_network(error: BaseException) -> bool:
-    """Whether an error comes from the network: its own kind, or of the HTTP library, which changes its name."""
+    """Return whether an error comes from the network: its own kind, or of the HTTP library, which changes its name."""
     module = type(error).__module__.partition(".")[0]
     return isinstance(error, (ConnectionError, TimeoutError)) or module.startswith(("httpx", "httpcore", "requests"))
 
 
 def first_line(error: BaseException | str) -> str:
-    """What a library says of an error, as one sentence."""
+    """Return the first line of a library's message, as a sentence."""
     lines = str(error).strip().splitlines()
     return (lines[0].rstrip(".") if lines else type(error).__name__) + "."
 
 
 def _bar(received: Received | None) -> type[Any]:
-    """A progress bar that draws nothing and tells ``received`` of every block."""
+    """Return a progress bar that draws nothing and calls ``received`` for every block."""
     from tqdm.std import tqdm  # type: ignore[import-untyped, unused-ignore]
 
     class Bar(tqdm):  # type: ignore[misc, type-arg, unused-ignore]

@@ -16,10 +16,10 @@ from cdp.benchmarks import (
     BenchmarkInfo,
     add_benchmark,
     describe,
+    download,
     library,
     list_benchmarks,
     manifests,
-    origins,
     registry,
     remove_benchmark,
     subsets,
@@ -184,7 +184,7 @@ def show(workspace: Workspace, name: str) -> BenchmarkDetails:
 
 def size_on_hub(name: str, revision: str = "") -> dict[str, Any]:
     """Bytes, commits and licences of a download as the hub gives them; it is asked over the network."""
-    downloads = [origins.size_on_hub(entry, revision) for entry in registry.leaves(name)]
+    downloads = [download.size_on_hub(entry, revision) for entry in registry.leaves(name)]
     return {
         "bytes": sum(download["bytes"] for download in downloads),
         "commits": {repo: commit for download in downloads for repo, commit in download["commits"].items()},
@@ -201,9 +201,9 @@ def check_download(config: DownloadConfig) -> tuple[tuple[Entry, ...], Path | No
     folder = paths.to_read(Workspace.default(), config.folder).resolve() if config.folder else None
     for leaf in wanted:
         if len(wanted) == 1:
-            origins.pins(leaf, config.revision)
+            download.pins(leaf, config.revision)
         if folder is not None:
-            origins.in_folder(leaf, folder)
+            download.in_folder(leaf, folder)
     return wanted, folder
 
 

@@ -18,8 +18,8 @@ from cdp.benchmarks.convert import StoppedError
 from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.hub import DownloadError
 
+# The hub, or a large file's hash, may take this long without a heartbeat.
 WAIT_S = 300.0
-"""The hub, or a large file's hash, may keep us waiting this long without a heartbeat."""
 
 UNITS = {"downloading": "bytes", "writing documents": "documents", "checking": "documents"}
 
@@ -29,13 +29,13 @@ def main(job: Job) -> None:
     wanted = registry.leaves(config.benchmark)
     if config.name and len(wanted) > 1:
         raise ConfigError(f"{config.benchmark} is {len(wanted)} benchmarks, which keep their own names.")
-    before = there_before(job)
+    before = _before(job)
     done: list[dict[str, Any]] = []
     failed: dict[str, CdpError] = {}
     for number, entry in enumerate(wanted, 1):
         label = f"{entry.name} ({number} of {len(wanted)})" if len(wanted) > 1 else entry.name
         try:
-            done.append(download_one(job, config, entry, label, before))
+            done.append(_download(job, config, entry, label, before))
         except StoppedError:
             print("Stopped on request; what was fetched is kept.", flush=True)
             return
@@ -44,14 +44,9 @@ def main(job: Job) -> None:
                 raise
             print(f"{entry.name}: {error}", flush=True)
             failed[entry.name] = error
-        job.result(
-            "download",
-            {
-                "stored": ", ".join(record["benchmark"] for record in done),
-                "benchmarks": done,
-                "failed": {name: str(e) for name, e in failed.items()},
-            },
-        )
+        stored = ", ".join(record["benchmark"] for record in done)
+        problems = {name: str(error) for name, error in failed.items()}
+        job.result("download", {"stored": stored, "benchmarks": done, "failed": problems})
     if failed:
         first = next(iter(failed.values()))
         message = f"{len(failed)} of {len(wanted)} could not be brought in ({', '.join(failed)}): {first.message}"
@@ -61,9 +56,8 @@ def main(job: Job) -> None:
     job.progress("done", len(done), len(wanted), "benchmarks")
 
 
-def there_before(job: Job) -> set[str]:
-    """The benchmarks that were in the workspace before the job's first attempt. A later attempt finds those that an
-    earlier one stored as well."""
+def _before(job: Job) -> set[str]:
+    """Return the benchmarks that were there before the job's first attempt: a later one finds what that one stored."""
     path = job.folder / "checkpoints" / "there_before.json"
     names = read_json_or_none(path)
     if not isinstance(names, list):
@@ -72,8 +66,8 @@ def there_before(job: Job) -> set[str]:
     return set(names)
 
 
-def download_one(job: Job, config: DownloadConfig, entry: Entry, label: str, before: set[str]) -> dict[str, Any]:
-    """Download one benchmark; what the result says of it."""
+def _download(job: Job, config: DownloadConfig, entry: Entry, label: str, before: set[str]) -> dict[str, Any]:
+    """Download one benchmark and return its row of the result."""
 
     def progress(phase: str, finished: int, total: int) -> None:
         job.progress(phase, finished, total, UNITS.get(phase, ""), label, next_within_s=WAIT_S)

@@ -11,8 +11,7 @@ from cdp.base.errors import ConfigError, InputError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import hub, load_benchmark, manifests, remove_benchmark
 from cdp.benchmarks.convert import StoppedError
-from cdp.benchmarks.download import Stored, download_benchmark
-from cdp.benchmarks.origins import size_on_hub
+from cdp.benchmarks.download import Stored, download_benchmark, size_on_hub
 from cdp.benchmarks.registry import find
 from tests.benchmarks import published
 from tests.benchmarks.hub_server import Hub, Server

@@ -1,20 +1,94 @@
 """How each family of benchmarks is published: which files it has, and what is in them.
 
-One module per schema. Adding one is adding a file that declares a ``Schema``, with the benchmarks that it brings along.
+A family that is three tables is a section of ``data/benchmarks/layouts.toml``, read by ``tables``. Any other is a
+module here, or a plug-in, that declares a ``Schema``, with the benchmarks that it brings along.
 """
 
 from __future__ import annotations
 
-from cdp.base.registry import Registry
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from cdp.base.records import Document, Qrel
+from cdp.base.registry import Registered, Registry
 from cdp.benchmarks.entry import Entry
-from cdp.benchmarks.schemas.contents import Contents, Files, Part, Schema, SourceQuery
+
+# Role → the files found for it, in order.
+Files = Mapping[str, Sequence[Path]]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceQuery:
+    """A query as published. ``excluded`` documents never count as retrieved for it (BRIGHT)."""
+
+    id: str
+    text: str
+    excluded: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A benchmark as its source gives it. Each function starts a fresh pass over the source and may be called again.
+
+    ``judgments`` name queries and documents by the ids of the other two.
+    """
+
+    documents: Callable[[], Iterator[Document]]
+    queries: Callable[[], Iterator[SourceQuery]]
+    judgments: Callable[[], Iterator[Qrel]]
+
+
+@dataclass(frozen=True)
+class Part:
+    """Files of one role: in a hub repository (``patterns``, the first that matches anything counts), or at a ``url``.
+
+    In a pattern ``*`` stands for any characters but a slash, and ``**/`` for any folders.
+    """
+
+    role: str
+    repo: str
+    patterns: tuple[str, ...] = ()
+    url: str = ""
+
+    @property
+    def wanted(self) -> str:
+        """The address or the patterns, in words."""
+        return self.url or " or ".join(self.patterns)
+
+    def choose(self, paths: Iterable[str]) -> list[str]:
+        """Return the paths that the first fitting pattern matches, sorted; none if no pattern fits."""
+        ordered = sorted(paths)
+        for pattern in self.patterns:
+            matches = [path for path in ordered if _expression(pattern).fullmatch(path)]
+            if matches:
+                return matches
+        return []
+
+
+@cache
+def _expression(pattern: str) -> re.Pattern[str]:
+    pieces = re.split(r"(\*\*/|\*)", pattern)
+    return re.compile("".join({"**/": "(?:.*/)?", "*": "[^/]*"}.get(p, re.escape(p)) for p in pieces))
+
+
+@dataclass(frozen=True)
+class Schema(Registered):
+    """How one family of benchmarks is published: ``parts`` names the files of an entry, ``read`` their contents.
+
+    ``entries`` are benchmarks that are known by name beside those of ``data/benchmarks/registry.csv``.
+    """
+
+    parts: Callable[[Entry], list[Part]]
+    read: Callable[[Entry, Files], Contents]
+    entries: tuple[Entry, ...] = ()
+
 
 SCHEMAS: Registry[Schema] = Registry("benchmark schema", Schema, __name__)
 
 
 def schema_of(entry: Entry) -> Schema:
-    """The schema of a downloadable entry."""
+    """Return the schema of a downloadable entry."""
     return SCHEMAS.named(entry.schema)
-
-
-__all__ = ["SCHEMAS", "Contents", "Files", "Part", "Schema", "SourceQuery", "schema_of"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +39,6 @@ def rows(path: Path) -> Iterator[Row]:
         yield from _separated(path, "\t" if name.endswith(".tsv") else ",")
     else:
         raise InputError("This kind of file is not known.", hint=HINT, file=path)
-
-
-def rows_of(paths: Iterable[Path]) -> Iterator[Row]:
-    """The rows of several files, one after the other."""
-    for path in paths:
-        yield from rows(path)
 
 
 def _parquet(path: Path) -> Iterator[Row]:

@@ -1,0 +1,107 @@
+"""Benchmarks that are three tables: documents, queries and judgments, as ``data/benchmarks/layouts.toml`` describes."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from cdp.base.errors import InputError
+from cdp.base.records import Document, Qrel
+from cdp.base.workspace import SHIPPED_DATA
+from cdp.benchmarks.beir_files import LARGEST_GRADE, read_qrels
+from cdp.benchmarks.entry import Entry
+from cdp.benchmarks.schemas import Contents, Files, Part, Schema, SourceQuery
+from cdp.benchmarks.schemas.records import HINT, Row, columns, list_of, rows, text_of
+
+LAYOUTS: Mapping[str, Mapping[str, Any]] = tomllib.loads(
+    (SHIPPED_DATA / "benchmarks" / "layouts.toml").read_text(encoding="utf-8")
+)
+
+# Written by BRIGHT in a list that has no document.
+NONE = "N/A"
+
+
+def parts(layout: Mapping[str, Any], entry: Entry) -> list[Part]:
+    """Return the files of an entry's three tables."""
+    words = {"task": entry.task, "split": entry.split, "published": entry.task or entry.split}
+    found = []
+    for role, table in layout.items():
+        if role in ("title", "help"):
+            continue
+        if "url" in table:
+            url = table["url"].format(**words)
+            name = url.rpartition("/")[2]
+            found.append(Part(role, "", tuple(dict.fromkeys((name, name.removesuffix(".gz")))), url))
+        else:
+            patterns = tuple(pattern.format(**words) for pattern in table["files"])
+            found.append(Part(role, entry.repos[table.get("repo", 0)], patterns))
+    return found
+
+
+def read(layout: Mapping[str, Any], entry: Entry, files: Files) -> Contents:
+    """Return the three tables as records. Lists of documents leave ``N/A`` out."""
+
+    def names(role: str, column: str, *default: str) -> tuple[str, ...]:
+        value = layout[role].get(column, default or (column,))
+        return (value,) if isinstance(value, str) else tuple(value)
+
+    def table(role: str) -> Iterator[tuple[Path, Row]]:
+        header = layout[role].get("header")
+        for path in files[role]:
+            if header and path.name.removesuffix(".gz").endswith(".tsv"):
+                for cells in columns(path, len(header)):
+                    yield path, dict(zip(header, cells, strict=True))
+            else:
+                for row in rows(path):
+                    yield path, row
+
+    def documents() -> Iterator[Document]:
+        identifier, text, title = (names("corpus", column) for column in ("id", "text", "title"))
+        for path, row in table("corpus"):
+            named = text_of(row, *title, required=False) if entry.titles else ""
+            yield Document(text_of(row, *identifier, file=path), text_of(row, *text, file=path), named)
+
+    def queries() -> Iterator[SourceQuery]:
+        identifier, text, (excluded,) = (names("queries", column) for column in ("id", "text", "excluded"))
+        for path, row in table("queries"):
+            left_out = tuple(str(d) for d in list_of(row, excluded) if str(d) != NONE)
+            yield SourceQuery(text_of(row, *identifier, file=path), text_of(row, *text, file=path), left_out)
+
+    def judgments() -> Iterator[Qrel]:
+        query, grade = names("qrels", "query", "query-id", "query_id"), names("qrels", "grade", "score")
+        document = names("qrels", "document", "corpus-id", "corpus_id")
+        for path in files["qrels"]:
+            if path.name.endswith((".tsv", ".txt")):
+                for name, grades in read_qrels(path).grades.items():
+                    yield from (Qrel(name, relevant, score) for relevant, score in grades.items())
+                continue
+            for row in rows(path):
+                score = _grade(text_of(row, *grade, required=False) or "1", path)
+                listed = "document" in layout["qrels"]
+                relevant = list_of(row, document[0]) if listed else [text_of(row, *document, file=path)]
+                yield from (Qrel(text_of(row, *query, file=path), str(d), score) for d in relevant if str(d) != NONE)
+
+    return Contents(documents, queries, judgments)
+
+
+def _grade(text: str, path: Path) -> int:
+    """Return a grade written as a whole number, ``2`` or ``2.0``. InputError for anything else."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not number.is_integer() or abs(number) >= LARGEST_GRADE:
+        raise InputError(f"The grade {text!r} is not a whole number.", hint=HINT, file=path)
+    return int(number)
+
+
+def _schema(name: str) -> Schema:
+    layout = LAYOUTS[name]
+    return Schema(name, layout["title"], layout["help"], partial(parts, layout), partial(read, layout))
+
+
+BEIR, BRIGHT, MIRACL, TREC_DL = map(_schema, ("beir", "bright", "miracl", "trec-dl"))
