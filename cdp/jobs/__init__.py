@@ -13,7 +13,7 @@ Workers are started by module name; this room imports none of them.
 from __future__ import annotations
 
 from cdp.jobs.control import check_shares, delete, delete_many, place_of, resume, stop, submit
-from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, list_gpus
+from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
 from cdp.jobs.logs import follow_log, read_log, search_log
 from cdp.jobs.place import Place, choosing
 from cdp.jobs.spec import JobSpec, load_spec
@@ -44,6 +44,7 @@ __all__ = [
     "delete_many",
     "derive",
     "follow_log",
+    "gpu_trouble",
     "list_active",
     "list_gpus",
     "list_jobs",

@@ -6,9 +6,13 @@ UUIDs rather than indices: an index changes meaning with ``CUDA_VISIBLE_DEVICES`
 from __future__ import annotations
 
 import dataclasses
+import json
 import os
+import shutil
 import subprocess
+import sys
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Self
 
 from cdp.base.errors import ConfigError
@@ -22,12 +26,16 @@ LIGHT_SLOTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Gpu:
-    """One GPU of this machine. ``memory_mb`` is its total memory in MiB."""
+    """One GPU of this machine. ``memory_mb`` is its total memory in MiB, 0 if unknown."""
 
     uuid: str
     name: str
     memory_mb: int
     index: int
+
+    @property
+    def label(self) -> str:
+        return f"{self.name}, {self.memory_mb / 1024:.0f} GiB" if self.memory_mb else f"{self.name}, memory unknown"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,31 +116,90 @@ class DeviceRequest:
 
 
 def list_gpus() -> list[Gpu]:
-    """The GPUs of this machine that may be used, from ``nvidia-smi``; none where there is none.
+    """Return the GPUs of this machine that may be used; none where there is none.
 
-    A ``CUDA_VISIBLE_DEVICES`` in the environment (indices or UUIDs) narrows the list, as everywhere.
+    They come from ``nvidia-smi``, narrowed by ``CUDA_VISIBLE_DEVICES`` (indices or UUIDs). Where that leaves none on a
+    machine that has an NVIDIA device, torch is asked.
     """
+    return _from_smi() or (_from_torch() if _has_nvidia() else [])
+
+
+def gpu_trouble() -> str:
+    """Return a sentence if torch cannot use every GPU that ``nvidia-smi`` lists; empty otherwise."""
+    if not _has_nvidia():
+        return ""
+    listed, usable = len(_from_smi()), len(_from_torch())
+    if usable >= listed:
+        return ""
+    return (
+        f"nvidia-smi lists {_gpus(listed)}, but torch can use {usable or 'none'}: is it a CPU build, or too new for "
+        "the driver?"
+    )
+
+
+def _gpus(count: int) -> str:
+    return f"{count} GPU{'s' * (count != 1)}"
+
+
+def _from_smi() -> list[Gpu]:
+    query = ["nvidia-smi", "--query-gpu=uuid,name,memory.total,index", "--format=csv,noheader,nounits"]
+    gpus = []
+    for line in _output(query, 20.0).splitlines():
+        fields = [field.strip() for field in line.split(",")]
+        if len(fields) == 4 and fields[3].isdigit():
+            # The memory is "[N/A]" or "[Not Supported]" where it is shared with the processor.
+            gpus.append(Gpu(fields[0], fields[1], int(fields[2]) if fields[2].isdigit() else 0, int(fields[3])))
+    wanted = _visible()
+    if wanted is None:
+        return gpus
+    return [gpu for gpu in gpus if any(w == str(gpu.index) or gpu.uuid.startswith(w) for w in wanted)]
+
+
+_ASK_TORCH = """
+import json, torch
+seen = [torch.cuda.get_device_properties(i) for i in range(torch.cuda.device_count())]
+print(json.dumps([[str(p.uuid), p.name, p.total_memory // 2**20] for p in seen]))
+"""
+
+
+@cache
+def _from_torch() -> list[Gpu]:
+    """Return the GPUs that torch can use. Asked once, in a process of its own: loading torch here takes memory."""
     try:
-        answer = subprocess.run(
-            ["nvidia-smi", "--query-gpu=uuid,name,memory.total,index", "--format=csv,noheader,nounits"],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=20,
-            check=True,
+        found = json.loads(_output([sys.executable, "-c", _ASK_TORCH], 120.0).strip().splitlines()[-1])
+    except (ValueError, IndexError):
+        return []
+    wanted = _visible() or []
+    # torch numbers the devices in the order in which they are named, and MIG instances have no other name.
+    names = [name if name.startswith(("GPU-", "MIG-")) else "" for name in wanted]
+    names += [""] * (len(found) - len(names))
+    return [
+        Gpu(named or f"GPU-{uuid}", name, memory_mb, index)
+        for index, ((uuid, name, memory_mb), named) in enumerate(zip(found, names, strict=False))
+    ]
+
+
+def _visible() -> list[str] | None:
+    """Return the entries of ``CUDA_VISIBLE_DEVICES``; None if it is not set."""
+    text = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return None if text is None else [entry.strip() for entry in text.split(",") if entry.strip()]
+
+
+def _has_nvidia() -> bool:
+    """Return whether there is an NVIDIA device or its tool, and the environment does not hide every GPU."""
+    hidden = _visible() in ([], ["-1"])
+    return not hidden and (shutil.which("nvidia-smi") is not None or os.path.exists("/dev/nvidiactl"))
+
+
+def _output(command: list[str], timeout_s: float) -> str:
+    """Return what a program prints; empty if it cannot be run or fails."""
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=timeout_s, check=True
         )
     except (OSError, subprocess.SubprocessError):
-        return []
-    gpus = []
-    for line in answer.stdout.splitlines():
-        fields = [field.strip() for field in line.split(",")]
-        if len(fields) == 4 and fields[2].isdigit() and fields[3].isdigit():
-            gpus.append(Gpu(fields[0], fields[1], int(fields[2]), int(fields[3])))
-    visible = os.environ.get("CUDA_VISIBLE_DEVICES")
-    if visible is None:
-        return gpus
-    wanted = [entry.strip() for entry in visible.split(",") if entry.strip()]
-    return [gpu for gpu in gpus if any(w == str(gpu.index) or gpu.uuid.startswith(w) for w in wanted if w)]
+        return ""
+    return done.stdout
 
 
 def cpu_slots() -> int:

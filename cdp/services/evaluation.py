@@ -116,7 +116,6 @@ def _submit(workspace: Workspace, config: EvaluationConfig, label: str, *, after
     device = devices.request(
         workspace,
         0 if lexical and not gpus_chosen else config.gpus,  # BM25 has no use for one
-        at_most=None if gpus_chosen else 1,
         ids=config.gpu_ids,
     )
     return jobs.submit(

@@ -14,6 +14,7 @@ from typing import Any
 
 from cdp import __version__
 from cdp.base.config import TrainingConfig
+from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.retrievers import leakage, model_hash
 from cdp.retrievers.trained import card_file, model_folder
@@ -79,6 +80,11 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
     # Whoever started several processes on the CPU says so: without it accelerate takes each for one alone.
     on_cpu = config.gpus == 0 or os.environ.get("ACCELERATE_USE_CPU") == "true"
     state = PartialState(cpu=on_cpu, timeout=TOGETHER)
+    if state.device.type == "cpu" and not on_cpu and os.environ.get("CUDA_VISIBLE_DEVICES"):
+        raise ConfigError(
+            "This training was given a GPU, and torch cannot use it.",
+            hint="See what `cdp doctor` says about devices, or set gpus to 0 to train on the CPU.",
+        )
     if state.device.type == "cpu":
         keep_freed_memory()
     config = on_device(config, retriever, state.device.type)

@@ -152,7 +152,7 @@ class TrainingConfig(Config):
         advanced=True,
     )
     gpus: int | None = option(
-        None, "GPUs to train on; all free ones chosen by the queue if empty, 0 for CPU.", minimum=0, advanced=True
+        None, "GPUs to train on; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
     )
     gpu_ids: str = GPU_IDS
     distil: float = option(

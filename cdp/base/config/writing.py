@@ -153,7 +153,10 @@ class SynthesisConfig(Config):
         holds="models",
     )
     gpus: int | None = option(
-        None, "GPUs for a local model; one if there is one and this is empty, 0 for CPU.", minimum=0, advanced=True
+        None,
+        "GPUs for a local model; one if there is one and this is empty, 0 for CPU. Several share one large model.",
+        minimum=0,
+        advanced=True,
     )
     seed: int = seed_of("sampling and of the template generator's choices")
 

@@ -7,7 +7,7 @@ from functools import cache
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.jobs import DeviceRequest, Gpu, list_gpus, place, ray_cluster
+from cdp.jobs import DeviceRequest, Gpu, gpu_trouble, list_gpus, place, ray_cluster
 from cdp.jobs.place import Place
 
 
@@ -15,6 +15,12 @@ from cdp.jobs.place import Place
 def gpus() -> tuple[Gpu, ...]:
     """The GPUs of this machine. Asked once: a form is drawn again and again, and they do not come and go."""
     return tuple(list_gpus())
+
+
+@cache
+def trouble() -> str:
+    """Return a sentence if this machine has GPUs that jobs may miss; empty otherwise. Asked once, like ``gpus``."""
+    return gpu_trouble()
 
 
 def request(
@@ -25,12 +31,12 @@ def request(
     ids: str = "",
     together: bool = False,
 ) -> DeviceRequest:
-    """A CPU slot, or so many GPUs, at most ``at_most``. None means every GPU of this machine, the CPU without any.
+    """A CPU slot, or so many GPUs, at most ``at_most``. None means one GPU, the CPU where there is none.
 
     ``ids`` names GPUs by their UUIDs, separated by commas, and takes the place of a number. ConfigError where both
-    contradict each other, where too many are named, or where no node of a cluster has what is asked for. On a cluster
-    None means one GPU where there are any. For a training (``together``) it is what each Ray worker has, if the
-    place asks for any; the cluster has to have room for all of them at once.
+    contradict each other, where too many are named, or where no node of a cluster has what is asked for. For a training
+    (``together``) it is what each Ray worker has, if the place asks for any; the cluster has to have room for all of
+    them at once.
     """
     named = [part.strip() for part in ids.split(",") if part.strip()]
     where = place.current(workspace)
@@ -42,7 +48,7 @@ def request(
         if at_most is not None and len(named) > at_most:
             raise ConfigError(f"This job runs on {at_most} GPU, and gpu_ids names {len(named)}.", hint="Name one.")
         return DeviceRequest.named(named)
-    count = len(list_gpus()) if gpus is None else gpus
+    count = min(1, len(list_gpus())) if gpus is None else gpus
     if at_most is not None:
         count = min(count, at_most)
     return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()

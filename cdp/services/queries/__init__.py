@@ -181,7 +181,7 @@ def generate(
             "estimate": synthesis.for_spec(expected),
             **({"source": checked.source} if checked.source else {}),
         },
-        device=devices.request(workspace, checked.gpus, at_most=1) if local else jobs.DeviceRequest.light(),
+        device=devices.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
         env_secrets=endpoint.environment,
         shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint and not local else "",
     )

@@ -113,8 +113,9 @@ def _catalogue(workspace: Workspace) -> tuple[bool, str]:
 
 def _devices() -> tuple[bool, str]:
     gpus = jobs.list_gpus()
-    names = ", ".join(f"{gpu.name} ({gpu.memory_mb / 1024:.0f} GiB, {gpu.uuid})" for gpu in gpus)
-    return True, f"{os.cpu_count()} CPU cores, {names or 'no GPU'}"
+    names = "; ".join(f"{gpu.label} ({gpu.uuid})" for gpu in gpus)
+    found, trouble = f"{os.cpu_count()} CPU cores, {names or 'no GPU'}", jobs.gpu_trouble()
+    return not trouble, f"{found}. {trouble}" if trouble else found
 
 
 def _key() -> tuple[bool, str]:

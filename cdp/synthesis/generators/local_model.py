@@ -243,6 +243,8 @@ def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
     use_gpu = gpus != 0 and torch.cuda.is_available()
+    # Only where several were asked for: layers on another GPU cost a transfer per token.
+    spread = use_gpu and (gpus or 1) > 1
     source, local = locate(name, "model", HINT)
     try:
         # Without a word on remote code transformers would ask on the terminal whether to run it.
@@ -252,6 +254,7 @@ def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
             dtype="auto" if use_gpu else torch.float32,
             local_files_only=local,
             trust_remote_code=False,
+            device_map="auto" if spread else None,
         )
     except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
         raise loading_failed(error, name, "model", HINT) from None
@@ -260,7 +263,7 @@ def _load(name: str, gpus: int | None) -> tuple[Any, Any]:
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token_id = 0
     placed: Any = model
-    return tokenizer, placed.to("cuda" if use_gpu else "cpu").eval()
+    return tokenizer, (placed if spread else placed.to("cuda" if use_gpu else "cpu")).eval()
 
 
 GENERATOR = GeneratorType(

@@ -163,7 +163,9 @@ def _needed(workspace: Workspace, query_set: str, weighting: str, first: dict[st
 
 def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
     """Which GPUs, where there are several to choose from."""
-    gpu_labels = {gpu.uuid: f"{gpu.index}: {gpu.name}, {gpu.memory_mb / 1024:.0f} GiB" for gpu in devices.gpus()}
+    if trouble := devices.trouble():
+        st.warning(trouble, icon=":material/memory:")
+    gpu_labels = {gpu.uuid: f"{gpu.index}: {gpu.label}" for gpu in devices.gpus()}
     preset = [part.strip() for part in str(first.get("gpu_ids") or "").split(",") if part.strip()]
     if len(gpu_labels) < 2 and not preset:
         return {}
@@ -174,7 +176,7 @@ def _gpus(first: dict[str, Any], key: str) -> dict[str, str]:
         format_func=lambda uuid: gpu_labels[uuid],
         key=f"{key}_gpu_ids",
         placeholder="any free GPU",
-        help="If empty, the job takes the number of GPUs set above, whichever become free first.",
+        help="If empty, the job takes the number of GPUs set above, the first that become free.",
         persist_state="session",
     )
     return {"gpu_ids": ",".join(chosen)} if chosen else {}
