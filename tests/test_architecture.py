@@ -37,8 +37,7 @@ LAYERS: dict[str, set[str]] = {
     "metrics": BASE | {"corpus", "query_sets", "retrievers", "complexity"},
     "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
     "evaluation": BASE | {"benchmarks", "retrievers", "complexity"},
-    "searching": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
-    "serving": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "searching"},
+    "serving": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
     "studies": BASE | STAGES | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects", "jobs"}

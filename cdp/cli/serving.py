@@ -12,7 +12,7 @@ from cdp.cli.answers import DONE, config_of, note
 
 
 def serve(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``serve RETRIEVER``: until Ctrl-C or SIGTERM. With ``--json`` each event is one line of JSON on stdout."""
+    """``serve RETRIEVER``: until Ctrl-C or SIGTERM. With ``--json`` one line of JSON says that it is ready."""
     from cdp.services import serving
 
     names = ("retriever", "corpus", "name", "host", "port", "token_file", "device")
@@ -20,11 +20,11 @@ def serve(workspace: Workspace, a: argparse.Namespace) -> int:
     if not config.name and typed_folder(config.retriever) is None:
         config = config.replace(name=config.retriever.strip())  # callers may write what was typed here
 
-    def announce(model: str, address: str, event: str) -> None:
+    def announce(model: str, address: str) -> None:
         if a.json:
-            print(json.dumps({"id": model, "url": address, "state": event}), flush=True)
+            print(json.dumps({"id": model, "url": address, "state": "ready"}), flush=True)
         else:
-            note(f"{event}: {model} at {address}/v1")
+            note(f"ready: {model} at {address}/v1")
 
     serving.serve(workspace, config, announce)
     return DONE

@@ -72,18 +72,16 @@ def load(
     return model.eval()
 
 
-def use_threads(model: Any, threads: int | None) -> None:
-    """Have this process compute with so many threads. None: 1 for a static model, else as torch decides.
-
-    A static model adds up rows of a table. On two busy cores two threads that waited for each other took twice the
-    processor time for a batch of 16 texts, and five times as long.
-    """
+def use_threads(model: Any) -> None:
+    """Have torch compute with one thread for a static model, else as it decides."""
+    # A static model adds up rows of a table. On two busy cores two threads that waited for each other took twice the
+    # processor time for a batch of 16 texts, and five times as long.
     import torch
 
     from cdp.retrievers.static import StaticModel
 
-    if threads is not None or isinstance(model, StaticModel):
-        torch.set_num_threads(threads or 1)
+    if isinstance(model, StaticModel):
+        torch.set_num_threads(1)
 
 
 def _saved(resolved: ResolvedRetriever, device: str | None, dtype: str) -> Any:

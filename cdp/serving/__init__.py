@@ -1,9 +1,10 @@
-"""``cdp serve``: search and embeddings over HTTP, in the form of OpenAI's API, by one retriever that stays in memory.
+"""Search and embeddings: one engine, and one HTTP program around it in two kinds of instance.
+
+``dashboard`` is the instance that the page "Try a query" and ``cdp search`` ask: on a Unix socket, any corpus and
+retriever of one workspace, ends when idle. ``public`` is ``cdp serve``: one retriever, one corpus, OpenAI's form.
 
     python -m cdp serve static-minilm --corpus demo
 
-``door`` decides who comes in and how much they may bring, ``app`` reads requests and writes answers, ``batching`` has
-the texts of many requests read together by one thread, and ``served`` is that retriever with its index. The server is
-uvicorn, the routes are Starlette's, the schema is pydantic's. Importing this loads no torch. docs/SERVING.md is its
-manual.
+``web`` has what both share: access checks, limits, the form of errors. The server is uvicorn, the routes are
+Starlette's. docs/SERVING.md is the manual of ``cdp serve``.
 """

@@ -12,10 +12,10 @@ import time
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
 from cdp.retrievers.encode import Stopped
-from cdp.searching import prepare
+from cdp.serving.engine import Engine, memory_limit
 
+# Loading a model, a call of the encoder or building the index may take this long without a heartbeat.
 SILENT_S = 300.0
-"""Loading a model, a call of the encoder or building the index may take this long without a heartbeat."""
 
 
 def main(job: Job) -> None:
@@ -27,8 +27,9 @@ def main(job: Job) -> None:
             raise Stopped
         job.progress(phase, done, total, "documents" if total else "", next_within_s=SILENT_S)
 
+    engine = Engine(job.workspace, memory_limit(), None, device=None, download=True, progress=report)
     try:
-        documents = prepare(job.workspace, config.retriever, config.collection, report)
+        documents = engine.prepare(config.retriever, config.collection)
     except Stopped:
         print("Stopped on request; the embeddings computed so far are kept.", flush=True)
         return

@@ -12,9 +12,9 @@ import pytest
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.cli.parser import build
-from cdp.searching import limits, wire
-from cdp.services.search import process
+from cdp.services import search
 from cdp.services.workspace import demo
+from cdp.serving import engine
 from tests.cli.support import run
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
@@ -22,11 +22,11 @@ pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for 
 
 @pytest.fixture(autouse=True)
 def loaded(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(wire.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
     demo.load(workspace)
     yield
     with suppress(CdpError):
-        process.stop(workspace)
+        search.stop(workspace)
 
 
 def test_one_off_leaves_no_process(workspace: Workspace) -> None:
@@ -36,7 +36,7 @@ def test_one_off_leaves_no_process(workspace: Workspace) -> None:
     value = json.loads(done.stdout)
     assert [hit["rank"] for hit in value["answers"][0]["hits"]] == [1, 2, 3]
     assert value["answers"][0]["problem"] is None
-    assert not process.is_running(workspace)
+    assert not search.is_running(workspace)
 
 
 def test_what_cannot_be_searched_is_said(workspace: Workspace) -> None:
@@ -66,14 +66,14 @@ def test_a_query_may_begin_with_a_dash() -> None:
 def test_a_kept_process_answers_and_a_job_indexes(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     words = ("search", "honeybees", "--retriever", "bm25", "--corpus", "benchmark:demo")
     run(*words, "--keep-warm")
-    assert process.is_running(workspace)
-    held = process.ask(workspace, {"op": "status"})["held"]
+    assert search.is_running(workspace)
+    held = search.status(workspace)["held"]
     assert held
     run(*words)
-    assert process.ask(workspace, {"op": "status"})["held"] == held
-    process.stop(workspace)
-    monkeypatch.setenv(limits.PATIENCE, "0.000001")
-    monkeypatch.setattr("cdp.searching.indexes.TERMS_SAMPLE", 10)
+    assert search.status(workspace)["held"] == held
+    search.stop(workspace)
+    monkeypatch.setenv(engine.PATIENCE, "0.000001")
+    monkeypatch.setattr("cdp.serving.engine.TERMS_SAMPLE", 10)
     for path in workspace.embeddings.glob("bm25-*"):
         path.rename(path.with_name(f"gone-{path.name}"))
     assert "add --index" in run(*words, code=2).stderr

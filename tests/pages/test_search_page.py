@@ -12,9 +12,8 @@ from streamlit.testing.v1 import AppTest
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.searching import limits, wire
-from cdp.services import corpora, search
-from cdp.services.search import judged, process
+from cdp.services import corpora, judged, search
+from cdp.serving import engine
 from tests.benchmarks.folders import write_benchmark
 from tests.pages.conftest import Open
 from tests.pages.test_every_page_in_every_state import words
@@ -22,10 +21,10 @@ from tests.pages.test_every_page_in_every_state import words
 
 @pytest.fixture(autouse=True)
 def ended(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv(wire.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
     yield
     with suppress(CdpError):
-        process.stop(workspace)
+        search.stop(workspace)
 
 
 def html(at: AppTest) -> str:
@@ -85,7 +84,7 @@ def test_an_index_that_takes_long_is_a_job_that_is_offered(
     open_page: Open, workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Read in the process's environment, so that it has none of its own before the page starts it."""
-    monkeypatch.setenv(limits.PATIENCE, "0.000001")
+    monkeypatch.setenv(engine.PATIENCE, "0.000001")
     file = tmp_path / "many.jsonl"
     file.write_text("".join(json.dumps({"_id": f"d{i}", "text": f"document number {i}"}) + "\n" for i in range(500)))
     corpus = corpora.add(workspace, file).corpus.id

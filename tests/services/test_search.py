@@ -9,7 +9,6 @@ import pytest
 from cdp.base.config import IndexConfig
 from cdp.base.errors import ConfigError, InputError, NotFoundError
 from cdp.base.workspace import Workspace
-from cdp.searching import wire
 from cdp.services import search
 from cdp.services.sharing import modes
 from cdp.services.workspace import demo
@@ -21,7 +20,7 @@ pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for 
 @pytest.fixture
 def corpus(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """The demo's corpus; no search process is started: every search here is answered in this process."""
-    monkeypatch.setenv(wire.RUNTIME, str(tmp_path / "run"))
+    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
     demo.load(workspace)
     return search.list_collections(workspace)[0].id
 

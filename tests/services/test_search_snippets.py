@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from cdp.searching.matches import matching_words
-from cdp.services.search.snippets import WIDTH, snippet
+from cdp.services.search import SNIPPET as WIDTH
+from cdp.services.search import snippet
+from cdp.serving.engine import matching_words
 
 LONG = "Nothing of interest stands here. " * 40 + "At last bees find flowers. " + "And more of the same. " * 40
 

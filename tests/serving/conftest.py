@@ -1,17 +1,23 @@
-"""A tiny static model, and a server of it that the tests of a module share."""
+"""A tiny static model, a public server of it that a module's tests share, and workspaces to search."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
+from cdp.services import corpora, search
 from cdp.services.workspace import demo
-from cdp.serving.server import Serving
+from cdp.serving.public import Serving
 from tests.serving.support import serving
 from tests.support_models import tiny_static
+
+AddCorpus = Callable[..., str]
 
 
 @pytest.fixture(scope="module")
@@ -31,3 +37,25 @@ def server(demo_workspace: Workspace, static_model: Path) -> Iterator[Serving]:
     """Embeddings and search by a tiny static model over the demo's documents."""
     with serving(demo_workspace, str(static_model), name="tiny", corpus="demo", max_body_mb=0.5) as made:
         yield made
+
+
+@pytest.fixture
+def searched(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Workspace]:
+    """A workspace whose search process, if one is started, has ended when the test has."""
+    monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
+    workspace.root.mkdir()
+    yield workspace
+    with suppress(CdpError):
+        search.stop(workspace)
+
+
+@pytest.fixture
+def add_corpus(workspace: Workspace, tmp_path: Path) -> AddCorpus:
+    """Add a corpus of these texts, whose ids are d1, d2 …; its id."""
+
+    def added(texts: Sequence[str], name: str = "mine") -> str:
+        file = tmp_path / f"{name}.jsonl"
+        file.write_text("".join(json.dumps({"_id": f"d{i}", "text": text}) + "\n" for i, text in enumerate(texts, 1)))
+        return corpora.add(workspace, file, name=name).corpus.id
+
+    return added

@@ -13,7 +13,7 @@ from cdp.base.config import ServingConfig
 from cdp.base.workspace import Workspace
 from cdp.cli.answers import config_of
 from cdp.cli.parser import build
-from cdp.serving.server import Serving
+from cdp.serving.public import Serving
 
 TOKEN = "a-token-of-the-tests-0123456789"
 
@@ -21,16 +21,13 @@ TOKEN = "a-token-of-the-tests-0123456789"
 @contextmanager
 def serving(workspace: Workspace, retriever: str, token: str = "", **settings: Any) -> Iterator[Serving]:
     """A server that is ready; stopped at the end."""
-    config = ServingConfig.from_dict({"retriever": retriever, "port": 0, "access_log": False, **settings})
-    server = Serving(workspace, config, token)
-    ready = threading.Event()
-    thread = threading.Thread(target=server.run, args=(lambda *told: told[2] == "ready" and ready.set(),))
+    server = Serving(workspace, ServingConfig.from_dict({"retriever": retriever, "port": 0, **settings}), token)
+    thread = threading.Thread(target=server.run)
     thread.start()
     try:
-        assert ready.wait(120)
         yield server
     finally:
-        server.stop()
+        server.server.should_exit = True
         thread.join(60)
         assert not thread.is_alive()
 

@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.workspace import Workspace
 from cdp.services import search as service
-from cdp.serving.server import Serving
+from cdp.serving.public import Serving
 from tests.cli.support import answer as command
 from tests.serving.support import error_of, serving
 
@@ -39,7 +39,7 @@ def test_the_same_documents_and_scores_as_the_command(
     assert hits(one["data"][0]) == hits(of_command)
     assert one["corpus"]["documents"] == 96
     assert one["data"][0]["hits"][0]["text"] == of_command["hits"][0]["text"][:300]
-    many = httpx.post(f"{server.address}/v1/search", json={"queries": QUERIES, "top_k": 3, "text_characters": 0}).json()
+    many = httpx.post(f"{server.address}/v1/search", json={"query": QUERIES, "top_k": 3, "text_characters": 0}).json()
     assert [row["index"] for row in many["data"]] == [0, 1, 2, 3]
     for query, row in zip(QUERIES, many["data"], strict=True):
         assert hits(row) == expected(demo_workspace, str(static_model), query, 3)
@@ -48,7 +48,7 @@ def test_the_same_documents_and_scores_as_the_command(
 
 def test_bm25(demo_workspace: Workspace) -> None:
     with serving(demo_workspace, "bm25", corpus="demo") as server:
-        many = httpx.post(f"{server.address}/v1/search", json={"queries": QUERIES}).json()
+        many = httpx.post(f"{server.address}/v1/search", json={"query": QUERIES}).json()
         for query, row in zip(QUERIES, many["data"], strict=True):
             assert hits(row) == expected(demo_workspace, "bm25", query, 10)
         assert many["data"][2]["hits"] == [], "no document shares a word with it"
@@ -60,18 +60,18 @@ def test_bm25(demo_workspace: Workspace) -> None:
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ({}, "invalid_body"),
-        ({"query": "a", "queries": ["b"]}, "invalid_body"),
-        ({"query": " \0 "}, "invalid_query"),
-        ({"query": "a" * 10_001}, "invalid_query"),
-        ({"queries": ["a", " "]}, "invalid_query"),
-        ({"queries": []}, "empty_input"),
-        ({"query": "a", "top_k": 0}, "invalid_value"),
+        ({}, "missing_parameter"),
+        ({"query": " \0 "}, "invalid_value"),
+        ({"query": "a" * 10_001}, "invalid_value"),
+        ({"query": ["a", " "]}, "invalid_value"),
+        ({"query": []}, "invalid_value"),
         ({"query": "a", "top_k": 101}, "invalid_value"),
         ({"query": "a", "top_k": "5"}, "invalid_value"),
         ({"query": "a", "text_characters": 20_001}, "invalid_value"),
-        ({"queries": ["a"] * 600, "top_k": 100}, "answer_too_large"),
-        ({"query": "a", "filter": {"id": 1}}, "unknown_parameter"),
+        ({"query": ["a"] * 600, "top_k": 100}, "answer_too_large"),
+        ({"query": ["a"] * 2049}, "too_many_inputs"),
+        ({"query": "a", "corpus": "other"}, "unknown_parameter"),
+        ({"query": "a", "retriever": "minilm"}, "unknown_parameter"),
     ],
     ids=lambda value: json.dumps(value)[:50],
 )
@@ -82,12 +82,12 @@ def test_searches_that_are_refused(server: Serving, body: dict[str, object], cod
 
 def test_a_query_in_the_address(server: Serving) -> None:
     for params, code in (
-        ({}, "missing_parameter"), ({"query": ""}, "invalid_query"), ({"query": "a", "top_k": "x"}, "invalid_value"),
-        ({"query": "a", "q": "b"}, "unknown_parameter"), ({"query": "a", "model": "b"}, "model_not_found"),
+        ({}, "missing_parameter"), ({"query": ""}, "invalid_value"), ({"query": "a", "top_k": "x"}, "invalid_value"),
+        ({"query": "a", "q": "b"}, "unknown_parameter"),
     ):  # fmt: skip
         answer = httpx.get(f"{server.address}/v1/search", params=params)
         assert error_of(answer)["code"] == code
-    assert httpx.get(f"{server.address}/v1/search?query=%ff%00bees&top_k=7&model=tiny").status_code == 200
+    assert httpx.get(f"{server.address}/v1/search?query=%ff%00bees&top_k=7").status_code == 200
 
 
 def test_without_a_corpus_there_is_no_search(static_model: Path, demo_workspace: Workspace) -> None:

@@ -12,7 +12,7 @@ import pytest
 from cdp.base.workspace import Workspace
 from cdp.retrievers.encode import encode
 from cdp.retrievers.resolve import resolve
-from cdp.searching.indexes import load_encoder
+from cdp.serving.engine import load_encoder
 from perf.serving import ask, resident, server
 
 pytestmark = pytest.mark.soak

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.services import commands, search
+from cdp.services import commands, judged, search
 from cdp.services.projects import Members
-from cdp.services.search import Collection, judged
+from cdp.services.search import Collection
 from cdp.ui.shell import command, state
 from cdp.ui.shell.text import count, cut, md, number
 

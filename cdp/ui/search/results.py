@@ -10,10 +10,10 @@ import streamlit as st
 
 from cdp.base.config import IndexConfig
 from cdp.base.workspace import Workspace
-from cdp.services import jobs, queries, search
+from cdp.services import jobs, judged, queries, search
+from cdp.services.judged import Judgment
 from cdp.services.projects import Members
-from cdp.services.search import Answer, Collection, Hit, judged, snippets
-from cdp.services.search.judged import Judgment
+from cdp.services.search import Answer, Collection, Hit
 from cdp.ui.jobs import live
 from cdp.ui.search import choices
 from cdp.ui.shell import access, navigation, state
@@ -80,7 +80,7 @@ def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *
             navigation.link("corpus", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
         else:
             st.markdown(f"**{md(title)}**", width="content")
-    st.html(f"<p class='snippet'>{marked(snippets.snippet(hit.text, hit.words))}</p>")
+    st.html(f"<p class='snippet'>{marked(search.snippet(hit.text, hit.words))}</p>")
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         if query_set:
             navigation.link(

@@ -10,11 +10,10 @@ import pytest
 from cdp.base.errors import InputError, ModelError, NotFoundError
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import load_benchmark
-from cdp.searching import Engine, NotPreparedError
-from cdp.searching.memory import Held
 from cdp.services import corpora
+from cdp.serving.engine import Cache, Engine, NotPreparedError
 from tests.benchmarks.folders import write_benchmark
-from tests.searching.conftest import AddCorpus
+from tests.serving.conftest import AddCorpus
 
 pytestmark = pytest.mark.slow  # a first search loads the stemmer's library for a second
 
@@ -27,7 +26,7 @@ def retrieved(engine: Engine, retriever: str, collection: str, query: str, k: in
 
 
 def test_the_least_recently_used_goes_first_and_what_changed_is_made_anew() -> None:
-    held, made = Held(10), []
+    held, made = Cache(10), []
 
     def get(key: str, state: int = 0, size: int = 4) -> None:
         held.get(key, state, lambda: made.append(key), lambda _: size)
@@ -45,46 +44,48 @@ def test_the_least_recently_used_goes_first_and_what_changed_is_made_anew() -> N
 
 def test_bm25_over_a_corpus_and_its_index_is_kept(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
-    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
+    assert retrieved(Engine(workspace, GIB, None), "bm25", corpus, "sugar bees") == ["d4", "d1", "d3"]
     kept = {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")}
     assert kept
-    assert retrieved(Engine(workspace, GIB), "bm25", corpus, "lighthouse", 1) == ["d2"]
+    assert retrieved(Engine(workspace, GIB, None), "bm25", corpus, "lighthouse", 1) == ["d2"]
     assert {path: path.stat().st_mtime_ns for path in workspace.embeddings.rglob("*")} == kept
 
 
 def test_a_damaged_index_is_made_anew(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
-    expected = retrieved(Engine(workspace, GIB), "bm25", corpus, "bees")
+    expected = retrieved(Engine(workspace, GIB, None), "bm25", corpus, "bees")
     for path in sorted(workspace.embeddings.rglob("*.json")):
         path.write_text("{ not json")
-        assert retrieved(Engine(workspace, GIB), "bm25", corpus, "bees") == expected
+        assert retrieved(Engine(workspace, GIB, None), "bm25", corpus, "bees") == expected
 
 
 @pytest.mark.parametrize("query", ["zebra", "the of a", "?!", "🦓 ﷽ ‮x", "a" * 9000])
 def test_a_query_that_matches_nothing_gives_nothing(workspace: Workspace, add_corpus: AddCorpus, query: str) -> None:
-    assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), query) == []
+    assert retrieved(Engine(workspace, GIB, None), "bm25", add_corpus(["One document."], "one"), query) == []
 
 
 def test_a_corpus_of_one_document(workspace: Workspace, add_corpus: AddCorpus) -> None:
-    assert retrieved(Engine(workspace, GIB), "bm25", add_corpus(["One document."], "one"), "document", 100) == ["d1"]
+    assert retrieved(Engine(workspace, GIB, None), "bm25", add_corpus(["One document."], "one"), "document", 100) == [
+        "d1"
+    ]
 
 
 def test_a_benchmarks_documents_are_a_collection(workspace: Workspace) -> None:
     write_benchmark(workspace.benchmarks / "bench")
     for name in ("bench", "benchmark:bench"):
-        assert retrieved(Engine(workspace, GIB), "bm25", name, "furnace") == ["d4"]
+        assert retrieved(Engine(workspace, GIB, None), "bm25", name, "furnace") == ["d4"]
 
 
 def test_a_corpus_that_is_deleted_meanwhile_is_let_go_of(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus, other = add_corpus(TEXTS), add_corpus(["Another one."], "other")
-    engine = Engine(workspace, GIB)
+    engine = Engine(workspace, GIB, None)
     retrieved(engine, "bm25", corpus, "bees")
     retrieved(engine, "bm25", other, "bees")
-    before = engine.held.nbytes
+    before = engine.cache.nbytes
     corpora.delete(workspace, corpus)
     with pytest.raises(NotFoundError, match="No corpus"):
         engine.search("bm25", corpus, "bees", 3)
-    assert 0 < engine.held.nbytes < before
+    assert 0 < engine.cache.nbytes < before
     assert retrieved(engine, "bm25", other, "another") == ["d1"]
 
 
@@ -99,9 +100,9 @@ def test_what_takes_long_is_said_before_it_is_begun(workspace: Workspace, add_co
 def test_an_unknown_retriever_and_an_empty_name(workspace: Workspace, add_corpus: AddCorpus) -> None:
     corpus = add_corpus(TEXTS)
     with pytest.raises(NotFoundError, match="no-such"):
-        Engine(workspace, GIB).search("no-such model!", corpus, "bees", 3)
+        Engine(workspace, GIB, None).search("no-such model!", corpus, "bees", 3)
     with pytest.raises(ModelError, match="not on this machine"):
-        Engine(workspace, GIB).search("somebody/no-such-model", corpus, "bees", 3)
+        Engine(workspace, GIB, None).search("somebody/no-such-model", corpus, "bees", 3)
 
 
 def test_embeddings_of_an_evaluation_are_used_and_retrieve_the_same(workspace: Workspace, tmp_path: Path) -> None:

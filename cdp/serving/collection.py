@@ -1,4 +1,4 @@
-"""What is searched: the documents of a corpus, or of a benchmark, held as Arrow tables.
+"""Collections that can be searched: the documents of a corpus or of a benchmark, in memory as Arrow tables.
 
 A collection's id is the corpus's id, or ``benchmark:<name>``.
 """
@@ -26,7 +26,7 @@ BENCHMARK = "benchmark:"
 
 @dataclass(frozen=True)
 class Collection:
-    """A corpus, or the documents of a benchmark. ``language`` counts their words, ``state`` is a hash of them."""
+    """A corpus, or the documents of a benchmark: ``language`` of their words, ``state`` a hash of their contents."""
 
     id: str
     name: str
@@ -37,18 +37,18 @@ class Collection:
 
 
 def list_collections(workspace: Workspace) -> list[Collection]:
-    """All corpora, the newest first, then the benchmarks that can be read."""
+    """Return all corpora, newest first, then the readable benchmarks."""
     corpora = [_of_corpus(manifest) for manifest in list_corpora(workspace)]
     infos = [info for info in library.list_benchmarks(workspace) if not info.problem]
     return corpora + [_of_benchmark(info) for info in infos]
 
 
 def resolve_collection(workspace: Workspace, name: str) -> Collection:
-    """The corpus of this id, name or beginning, else the benchmark of this name. NotFoundError lists the corpora."""
+    """Return the corpus of this id, name or unique id prefix, else the benchmark of this name. NotFoundError."""
     name = name.strip()
     if name.startswith(BENCHMARK):
         return _named_benchmark(workspace, name.removeprefix(BENCHMARK))
-    if is_name(name) and workspace.corpus(name).is_dir():  # an id: no need to read every other corpus's manifest
+    if is_name(name) and workspace.corpus(name).is_dir():  # an id: other manifests need not be read
         return _of_corpus(load_manifest(workspace, name))
     try:
         return _of_corpus(resolve_corpus(workspace, name))
@@ -78,7 +78,7 @@ def _of_benchmark(info: library.BenchmarkInfo) -> Collection:
 
 
 class Documents:
-    """The documents of a collection in memory, in their order: title and text without a Python object for each."""
+    """The documents of a collection in memory, in order, without a Python object for each."""
 
     def __init__(self, tables: Sequence[pa.Table]) -> None:
         self.tables = [table for table in tables if table.num_rows]
@@ -93,18 +93,18 @@ class Documents:
         return sum(int(table.nbytes) for table in self.tables)
 
     def contents(self) -> Iterator[str]:
-        """What is encoded of each document."""
+        """Yield the text that is encoded for each document."""
         for table in self.tables:
             for document in to_documents(table):
                 yield document.content
 
     def sample(self, n: int) -> list[str]:
-        """The content of about ``n`` documents, evenly spread."""
+        """Return the content of about ``n`` documents, evenly spread."""
         numbers = np.linspace(0, len(self) - 1, min(n, len(self))).astype(int)
         return [document.content for document in self.take(sorted({int(number) for number in numbers}))]
 
     def take(self, numbers: Sequence[int]) -> list[Document]:
-        """The documents at these positions, in the order asked."""
+        """Return the documents at these positions, in the order given."""
         documents: list[Document] = []
         for number in numbers:
             at = int(np.searchsorted(self.starts, number, side="right")) - 1
@@ -113,7 +113,7 @@ class Documents:
 
 
 def open_documents(workspace: Workspace, collection: Collection) -> Documents:
-    """Read all documents. InputError for a collection without any, WorkspaceError where they cannot be read."""
+    """Read all documents. InputError for an empty collection, WorkspaceError if it cannot be read."""
     if collection.benchmark:
         file = part(library.resolve_benchmark(collection.benchmark, workspace), "corpus")
         tables = list(_tables(beir_files.iter_corpus(file)))
@@ -123,7 +123,7 @@ def open_documents(workspace: Workspace, collection: Collection) -> Documents:
         except (pa.ArrowException, OSError) as error:
             raise WorkspaceError(
                 f"The documents of {collection.name} cannot be read: {str(error).splitlines()[0]}.",
-                hint="Add the corpus anew.",
+                hint="Add the corpus again.",
             ) from error
     documents = Documents(tables)
     if not len(documents):
@@ -138,5 +138,5 @@ def _tables(documents: Iterator[Document]) -> Iterator[pa.Table]:
 
 
 def _plain(text: str) -> str:
-    """Arrow holds no half of a surrogate pair."""
+    # Arrow strings are UTF-8: they cannot hold half of a surrogate pair.
     return text if storable(text) else text.encode("utf-8", "replace").decode()

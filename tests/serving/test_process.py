@@ -13,15 +13,13 @@ from pathlib import Path
 import psutil
 import pytest
 
-from cdp.base.errors import InputError
 from cdp.base.locks import is_held
 from cdp.base.workspace import Workspace
-from cdp.searching import limits, wire
 from cdp.services import search
-from cdp.services.search import process
+from cdp.serving import engine
 from tests.faults.support import kill
 from tests.jobs.support import until
-from tests.searching.conftest import AddCorpus
+from tests.serving.conftest import AddCorpus
 
 pytestmark = pytest.mark.slow
 
@@ -38,12 +36,13 @@ def pid_of(workspace: Workspace) -> int:
 
 def begin(workspace: Workspace) -> int:
     """Start the process without loading what a search takes; its pid."""
-    return int(process.ask(workspace, {"op": "status"})["pid"])
+    search._connected(workspace).close()
+    return pid_of(workspace)
 
 
 def processes_of(workspace: Workspace) -> list[int]:
     """Every search process of this workspace, as the system's table has them."""
-    words = (process.WORKER, str(workspace.root))
+    words = (search.INSTANCE, str(workspace.root))
     return [
         p.pid
         for p in psutil.process_iter(["cmdline", "status"])
@@ -52,8 +51,8 @@ def processes_of(workspace: Workspace) -> list[int]:
 
 
 def nothing_left(workspace: Workspace) -> bool:
-    address = wire.address_of(workspace)
-    return not processes_of(workspace) and list(address.socket.parent.iterdir()) == []
+    address = search._address(workspace)
+    return not processes_of(workspace) and list(address.parent.iterdir()) == []
 
 
 def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Workspace, add_corpus: AddCorpus) -> None:
@@ -63,9 +62,9 @@ def test_ten_at_once_start_one_process_and_each_gets_its_answer(searched: Worksp
         assert [ids(a.result()) for a in asked] == [[["d1"]], [["d2"]]] * 5
     # Those that came second see that they are not the first, and end: not at once on a busy machine.
     until(lambda: processes_of(searched) == [pid_of(searched)], "one process to be left")
-    address = wire.address_of(searched)
-    assert stat.S_IMODE(address.socket.stat().st_mode) & 0o077 == 0
-    assert stat.S_IMODE(address.socket.parent.stat().st_mode) == 0o700
+    address = search._address(searched)
+    assert stat.S_IMODE(address.stat().st_mode) & 0o077 == 0
+    assert stat.S_IMODE(address.parent.stat().st_mode) == 0o700
     assert search.stop(searched)
     until(lambda: nothing_left(searched), "the process to be gone")
     assert not search.stop(searched)
@@ -89,15 +88,15 @@ def test_a_process_killed_while_it_works_is_replaced_and_the_query_answered(
 
 
 def test_what_a_killed_process_left_goes_when_somebody_looks(searched: Workspace) -> None:
-    address = wire.address_of(searched)
-    address.socket.touch()
-    address.lock.touch()
-    assert not process.is_running(searched)
+    address = search._address(searched)
+    address.touch()
+    search._lock(address).touch()
+    assert not search.is_running(searched)
     assert nothing_left(searched)
 
 
 def test_it_ends_when_nobody_asks(searched: Workspace, add_corpus: AddCorpus, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(limits.IDLE, "0.01")
+    monkeypatch.setenv(engine.IDLE, "0.01")
     search.search(searched, "bees", ["bm25"], add_corpus(TEXTS))
     until(lambda: nothing_left(searched), "the idle process to end")
 
@@ -110,24 +109,26 @@ def test_it_ends_with_its_workspace(searched: Workspace) -> None:
 
 def test_requests_that_are_none_and_a_second_process_harm_nobody(searched: Workspace) -> None:
     first = begin(searched)
-    for sent in (b"\n", b"[]\n", b'{"op": "search"}\n', b"\xff\xfe\n", b"x" * (wire.MOST_BYTES + 10), b""):
-        connection = process._connect(wire.address_of(searched))
+    address = search._address(searched)
+    head = b"POST /search HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    bodies = (b"[]", b'{"k": 3}', b"\xff\xfe", b"[" * 100_000, b"x" * ((1 << 20) + 10))
+    for sent in (b"\n", b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n", b"", *(head % len(b) + b for b in bodies)):
+        connection = search._connect(address)
         assert connection is not None
         with connection:
+            answer = b""
             try:
                 connection.sendall(sent)
                 connection.shutdown(1)
-                while connection.recv(1 << 16):
-                    pass
+                while part := connection.recv(1 << 16):
+                    answer += part
             except OSError:
                 continue  # it hung up in the middle, as it may
-    with pytest.raises(InputError, match="not complete"):
-        process.ask(searched, {"op": "search", "k": 3})
-    address = wire.address_of(searched)
+            assert not answer or answer.startswith(b"HTTP/1.1 4"), answer[:100]
     with open(os.devnull, "r+b") as log:
-        second = process._start(searched, address, log)
-        assert second.wait(timeout=30) == process.ALREADY
-    assert is_held(address.lock)
+        second = search._start(searched, address, log)
+        assert second.wait(timeout=30) == search.ALREADY
+    assert is_held(search._lock(address))
     assert pid_of(searched) == first
 
 
@@ -139,7 +140,7 @@ def test_a_folder_that_others_may_open_is_not_used(
     (tmp_path / "open").chmod(0o755)
     (tmp_path / "link").symlink_to(tmp_path / "open")
     for name in ("open", "link"):
-        monkeypatch.setenv(wire.RUNTIME, str(tmp_path / name))
+        monkeypatch.setenv(search.RUNTIME, str(tmp_path / name))
         answer = search.search(searched, "bees", ["bm25"], corpus).answers[0]
         assert answer.problem is not None
         assert "private folder" in answer.problem.message

@@ -1,0 +1,448 @@
+"""Searching by hand: one query, the best documents of up to three retrievers side by side.
+
+The engine needs torch and indexes in memory, which the dashboard has neither of. So a process of its own answers
+(``cdp.serving.dashboard``): one per workspace, started by the first query, restarted by the next if it was killed. It
+is asked by HTTP over a Unix socket in a folder that only this account may open: ``cdp-<uid>`` among the temporary
+files, or ``$CDP_RUNTIME_DIR``. Not in the workspace, whose path may be longer than a socket's may be.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, field, replace
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import IO, Any
+
+from cdp import __version__, jobs
+from cdp.base.config import IndexConfig
+from cdp.base.errors import CdpError, ConfigError, InputError, WorkspaceError
+from cdp.base.locks import is_held, try_lock
+from cdp.base.paths import typed_folder
+from cdp.base.workspace import Workspace, is_name
+from cdp.evaluation import bm25
+from cdp.jobs import JobView
+from cdp.jobs.launchers import SPINS, python_path
+from cdp.retrievers import PRESETS
+from cdp.services import training
+from cdp.services.jobs import devices
+from cdp.services.results.errors import marked
+from cdp.services.sharing import access
+from cdp.services.training import RetrieverChoice
+from cdp.serving.collection import Collection, list_collections, resolve_collection
+from cdp.serving.engine import (
+    DEFAULT_K,
+    MOST_K,
+    Engine,
+    NotPreparedError,
+    available,
+    checked_query,
+    idle_seconds,
+    memory_limit,
+    patience_seconds,
+)
+
+__all__ = ["Collection", "list_collections", "resolve_collection"]
+
+WORKER, INSTANCE = "cdp.workers.index", "cdp.serving.dashboard"
+
+MOST_RETRIEVERS = 3  # side by side
+SNIPPET = 260  # characters: three or four lines of a column
+BEFORE = 50  # characters in front of the first match, so that it stands in a sentence
+LOOKED_AT = 6000
+
+RUNTIME = "CDP_RUNTIME_DIR"
+LONGEST_ADDRESS = 100  # bytes of a socket's path; the systems take 104 to 108
+ALREADY = 3  # the process's exit code where another one answers for this workspace
+START_WITHIN_S = 60.0  # on a busy machine Python alone takes seconds
+ANSWER_WITHIN_S = 300.0  # a large model takes this long to load from a slow disk
+ATTEMPTS = 2  # a request whose process was killed is sent once more, to a new one; one that kills both is not
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One retrieved document. ``rank`` counts from 1. ``before`` is its rank with the first retriever, None where that
+    one does not retrieve it among its best. ``words`` are those of the document that match one of the query's."""
+
+    rank: int
+    id: str
+    title: str
+    text: str
+    score: float
+    words: tuple[str, ...] = ()
+    before: int | None = None
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one retriever retrieved, best first, or the ``problem`` that kept it from that.
+
+    ``ready_s`` and ``search_s`` are seconds: loading what was not held yet, and the search itself. ``index_s`` is set
+    where the documents have to be indexed by a job first, and estimates how long that takes.
+    """
+
+    retriever: str
+    title: str
+    hits: list[Hit] = field(default_factory=list)
+    ready_s: float = 0.0
+    search_s: float = 0.0
+    problem: CdpError | None = None
+    index_s: float | None = None
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The answers to one query, in the order of the retrievers."""
+
+    query: str
+    collection: Collection
+    answers: list[Answer]
+
+
+def list_retrievers(workspace: Workspace) -> list[RetrieverChoice]:
+    """What can be searched with at once: BM25, the presets that are on this machine, then the trained retrievers."""
+    lexical = RetrieverChoice(bm25.NAME, bm25.TITLE, "preset", "matches words; nothing is trained")
+    return [lexical, *(c for c in training.list_retrievers(workspace) if c.kind == "job" or _is_here(workspace, c.id))]
+
+
+def _is_here(workspace: Workspace, preset: str) -> bool:
+    if PRESETS[preset].embedded:
+        return True  # its weights are looked at when it is used
+    try:
+        available(workspace, preset)
+    except CdpError:
+        return False
+    return True
+
+
+@access.searches
+def search(
+    workspace: Workspace,
+    query: str,
+    retrievers: Sequence[str],
+    collection: str,
+    k: int = DEFAULT_K,
+    *,
+    keep_warm: bool = True,
+) -> Searched:
+    """Search with each retriever. What is wrong with one is its answer's ``problem`` and leaves the others alone.
+
+    With ``keep_warm`` the search process answers and holds what it loaded for the next query; without, it does so only
+    where it runs already, and nothing is left running. InputError for a query or a choice that cannot be searched,
+    NotFoundError for a collection that is not there.
+    """
+    text = checked_query(query)
+    if not retrievers:
+        raise InputError("No retriever is chosen.", hint="Choose up to three.")
+    if len(retrievers) > MOST_RETRIEVERS:
+        raise InputError(f"At most {MOST_RETRIEVERS} retrievers are compared at once.", hint="Leave some out.")
+    if not 1 <= k <= MOST_K:
+        raise InputError(f"Between 1 and {MOST_K} documents are shown, not {k}.")
+    searched = resolve_collection(workspace, collection)
+    warm = keep_warm or is_running(workspace)
+    engine = None if warm else Engine(workspace, memory_limit(), patience_seconds())
+    answers = [_answer(workspace, engine, name, searched, text, k) for name in dict.fromkeys(retrievers)]
+    return Searched(text, searched, _with_moves(answers))
+
+
+def _answer(
+    workspace: Workspace, engine: Engine | None, retriever: str, collection: Collection, query: str, k: int
+) -> Answer:
+    name = retriever.strip()
+    try:
+        name = _whole_name(workspace, name)
+        if engine is not None:
+            value = engine.search(name, collection.id, query, k)
+        else:
+            value = _ask(workspace, {"retriever": name, "collection": collection.id, "query": query, "k": k})
+    except CdpError as problem:
+        seconds = problem.seconds if isinstance(problem, NotPreparedError) else None
+        return Answer(retriever, _title(workspace, name), problem=problem, index_s=seconds)
+    hits = [
+        Hit(rank, str(h["id"]), str(h["title"]), str(h["text"]), float(h["score"]), tuple(h["words"]))
+        for rank, h in enumerate(value["hits"], 1)
+    ]
+    seconds = value["seconds"]
+    return Answer(retriever, str(value["title"]), hits, float(seconds["ready"]), float(seconds["search"]))
+
+
+def _whole_name(workspace: Workspace, name: str) -> str:
+    """The retriever's name as it may be used here; a folder with its whole path, for the process has another one."""
+    if bm25.language_in(name) is not None:
+        return name
+    name = access.model(workspace, name)
+    is_job = is_name(name) and workspace.job(name).is_dir()
+    folder = None if name in PRESETS or is_job else typed_folder(name)
+    return name if folder is None else str(folder.resolve())
+
+
+def _title(workspace: Workspace, name: str) -> str:
+    if bm25.language_in(name) is not None:
+        return bm25.TITLE
+    return next((choice.title for choice in training.list_retrievers(workspace) if choice.id == name), name)
+
+
+def _with_moves(answers: list[Answer]) -> list[Answer]:
+    """Each hit with its rank in the first answer that has any."""
+    first = next((answer for answer in answers if answer.hits), None)
+    if first is None:
+        return answers
+    ranks = {hit.id: hit.rank for hit in first.hits}
+    return [replace(a, hits=[replace(hit, before=ranks.get(hit.id)) for hit in a.hits]) for a in answers]
+
+
+@access.runs
+def start_index(workspace: Workspace, config: IndexConfig) -> str:
+    """Submit a job that indexes the documents; its id, or that of the job that does so already."""
+    collection = resolve_collection(workspace, config.collection)
+    name = _whole_name(workspace, config.retriever)
+    whole = IndexConfig.from_dict({"retriever": name, "collection": collection.id})
+    at_work = indexing(workspace, name, collection.id)
+    if at_work is not None:
+        return at_work.id
+    lexical = bm25.language_in(name) is not None
+    return jobs.submit(
+        workspace,
+        kind="index",
+        name=f"{_title(workspace, name)} on {collection.name}",
+        module=WORKER,
+        config=whole.to_dict(),
+        device=devices.request(workspace, 0 if lexical else None, at_most=1),
+        inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
+    )
+
+
+def indexing(workspace: Workspace, retriever: str, collection: str) -> JobView | None:
+    """The job at work that indexes this collection with this retriever."""
+    wanted = {"retriever": retriever, "collection": collection}
+    return next((job for job in jobs.list_active(workspace) if job.kind == "index" and job.config == wanted), None)
+
+
+@access.runs
+def stop(workspace: Workspace) -> bool:
+    """End the search process, which frees its memory. Return False if there was none."""
+    address = _address(workspace)
+    if not is_running(workspace):
+        return False
+    with suppress(ProcessLookupError):
+        os.kill(int(status(workspace)["pid"]), signal.SIGTERM)
+    deadline = time.monotonic() + 10
+    while is_held(_lock(address)) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return True
+
+
+def status(workspace: Workspace) -> dict[str, Any]:
+    """Return the search process's pid, and what it holds in memory: names and bytes. ConfigError if none runs."""
+    connection = _connect(_address(workspace))
+    if connection is None:
+        raise ConfigError("No search process runs for this workspace.", hint="It starts with the first search.")
+    return _reply(connection, "GET", "/status")
+
+
+def is_running(workspace: Workspace) -> bool:
+    """Return whether a search process answers for this workspace. Removes the files of a killed one."""
+    address = _address(workspace)
+    connection = _connect(address)
+    if connection is None:
+        _clear(address)
+        return False
+    connection.close()
+    return True
+
+
+def _ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the process's answer; CdpError as it raised it. Starts the process if none runs."""
+    for _ in range(ATTEMPTS):
+        connection = _connected(workspace)
+        try:
+            return _reply(connection, "POST", "/search", request)
+        except TimeoutError as error:
+            raise WorkspaceError(
+                f"The search process has not answered within {ANSWER_WITHIN_S:.0f} seconds.",
+                hint="Try again in a moment: it may still be loading.",
+            ) from error
+        except (OSError, HTTPException):
+            continue  # it was killed, or ended as it was idle just now
+    raise WorkspaceError(
+        f"The search process ended {ATTEMPTS} times before it could answer.",
+        hint="The model or the documents may need more memory than there is: choose a smaller retriever or corpus.",
+    )
+
+
+class _UnixConnection(HTTPConnection):
+    """HTTP over a connected Unix socket."""
+
+    def __init__(self, connected: socket.socket) -> None:
+        super().__init__("localhost")
+        self.sock = connected
+
+
+def _reply(connected: socket.socket, method: str, path: str, value: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    connected.settimeout(ANSWER_WITHIN_S)
+    connection = _UnixConnection(connected)
+    with closing(connection):
+        connection.request(method, path, json.dumps(value), {"Content-Type": "application/json"})
+        with connection.getresponse() as response:
+            reply: dict[str, Any] = json.loads(response.read())
+    if "error" not in reply:
+        return reply
+    error = reply["error"]
+    if "seconds" in error:
+        raise NotPreparedError(error["message"], error["seconds"])
+    raise CdpError(error["message"], hint=error.get("hint", ""))
+
+
+def _address(workspace: Workspace) -> Path:
+    """Return the socket of this workspace's process. Makes its folder; WorkspaceError if that is not private."""
+    named = os.environ.get(RUNTIME, "").strip()
+    folder = Path(named) if named else Path(tempfile.gettempdir()) / f"cdp-{os.getuid()}"
+    try:
+        folder.mkdir(mode=0o700, parents=bool(named), exist_ok=True)
+        status = folder.lstat()
+    except OSError as error:
+        raise WorkspaceError.refused(folder, "made", error) from error
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or stat.S_IMODE(status.st_mode) & 0o077:
+        raise WorkspaceError(
+            f"{folder} is not a private folder of this account, so no search process is asked there.",
+            hint=f"Remove it, or set {RUNTIME} to a folder that only this account may open (chmod 700).",
+        )
+    # Processes of another version, or with other plug-ins, give other answers.
+    parts = (os.path.realpath(workspace.root), __version__, os.environ.get("CDP_PLUGINS", ""))
+    key = hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    path = folder / f"{key}.sock"
+    if len(os.fsencode(path)) > LONGEST_ADDRESS:
+        raise WorkspaceError(f"{path} is too long for a socket.", hint=f"Set {RUNTIME} to a folder with a short path.")
+    return path
+
+
+def _lock(address: Path) -> Path:
+    return address.with_suffix(".lock")
+
+
+def _connected(workspace: Workspace) -> socket.socket:
+    address = _address(workspace)
+    connection = _connect(address)
+    if connection is not None:
+        return connection
+    if not workspace.root.is_dir():
+        raise WorkspaceError("There is nothing to search yet.", hint="Add a corpus first.")
+    for check in (memory_limit, idle_seconds, patience_seconds):
+        check()  # a wrong setting is reported here, not in a process without an output
+    with tempfile.TemporaryFile() as log:
+        process = _start(workspace, address, log)
+        deadline = time.monotonic() + START_WITHIN_S
+        while time.monotonic() < deadline:
+            connection = _connect(address)
+            if connection is not None:
+                return connection
+            if process.poll() == ALREADY:
+                process = _start(workspace, address, log)  # the other one ended meanwhile, or begins to listen
+            elif process.poll() is not None:
+                log.seek(0)
+                lines = log.read()[-4000:].decode("utf-8", "replace").strip().splitlines()
+                reason = lines[-1] if lines else f"exit code {process.returncode}."
+                hint = "Is the machine out of memory or of processes?"
+                raise WorkspaceError(f"The search process could not start: {reason}", hint=hint)
+            time.sleep(0.02)
+    raise WorkspaceError(
+        f"The search process does not listen after {START_WITHIN_S:.0f} seconds.", hint="Try again in a moment."
+    )
+
+
+def _connect(address: Path) -> socket.socket | None:
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        connection.settimeout(5)
+        connection.connect(str(address))
+    except OSError:
+        connection.close()
+        return None
+    return connection
+
+
+def _start(workspace: Workspace, address: Path, log: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start the process in a session of its own, without a terminal, a GPU or the network's hub."""
+    environment = {
+        **os.environ,
+        "PYTHONPATH": python_path(os.environ),
+        "CDP_WORKSPACE": str(workspace.root),
+        "CUDA_VISIBLE_DEVICES": "",
+        "HF_HUB_OFFLINE": "1",
+        "TOKENIZERS_PARALLELISM": "false",
+        "GOMP_SPINCOUNT": os.environ.get("GOMP_SPINCOUNT", SPINS),
+    }
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-m", INSTANCE, str(workspace.root), str(address)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+            env=environment,
+            cwd="/",
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise WorkspaceError(
+            f"The search process could not be started: {error.strerror or error}.",
+            hint="Is the machine out of memory or of processes?",
+        ) from error
+
+    def reap() -> None:
+        process.wait()
+        _clear(address)
+
+    # It may outlive this process; if it does not, it has to be reaped, and its files removed if it was killed.
+    threading.Thread(target=reap, name="reap-search", daemon=True).start()
+    return process
+
+
+def _clear(address: Path) -> None:
+    """Remove the files of a killed process, unless another one has taken its place."""
+    with suppress(OSError, WorkspaceError):
+        if not _lock(address).exists() and not address.exists():
+            return
+        lock = try_lock(_lock(address))
+        if lock is not None:
+            address.unlink(missing_ok=True)
+            _lock(address).unlink(missing_ok=True)
+            os.close(lock)
+
+
+def snippet(text: str, words: Sequence[str], width: int = SNIPPET) -> list[tuple[str, bool]]:
+    """About ``width`` characters of the text, in pieces, each with whether it matches one of the ``words``.
+
+    They begin a little before the first of the most matches that stand so close together, or at the text's beginning
+    where nothing matches. Line breaks and runs of spaces become one space; an ellipsis stands where something is
+    left out.
+    """
+    line = " ".join(text[:LOOKED_AT].split())
+    starts, at = [], 0
+    for piece, matches in marked(line, words):
+        starts += [at] if matches else []
+        at += len(piece)
+    best = max(starts, key=lambda start: sum(start <= other < start + width - BEFORE for other in starts), default=0)
+    furthest = max(0, len(line) - width)  # no further than needed to show the end
+    begin = _word_start(line, min(best - BEFORE, furthest)) if min(best - BEFORE, furthest) > 0 else 0
+    end = len(line) if len(line) - begin <= width else max(line.rfind(" ", begin + width // 2, begin + width), begin)
+    end = end if end > begin else begin + width
+    cut_after = end < len(line) or len(text) > LOOKED_AT
+    return marked(f"{'… ' if begin else ''}{line[begin:end].strip()}{' …' if cut_after else ''}", words)
+
+
+def _word_start(line: str, at: int) -> int:
+    """The beginning of the next word, or ``at`` in a script that has no spaces."""
+    space = line.find(" ", at, at + BEFORE)
+    return at if space < 0 or at == 0 else space + 1

@@ -1,0 +1,157 @@
+"""The dashboard's own instance: ``python -m cdp.serving.dashboard <workspace> <socket>``, started by
+``cdp.services.search``.
+
+It answers any retriever and collection of one workspace over a Unix socket, and ends when idle, with its workspace, or
+on SIGTERM. It downloads nothing, uses no GPU, and writes only indexes that can be made again. A lock beside the socket
+keeps a second one away.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+
+from cdp.base.errors import CdpError
+from cdp.base.locks import try_lock
+from cdp.base.workspace import Workspace, private_files
+from cdp.serving import web
+from cdp.serving.engine import Engine, NotPreparedError, idle_seconds, memory_limit, patience_seconds
+
+ALREADY = 3  # exit code: another process answers for this workspace
+LOOK_EVERY_S = 0.5
+TAKE_WITHIN_S = 1.0
+LARGEST_BODY = 1 << 20
+CONNECTIONS = 256
+GRACE_S = 2
+
+
+class SearchRequest(web.Body):
+    """``POST /search``."""
+
+    retriever: str
+    collection: str
+    query: str
+    k: int = Field(ge=1, le=1000)
+
+
+class Instance:
+    """The server of one workspace."""
+
+    def __init__(self, workspace: Workspace, engine: Engine) -> None:
+        self.workspace, self.engine = workspace, engine
+        self.identity = _identity(workspace.root)
+        self.at_work = 0
+        self.last_asked = time.monotonic()
+        self.bodies = web.Bodies(LARGEST_BODY)
+        routes = [Route("/search", self.search, methods=["POST"]), Route("/status", self.status)]
+        app = web.AccessMiddleware(
+            Router(routes, redirect_slashes=False, lifespan=self._lifespan),
+            local=True,
+            began=lambda: self._count(1),
+            done=lambda *_: self._count(-1),
+        )
+        self.server = web.server(app, connections=CONNECTIONS, grace_s=GRACE_S)
+
+    async def search(self, request: Request) -> Response:
+        async with self.bodies.read(request, SearchRequest) as asked:
+            return web.json_response(await asyncio.to_thread(self._answer, asked))
+
+    def _answer(self, asked: SearchRequest) -> dict[str, Any]:
+        try:
+            return self.engine.search(asked.retriever, asked.collection, asked.query, asked.k)
+        except CdpError as error:
+            more: dict[str, Any] = {"hint": error.hint}
+            if isinstance(error, NotPreparedError):
+                more["seconds"] = error.seconds
+            raise web.ApiError(400, type(error).__name__, error.message, more=more) from error
+        except MemoryError:
+            self.engine.cache.drop(lambda key: True)
+            message, hint = "There is not enough memory for this search.", "Choose a smaller retriever, or fewer."
+            raise web.ApiError(503, "no_memory", message, more={"hint": hint}) from None
+
+    async def status(self, request: Request) -> Response:
+        return web.json_response({"pid": os.getpid(), **self.engine.status()})
+
+    def _count(self, change: int) -> None:
+        self.at_work += change
+        self.last_asked = time.monotonic()
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Any) -> AsyncIterator[None]:
+        watching = asyncio.create_task(self._watch())
+        yield
+        watching.cancel()
+
+    async def _watch(self) -> None:
+        """End the process once it is idle, or its workspace does not exist any more."""
+        limit = idle_seconds()
+        while _identity(self.workspace.root) == self.identity:
+            if not self.at_work and time.monotonic() - self.last_asked >= limit:
+                break
+            await asyncio.sleep(min(LOOK_EVERY_S, limit))
+        self.server.should_exit = True
+
+
+def _identity(root: Path) -> tuple[int, int] | None:
+    try:
+        status = root.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
+
+
+def main(root: str, path: str) -> int:
+    """Serve until idle; return the exit code."""
+    private_files()
+    workspace, address = Workspace(Path(root)), Path(path)
+    lock_file = address.with_suffix(".lock")
+    lock = _take(lock_file)
+    if lock is None:
+        return ALREADY
+    try:
+        address.unlink(missing_ok=True)  # of a killed process: it held the lock that is ours now
+        instance = Instance(workspace, Engine(workspace, memory_limit(), patience_seconds()))
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+            listener.bind(path)
+            listener.listen(64)
+            web.run(instance.server, listener)
+    finally:
+        with suppress(OSError):
+            address.unlink(missing_ok=True)
+            lock_file.unlink(missing_ok=True)
+        os.close(lock)
+    return 0
+
+
+def _take(path: Path) -> int | None:
+    """Return the lock, or None if another process keeps it."""
+    # A process that removes the files of a killed one holds the lock for an instant.
+    deadline = time.monotonic() + TAKE_WITHIN_S
+    while time.monotonic() < deadline:
+        lock = try_lock(path)
+        if lock is not None:
+            with suppress(FileNotFoundError):
+                # Its last holder may have removed the file of that name meanwhile.
+                if os.path.samestat(os.fstat(lock), os.stat(path)):
+                    return lock
+            os.close(lock)
+        time.sleep(0.02)
+    return None
+
+
+if __name__ == "__main__":
+    code = main(*sys.argv[1:])
+    sys.stdout.flush()
+    os._exit(code)  # threads that work on an answer which nobody awaits must not delay the end

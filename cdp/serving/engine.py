@@ -1,0 +1,491 @@
+"""The search engine: models, embeddings, BM25 indexes and documents in memory, up to a limit.
+
+Indexes are kept in ``embeddings/`` of the workspace under a hash of their inputs, so those of an evaluation of the same
+texts are used again. Importing this loads no torch.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import os
+import re
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from cdp.base.errors import CdpError, ConfigError, InputError, ModelError, WorkspaceError
+from cdp.base.workspace import Workspace
+from cdp.complexity import content_words, language_of
+from cdp.evaluation import bm25
+from cdp.evaluation.evaluate import length_of
+from cdp.evaluation.protocols import Protocol, protocol_for
+from cdp.retrievers import load, model_hash
+from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, encode, precision_for
+from cdp.retrievers.exact_search import Prepared, search
+from cdp.retrievers.resolve import ResolvedRetriever, resolve
+from cdp.serving.collection import Collection, Documents, open_documents, resolve_collection
+
+T = TypeVar("T")
+# Called with the phase, the documents done and their total; may raise to end the work.
+Progress = Callable[[str, int, int], None]
+# Scores and document numbers, best first.
+Ranked = tuple[list[float], list[int]]
+
+DEFAULT_K, MOST_K = 10, 100
+LONGEST_QUERY = 10_000  # characters: encoders cut a text at a few hundred tokens anyway
+SHOWN_CHARACTERS = 20_000  # of a document's text in an answer; the whole text is on the Documents page
+MATCHED_CHARACTERS = 6000  # of a document in which matching words are looked for; a snippet is far shorter
+
+# Documents that are encoded (or split into terms) to estimate the time of all; as many are indexed without asking.
+SAMPLE, TERMS_SAMPLE = 16, 400
+MODEL_OVERHEAD = 64 << 20  # bytes of a loaded model beside its weights: tokenizer, buffers
+
+MEMORY, PATIENCE, IDLE = "CDP_SEARCH_MEMORY_GB", "CDP_SEARCH_INDEX_SECONDS", "CDP_SEARCH_IDLE_MINUTES"
+# A quarter of the machine's memory, because a training may run beside it.
+SHARE, AT_MOST_GB = 0.25, 8.0
+# An index that takes longer is made by a job: nobody watches a page for longer without a figure.
+PATIENCE_S = 15.0
+IDLE_MINUTES = 10.0  # long enough to read a document and come back, short enough to free the memory over lunch
+
+
+class NotPreparedError(CdpError):
+    """The documents are not indexed yet, and indexing takes longer than a person waits for an answer."""
+
+    kind = "configuration"
+
+    def __init__(self, message: str, seconds: float) -> None:
+        super().__init__(message, hint="Index them first, as a job.")
+        self.seconds = seconds
+
+
+def _setting(variable: str, default: float) -> float:
+    """Return a positive number from the environment. ConfigError for anything else."""
+    text = os.environ.get(variable, "").strip()
+    try:
+        value = float(text) if text else default
+    except ValueError:
+        value = 0.0
+    if not 0 < value < math.inf:
+        raise ConfigError(f"{variable} must be a number above 0, not {text[:40]!r}.")
+    return value
+
+
+def memory_limit() -> int:
+    """Return the bytes that an engine may hold. ConfigError for a wrong setting."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+    return int(_setting(MEMORY, min(AT_MOST_GB, SHARE * machine)) * 2**30)
+
+
+def patience_seconds() -> float:
+    """Return the seconds that indexing may take during a query. ConfigError for a wrong setting."""
+    return _setting(PATIENCE, PATIENCE_S)
+
+
+def idle_seconds() -> float:
+    """Return the seconds without a query after which the dashboard's instance ends. ConfigError as above."""
+    return 60 * _setting(IDLE, IDLE_MINUTES)
+
+
+def checked_query(query: str) -> str:
+    """Return the query without control characters and spaces around it. InputError if it is empty or too long."""
+    # Half of a surrogate pair is no character: no tokenizer takes it.
+    text = query.encode("utf-8", "replace").decode().replace("\0", " ").strip()
+    if not text:
+        raise InputError("The query is empty.", hint="Type a few words or a question.")
+    if len(text) > LONGEST_QUERY:
+        raise InputError(
+            f"The query has {len(text):,} characters; the limit is {LONGEST_QUERY:,}.",
+            hint="Shorten it: an encoder reads a few hundred words.",
+        )
+    return text
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A loaded ``SentenceTransformer`` with prompts and length as in an evaluation (protocol ``published``)."""
+
+    model: Any
+    identity: str
+    protocol: Protocol
+    max_tokens: int | None
+    lock: threading.Lock
+
+    @property
+    def nbytes(self) -> int:
+        return sum(int(t.nbytes) for t in self.model.state_dict().values()) + MODEL_OVERHEAD
+
+    def encoding(self, role: str, precision: str) -> Encoding:
+        prompt = self.protocol.query_prompt if role == "query" else self.protocol.document_prompt
+        return Encoding(self.identity, role, prompt, self.protocol.normalise, self.max_tokens, precision)
+
+
+def load_encoder(resolved: ResolvedRetriever, device: str | None = "cpu") -> Encoder:
+    """Load a model; ``device`` None takes a GPU if there is one. ModelError if it cannot be loaded."""
+    model = load(resolved, device)
+    identity = model_hash(model)
+    model = cast(model, precision_for(model))
+    return Encoder(model, identity, protocol_for(model), length_of(model), threading.Lock())
+
+
+class DenseIndex:
+    """Embeddings of all documents: in memory if ``held``, else mapped from disk at each search."""
+
+    def __init__(self, encoder: Encoder, parts: Sequence[np.ndarray], *, held: bool) -> None:
+        self.encoder = encoder
+        prepared = Prepared(list(parts)) if held else None
+        self.vectors: Any = prepared or list(parts)
+        self.nbytes = 0 if prepared is None else prepared.nbytes
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        """Return the best ``k`` documents of each query by dot product (exact)."""
+        with self.encoder.lock:  # tokenizers do not take calls of two threads at once
+            vectors = encode(
+                self.encoder.model, queries, self.encoder.encoding("query", "fp32"), batch_size=len(queries)
+            )
+        return _ranked(*search(vectors, self.vectors, k))
+
+
+class LexicalIndex:
+    """BM25 in the words of one language."""
+
+    encoder = None
+
+    def __init__(self, index: Any, language: str) -> None:
+        self.index, self.language = index, language
+        self.nbytes = bm25.index_size(index)
+
+    def rank(self, queries: Sequence[str], k: int) -> list[Ranked]:
+        """Return the best ``k`` documents of each query, fewer where fewer share a word with it."""
+        return _ranked(*bm25.rank(self.index, queries, k, language=self.language))
+
+
+Index = DenseIndex | LexicalIndex
+
+
+def _ranked(scores: np.ndarray, numbers: np.ndarray) -> list[Ranked]:
+    # -1 stands for a document that was not retrieved.
+    rows = zip(scores, numbers, numbers >= 0, strict=True)
+    return [([float(s) for s in score[there]], [int(n) for n in number[there]]) for score, number, there in rows]
+
+
+class Cache:
+    """LRU cache of values by key, each with the state that it was made from, within ``limit`` bytes.
+
+    Each value is made once, also if several threads ask for it. The newest stays, however large it is.
+    """
+
+    def __init__(self, limit: float) -> None:
+        self.limit = limit
+        self._items: OrderedDict[Hashable, tuple[Any, Hashable, int]] = OrderedDict()
+        self._making: dict[Hashable, threading.Lock] = {}
+        self._lock = threading.Lock()
+
+    def get(self, key: Hashable, state: Hashable, make: Callable[[], T], size: Callable[[T], int]) -> T:
+        """Return the cached value if it was made from this ``state``, else call ``make``."""
+        with self._lock:
+            making = self._making.setdefault(key, threading.Lock())
+        with making:
+            with self._lock:
+                item = self._items.get(key)
+                if item is not None and item[1] == state:
+                    self._items.move_to_end(key)
+                    cached: T = item[0]
+                    return cached
+                self._items.pop(key, None)
+            value = make()
+            with self._lock:
+                self._items[key] = (value, state, size(value))
+                before = len(self._items)
+                while len(self._items) > 1 and self._size() > self.limit:
+                    self._items.popitem(last=False)
+                evicted = len(self._items) < before
+            if evicted:
+                with suppress(OSError, AttributeError):  # glibc returns freed memory to the system when asked
+                    ctypes.CDLL(None).malloc_trim(0)
+            return value
+
+    def _size(self) -> int:
+        return sum(size for _, _, size in self._items.values())
+
+    @property
+    def nbytes(self) -> int:
+        with self._lock:
+            return self._size()
+
+    def keys(self) -> list[Hashable]:
+        """Return the keys, the least recently used first."""
+        with self._lock:
+            return list(self._items)
+
+    def drop(self, which: Callable[[Hashable], bool]) -> None:
+        """Remove all entries whose key satisfies ``which``."""
+        with self._lock:
+            for key in [key for key in self._items if which(key)]:
+                del self._items[key]
+
+
+@dataclass(frozen=True)
+class Opened:
+    """A retriever ready to search a collection."""
+
+    title: str
+    collection: Collection
+    documents: Documents
+    index: Index
+
+
+class Engine:
+    """The retrievers and collections in use, held within ``limit`` bytes. Takes calls of several threads at once.
+
+    Indexing that takes longer than ``patience_s`` seconds raises NotPreparedError; None waits for it. ``download``
+    allows models of the hub that are not on this machine.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        limit: float,
+        patience_s: float | None,
+        *,
+        device: str | None = "cpu",
+        download: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        self.workspace, self.patience_s = workspace, patience_s
+        self.device, self.download, self.progress = device, download, progress
+        self.cache = Cache(limit)
+        # Seconds per document by retriever and documents, measured once.
+        self.speeds: dict[tuple[str, str], float] = {}
+
+    def search(self, retriever: str, collection: str, query: str, k: int) -> dict[str, Any]:
+        """Return the ``k`` best documents as ``hits`` (id, title, text, score, matching words), the retriever's
+        ``title``, and ``seconds`` of loading and of searching. CdpError if either does not exist or cannot be used."""
+        began = time.perf_counter()
+        opened = self.open(retriever, collection)
+        ready = time.perf_counter()
+        scores, numbers = opened.index.rank([query], k)[0]
+        language = opened.collection.language
+        hits = [
+            {
+                **asdict(document),
+                "text": document.text[:SHOWN_CHARACTERS],
+                "score": score,
+                "words": matching_words(query, document.content, language),
+            }
+            for document, score in zip(opened.documents.take(numbers), scores, strict=True)
+        ]
+        seconds = {"ready": ready - began, "search": time.perf_counter() - ready}
+        return {"title": opened.title, "hits": hits, "seconds": seconds}
+
+    def open(self, retriever: str, collection: str) -> Opened:
+        """Load the documents, the model and the index that are not in memory yet. CdpError if one cannot be had."""
+        searched = self._collection(collection)
+        documents = self.cache.get(
+            ("documents", searched.id),
+            searched.state,
+            lambda: open_documents(self.workspace, searched),
+            lambda documents: documents.nbytes,
+        )
+        language = bm25.language_in(retriever)
+        key = ("index", retriever, searched.id)
+        if language is not None:
+            words = language or searched.language
+            bm25.check_language(words)
+            lexical = self.cache.get(
+                key, documents.hash, lambda: _warm(self._lexical(searched, documents, words)), lambda i: i.nbytes
+            )
+            return Opened(bm25.TITLE if words == "en" else f"{bm25.TITLE} ({words})", searched, documents, lexical)
+        resolved = self.resolve(retriever)
+        encoder = self.encoder(resolved, retriever)
+
+        def make() -> DenseIndex:
+            parts = self._embeddings(encoder, searched, documents, resolved.title)
+            in_memory = sum(part.size for part in parts) * 4
+            return _warm(DenseIndex(encoder, parts, held=in_memory <= self.cache.limit / 2))
+
+        dense = self.cache.get(key, (encoder.identity, documents.hash), make, lambda i: i.nbytes)
+        return Opened(resolved.title, searched, documents, dense)
+
+    def resolve(self, retriever: str) -> ResolvedRetriever:
+        """Return the retriever. NotFoundError if there is none, ModelError if it would have to be downloaded."""
+        return resolve(retriever, self.workspace) if self.download else available(self.workspace, retriever)
+
+    def encoder(self, resolved: ResolvedRetriever, retriever: str) -> Encoder:
+        """Return the loaded model of a retriever."""
+        return self.cache.get(
+            ("model", retriever),
+            _state(resolved),
+            lambda: load_encoder(resolved, self.device),
+            lambda encoder: encoder.nbytes,
+        )
+
+    def prepare(self, retriever: str, collection: str) -> int:
+        """Make and keep the index of a collection; return the number of documents."""
+        searched = resolve_collection(self.workspace, collection)
+        documents = open_documents(self.workspace, searched)
+        language = bm25.language_in(retriever)
+        if language is not None:
+            self._lexical(searched, documents, language or searched.language)
+            return len(documents)
+        resolved = self.resolve(retriever)
+        self._report("loading the model", 0, 0)
+        encoder = load_encoder(resolved, self.device)
+        self._embeddings(encoder, searched, documents, resolved.title, batch_size=128)
+        return len(documents)
+
+    def status(self) -> dict[str, Any]:
+        """Return the keys of what is held, and its bytes."""
+        return {"held": [str(key) for key in self.cache.keys()], "bytes": self.cache.nbytes}  # noqa: SIM118
+
+    def _collection(self, name: str) -> Collection:
+        try:
+            return resolve_collection(self.workspace, name)
+        except CdpError:
+            # It was deleted: its index and documents are of no use any more.
+            self.cache.drop(lambda key: isinstance(key, tuple) and name in key)
+            raise
+
+    def _report(self, phase: str, done: int, total: int) -> None:
+        if self.progress is not None:
+            self.progress(phase, done, total)
+
+    def _check_patience(
+        self, name: str, key: tuple[str, str], collection: Collection, missing: int, measure: Callable[[], float]
+    ) -> None:
+        """NotPreparedError if indexing ``missing`` documents takes too long. Measured on a sample, not guessed."""
+        if self.patience_s is None:
+            return
+        if key not in self.speeds:
+            self.speeds[key] = measure()
+        seconds = missing * self.speeds[key]
+        if seconds > self.patience_s:
+            message = f"{name} has not indexed {missing:,} documents of {collection.name} yet."
+            raise NotPreparedError(message, seconds)
+
+    def _embeddings(
+        self,
+        encoder: Encoder,
+        collection: Collection,
+        documents: Documents,
+        title: str,
+        *,
+        batch_size: int = 64,
+    ) -> Sequence[np.ndarray]:
+        """Return the embeddings of all documents in order, computing and keeping those that are missing."""
+        store = EmbeddingStore(self.workspace)
+        # An evaluation may have kept them in another precision, for example on a GPU.
+        precisions = dict.fromkeys((precision_for(encoder.model), "fp32", "fp16", "bf16"))
+        ways = [encoder.encoding("document", precision) for precision in precisions]
+        missing = [store.missing(way, documents.hash, len(documents)) for way in ways]
+        complete = 0 in missing
+        encoding = ways[missing.index(0)] if complete else ways[0]
+
+        def seconds_each() -> float:
+            sample = documents.sample(SAMPLE)
+            encode(encoder.model, sample[:2], encoding)  # the first call sets things up
+            began = time.perf_counter()
+            encode(encoder.model, sample, encoding, batch_size=16)
+            return (time.perf_counter() - began) / len(sample)
+
+        with encoder.lock:
+            if not complete and missing[0] > SAMPLE:
+                self._check_patience(title, (encoder.identity, documents.hash), collection, missing[0], seconds_each)
+            # Of a complete store only the number of texts is looked at.
+            texts = [""] * len(documents) if complete else list(documents.contents())
+            report = None if complete else lambda done, total: self._report("encoding documents", done, total)
+            try:
+                return store.get(
+                    lambda: encoder.model,
+                    texts,
+                    encoding,
+                    hash_of_texts=documents.hash,
+                    batch_size=batch_size,
+                    progress=report,
+                ).parts
+            except WorkspaceError:  # the disk takes nothing: hold them in memory only
+                texts = list(documents.contents())
+                return [encode(encoder.model, texts, encoding, batch_size=batch_size, progress=report)]
+
+    def _lexical(self, collection: Collection, documents: Documents, language: str) -> LexicalIndex:
+        """Return the kept BM25 index, or make and keep it."""
+        folder = self.workspace.embeddings / bm25.index_key(documents.hash, language)
+        index = bm25.load_index(folder)
+        if index is not None:
+            return LexicalIndex(index, language)
+
+        def seconds_each() -> float:
+            sample = documents.sample(TERMS_SAMPLE)
+            began = time.perf_counter()
+            for _ in bm25.terms_of(sample, language):
+                pass
+            # Weighing the terms takes as long as splitting the texts.
+            return 2 * (time.perf_counter() - began) / len(sample)
+
+        if len(documents) > TERMS_SAMPLE:
+            self._check_patience(bm25.TITLE, (language, documents.hash), collection, len(documents), seconds_each)
+        index = bm25.index(list(documents.contents()), language, watch=self.progress)
+        with suppress(WorkspaceError):  # the disk takes nothing: hold it in memory only
+            bm25.save_index(index, folder)
+        return LexicalIndex(index, language)
+
+
+_I = TypeVar("_I", DenseIndex, LexicalIndex)
+
+
+def _warm(index: _I) -> _I:
+    # What libraries load at their first call must not count as searching.
+    index.rank(["a"], 1)
+    return index
+
+
+def available(workspace: Workspace, retriever: str) -> ResolvedRetriever:
+    """Return the retriever if it is on this machine. ModelError, NotFoundError otherwise."""
+    resolved = resolve(retriever, workspace, check_hub=False)
+    if not resolved.local:
+        raise ModelError(
+            f"The model {resolved.name} is not on this machine yet.",
+            hint="Index the documents with it as a job, or evaluate it once: either downloads it.",
+        )
+    return resolved
+
+
+def _state(resolved: ResolvedRetriever) -> Hashable:
+    # A resumed training writes another model under the same id: names, times and sizes of its files tell.
+    folder = Path(resolved.source)
+    if not folder.is_dir():
+        return resolved.source
+    files = sorted((e for e in os.scandir(folder) if e.is_file()), key=lambda e: e.name)
+    return (str(folder), *((e.name, e.stat().st_mtime_ns, e.stat().st_size) for e in files))
+
+
+_WORD = re.compile(r"\w+")
+
+
+def matching_words(query: str, text: str, language: str) -> list[str]:
+    """Return the words of the text, in lower case, that match a content word of the query.
+
+    English words match by their stem, as for BM25; words of other languages as they are.
+    """
+    wanted = content_words(query, language)
+    beginning = text[:MATCHED_CHARACTERS]
+    if language != "en":
+        words = {word for words in language_of(language).words([beginning]) for word in words}
+        return sorted(words & wanted)
+    stems = {_stem(word) for word in wanted} - {""}
+    return sorted({word for word in _WORD.findall(beginning.lower()) if _stem(word) in stems})
+
+
+@lru_cache(maxsize=200_000)
+def _stem(word: str) -> str:
+    """Return the stem of an English word; empty for a stopword."""
+    terms = next(iter(bm25.english_terms([word])))
+    return terms[0] if terms else ""

@@ -1,0 +1,529 @@
+"""``cdp serve``: embeddings in the form of OpenAI's API and search, by one retriever over one corpus."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import socket
+import sys
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from prometheus_client import (
+    CONTENT_TYPE_LATEST,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    ProcessCollector,
+    generate_latest,
+)
+from pydantic import BeforeValidator, Field
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, Router
+from starlette.types import Scope
+
+from cdp.base.config import ServingConfig
+from cdp.base.errors import ConfigError, InputError
+from cdp.base.text import shown
+from cdp.base.workspace import Workspace
+from cdp.evaluation import bm25
+from cdp.retrievers.encode import encode, precision_for
+from cdp.retrievers.load import use_threads
+from cdp.retrievers.token_counts import token_counts
+from cdp.serving import web
+from cdp.serving.engine import DEFAULT_K, MOST_K, SHOWN_CHARACTERS, Encoder, Engine, Opened, Ranked, checked_query
+from cdp.serving.web import ApiError, busy, json_response
+
+QUERY, DOCUMENT, SEARCH = "query", "document", "search"  # kinds of a batch; the first two are roles of a text
+ROUTES = ("/healthz", "/metrics", "/v1/models", "/v1/embeddings", "/v1/search")  # any other is "other" in the metrics
+
+SHORTEST_TOKEN = 16
+LONGEST_TEXT = 100_000  # characters: far more than any encoder reads
+LARGEST_ANSWER = 10_000_000  # characters of documents' texts in one answer
+QUEUED_REQUESTS = 4  # the queue holds the texts of so many requests of the largest size
+GRACE_S = 30  # how long a stop waits for what is in flight
+ROWS_AT_ONCE = 128  # vectors whose JSON takes a few milliseconds; more are written in a thread
+
+
+def _texts(value: Any) -> list[str]:
+    """Return one text or a list of them as a list."""
+    listed = [value] if isinstance(value, str) else value
+    if not isinstance(listed, list) or not listed:
+        raise ValueError("This must be a text, or a list of texts that is not empty.")
+    for number, text in enumerate(listed):
+        if isinstance(text, int | list):
+            # Token ids are those of another model's tokenizer.
+            raise ValueError("Token ids are not taken: send texts (LangChain: check_embedding_ctx_length=False).")
+        if not isinstance(text, str) or not text:
+            raise ValueError(f"Number {number} is not a text, or an empty one.")
+        if len(text) > LONGEST_TEXT:
+            raise ValueError(f"Number {number} has {len(text):,} characters; the limit is {LONGEST_TEXT:,}.")
+    return listed
+
+
+Texts = Annotated[list[str], BeforeValidator(_texts)]
+
+
+class EmbeddingRequest(web.Body):
+    """``POST /v1/embeddings``. ``input_type`` is not OpenAI's: it chooses the retriever's prompt."""
+
+    model: str
+    input: Texts
+    input_type: Literal["query", "document"] | None = None
+    encoding_format: Literal["float", "base64"] = "float"
+    dimensions: int | None = None
+    user: str | None = None
+
+
+class SearchRequest(web.Body):
+    """``POST /v1/search``, or its GET with one query: the best documents of each query."""
+
+    query: Texts
+    top_k: int = Field(DEFAULT_K, ge=1, le=MOST_K)
+    text_characters: int = Field(300, ge=0, le=SHOWN_CHARACTERS)
+
+
+@dataclass(eq=False)
+class _Work:
+    """One request's texts: ``taken`` of them have been given to the model, whose results are ``results``."""
+
+    kind: str
+    items: Sequence[Any]
+    future: asyncio.Future[list[Any]]
+    taken: int = 0
+    results: list[Any] = field(default_factory=list)
+
+    @property
+    def left(self) -> int:
+        return len(self.items) - self.taken
+
+
+class Batcher:
+    """Runs the texts of many requests together: ``run(kind, items)`` gives one result per item, in one thread.
+
+    A model reads 64 short texts in little more time than one, so all texts that arrived while it was busy become its
+    next batch. Each request gets a fair share of it: none waits for the 2,000 texts of another.
+    """
+
+    def __init__(
+        self,
+        run: Callable[[str, list[Any]], Sequence[Any]],
+        *,
+        batch_texts: int,
+        max_queue: int,
+        observe: Callable[[str, int, float], None],
+    ) -> None:
+        self.run, self.batch_texts, self.max_queue, self.observe = run, batch_texts, max_queue, observe
+        self.waiting = 0  # texts that no batch has taken yet
+        self._pending: deque[_Work] = deque()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="encoder")
+        self._task: asyncio.Task[None] | None = None
+
+    async def submit(self, kind: str, items: Sequence[Any]) -> list[Any]:
+        """Return the results of these items, in order. ApiError if the queue is full, else any error of ``run``."""
+        if self.waiting + len(items) > self.max_queue:
+            raise busy("Too many texts wait already: try again later.")
+        work = _Work(kind, items, asyncio.get_running_loop().create_future())
+        self._pending.append(work)
+        self.waiting += len(items)
+        if self._task is None or self._task.done():
+            self._task = asyncio.create_task(self._work())
+        return await work.future
+
+    async def _work(self) -> None:
+        while self._pending:
+            kind, shares = self._next()
+            if shares:
+                await self._run(kind, shares)
+
+    def _next(self) -> tuple[str, list[tuple[_Work, list[Any]]]]:
+        """Take a batch of the oldest request's kind from the queue."""
+        kind = self._pending[0].kind
+        same = [work for work in self._pending if work.kind == kind][: self.batch_texts]
+        room, shares = self.batch_texts, []
+        # From the smallest on: what one does not need of its share goes to the larger ones.
+        for number, work in enumerate(sorted(same, key=lambda work: work.left)):
+            self._pending.remove(work)
+            if work.future.done():  # cancelled
+                self.waiting -= work.left
+                continue
+            share = list(work.items[work.taken : work.taken + room // (len(same) - number)])
+            work.taken += len(share)
+            room -= len(share)
+            self.waiting -= len(share)
+            shares.append((work, share))
+            if work.left:
+                self._pending.append(work)  # behind those that wait for the first time
+        return kind, shares
+
+    async def _run(self, kind: str, shares: list[tuple[_Work, list[Any]]]) -> None:
+        items = [item for _, share in shares for item in share]
+        began = time.perf_counter()
+        try:
+            results = await asyncio.get_running_loop().run_in_executor(self._thread, self.run, kind, items)
+        except Exception as error:
+            if len(shares) > 1:  # the text of one request must not spoil the others
+                for alone in shares:
+                    await self._run(kind, [alone])
+                return
+            work = shares[0][0]
+            if work.left:
+                self._pending.remove(work)
+                self.waiting -= work.left
+            if not work.future.done():
+                work.future.set_exception(error)
+            return
+        self.observe(kind, len(items), time.perf_counter() - began)
+        at = 0
+        for work, share in shares:
+            work.results += results[at : at + len(share)]
+            at += len(share)
+            if len(work.results) == len(work.items) and not work.future.done():
+                work.future.set_result(work.results)
+
+
+class Metrics:
+    """Counts for Prometheus. Every label has few values: odd paths cannot fill the memory."""
+
+    def __init__(self, waiting: Callable[[], float]) -> None:
+        registry = self.registry = CollectorRegistry()
+        seconds = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+        self.requests = Counter("cdp_requests", "Requests answered.", ["route", "status"], registry=registry)
+        self.seconds = Histogram(
+            "cdp_request_seconds", "Time of a request.", ["route"], buckets=seconds, registry=registry
+        )
+        self.refused = Counter("cdp_refused", "Requests refused, by the error's code.", ["code"], registry=registry)
+        self.tokens = Counter("cdp_tokens", "Tokens of embedded texts.", registry=registry)
+        self.cut = Counter("cdp_cut_texts", "Texts longer than the model reads.", registry=registry)
+        texts = [2**n for n in range(13)]
+        self.batch = Histogram("cdp_batch_texts", "Texts in a batch.", ["kind"], buckets=texts, registry=registry)
+        self.batch_seconds = Histogram(
+            "cdp_batch_seconds", "Time of a batch.", ["kind"], buckets=seconds, registry=registry
+        )
+        Gauge("cdp_waiting_texts", "Texts in the queue.", registry=registry).set_function(waiting)
+        ProcessCollector(registry=registry)
+
+    def of_batch(self, kind: str, texts: int, seconds: float) -> None:
+        self.batch.labels(kind).observe(texts)
+        self.batch_seconds.labels(kind).observe(seconds)
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """One text's vector (dim,) float32, the tokens that were read of it, and whether it has more."""
+
+    vector: np.ndarray
+    tokens: int
+    cut: bool
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """What is served: an encoder (None for BM25), and an index over a corpus if one is named."""
+
+    encoder: Encoder | None
+    opened: Opened | None
+
+    @property
+    def dimensions(self) -> int:
+        return int(self.encoder.model.get_embedding_dimension() or 0) if self.encoder else 0
+
+    def run(self, kind: str, items: list[Any]) -> Sequence[Any]:
+        """``items`` are texts, or for SEARCH pairs of a query and the number of documents it wants."""
+        return self._search(items) if kind == SEARCH else self._embed(kind, items)
+
+    def _embed(self, role: str, texts: list[str]) -> list[Embedding]:
+        # As an evaluation embeds: the same prompt, length, precision and normalisation.
+        encoder = self.encoder
+        assert encoder is not None
+        encoding = encoder.encoding(role, precision_for(encoder.model))
+        with encoder.lock:
+            counts, cut = token_counts(encoder.model, texts, encoding.prompt)
+            vectors = encode(encoder.model, texts, encoding, batch_size=len(texts)).astype(np.float32, copy=False)
+        return [Embedding(*values) for values in zip(vectors, counts, cut, strict=True)]
+
+    def _search(self, items: list[tuple[str, int]]) -> list[Ranked]:
+        assert self.opened is not None
+        most = max(k for _, k in items)  # the best 5 are the first 5 of the best 100
+        ranked = self.opened.index.rank([query for query, _ in items], most)
+        return [(scores[:k], numbers[:k]) for (scores, numbers), (_, k) in zip(ranked, items, strict=True)]
+
+
+class PublicApi:
+    """The routes of ``cdp serve``. A request names texts and this server's model; nothing of the workspace."""
+
+    def __init__(self, name: str, loaded: Loaded, config: ServingConfig, token: str = "") -> None:
+        self.name, self.loaded, self.config = name, loaded, config
+        self.started = int(time.time())
+        self.bodies = web.Bodies(int(config.max_body_mb * 1_000_000))
+        self.metrics = Metrics(lambda: self.batcher.waiting)
+        self.batcher = Batcher(
+            loaded.run,
+            batch_texts=config.batch_texts,
+            max_queue=QUEUED_REQUESTS * config.max_inputs,
+            observe=self.metrics.of_batch,
+        )
+        routes = [
+            Route("/v1/embeddings", self.embeddings, methods=["POST"]),
+            Route("/v1/search", self.search, methods=["GET", "POST"]),
+            Route("/v1/models", self.models),
+            Route("/v1/models/{model:path}", self.model),
+            Route("/metrics", self.measured),
+            Route("/healthz", self.health),
+        ]
+        self.app = web.AccessMiddleware(
+            Router(routes, redirect_slashes=False),
+            local=web.loopback(config.host),
+            hosts=[name.strip() for name in config.allowed_hosts.split(",") if name.strip()],
+            token=token,
+            open_paths=("/healthz",),
+            done=self._done,
+        )
+
+    async def health(self, request: Request) -> Response:
+        return json_response({"status": "ok"})
+
+    async def measured(self, request: Request) -> Response:
+        return Response(generate_latest(self.metrics.registry), headers={"content-type": CONTENT_TYPE_LATEST})
+
+    async def models(self, request: Request) -> Response:
+        return json_response({"object": "list", "data": [self._described(name) for name in self._names()]})
+
+    async def model(self, request: Request) -> Response:
+        name = request.path_params["model"]
+        if name not in self._names():
+            raise self._unknown(name)
+        return json_response(self._described(name))
+
+    async def embeddings(self, request: Request) -> Response:
+        if self.loaded.encoder is None:
+            raise ApiError(400, "no_embeddings", "BM25 searches, and gives no embeddings.", param="model")
+        async with self.bodies.read(request, EmbeddingRequest) as asked:
+            role = self._role(asked)
+            self._check_number("input", asked.input)
+            if asked.dimensions not in (None, self.loaded.dimensions):
+                message = f"This model's embeddings have {self.loaded.dimensions} dimensions and are not shortened."
+                raise ApiError(400, "unsupported_dimensions", message, param="dimensions")
+            rows = await self.batcher.submit(role, asked.input)
+            tokens, cut = sum(row.tokens for row in rows), sum(row.cut for row in rows)
+            self.metrics.tokens.inc(tokens)
+            self.metrics.cut.inc(cut)
+
+            def written() -> Response:
+                data = [
+                    {"object": "embedding", "index": n, "embedding": _value(row.vector, asked.encoding_format)}
+                    for n, row in enumerate(rows)
+                ]
+                usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+                value = {"object": "list", "model": asked.model, "usage": usage, "data": data}
+                return json_response(value, headers={"x-cut-inputs": str(cut)})
+
+            return written() if len(rows) <= ROWS_AT_ONCE else await asyncio.to_thread(written)
+
+    async def search(self, request: Request) -> Response:
+        if self.loaded.opened is None:
+            raise ApiError(400, "no_corpus", "This server has no corpus to search: it gives embeddings only.")
+        if request.method != "POST":
+            return await self._searched(web.validated(SearchRequest, dict(request.query_params)))
+        async with self.bodies.read(request, SearchRequest) as asked:
+            return await self._searched(asked)
+
+    async def _searched(self, asked: SearchRequest) -> Response:
+        self._check_number("query", asked.query)
+        if len(asked.query) * asked.top_k * max(asked.text_characters, 300) > LARGEST_ANSWER:
+            message = "The answer would be too large: ask for fewer queries, documents or characters."
+            raise ApiError(400, "answer_too_large", message, param="top_k")
+        try:
+            items = [(checked_query(text), asked.top_k) for text in asked.query]
+        except InputError as error:
+            raise ApiError(400, "invalid_value", error.message, param="query") from None
+        ranked = await self.batcher.submit(SEARCH, items)
+        return await asyncio.to_thread(self._answers, ranked, asked.text_characters)
+
+    def _answers(self, ranked: Sequence[Ranked], characters: int) -> Response:
+        opened = self.loaded.opened
+        assert opened is not None
+        data = []
+        for number, (scores, numbers) in enumerate(ranked):
+            hits = [
+                {
+                    "rank": rank,
+                    "id": document.id,
+                    "score": score,
+                    "title": document.title,
+                    "text": document.text[:characters],
+                    "text_cut": len(document.text) > characters,
+                }
+                for rank, (document, score) in enumerate(zip(opened.documents.take(numbers), scores, strict=True), 1)
+            ]
+            data.append({"object": "search.result", "index": number, "hits": hits})
+        corpus = {"id": opened.collection.id, "name": opened.collection.name, "documents": len(opened.documents)}
+        return json_response({"object": "list", "model": self.name, "corpus": corpus, "data": data})
+
+    def _check_number(self, param: str, texts: Sequence[str]) -> None:
+        if len(texts) > self.config.max_inputs:
+            message = f"{param} has {len(texts):,} texts; the limit is {self.config.max_inputs:,}."
+            raise ApiError(400, "too_many_inputs", message, param=param)
+
+    def _names(self) -> list[str]:
+        """Return what may stand as ``model``: the retriever, and the retriever in a role."""
+        return [self.name, *(f"{self.name}:{role}" for role in (QUERY, DOCUMENT) if self.loaded.encoder)]
+
+    def _role(self, asked: EmbeddingRequest) -> str:
+        if asked.model not in self._names():
+            raise self._unknown(asked.model)
+        named = asked.model.removeprefix(self.name).removeprefix(":")
+        if named and asked.input_type and named != asked.input_type:
+            message = f"The model's name says {named}, and input_type says {asked.input_type}."
+            raise ApiError(400, "contradiction", message, param="input_type")
+        # Most retrievers put no prompt before a document, so this is what other servers do for every text.
+        return named or asked.input_type or DOCUMENT
+
+    def _unknown(self, model: str) -> ApiError:
+        message = f"There is no model {shown(model)} here. This server has: {', '.join(self._names())}."
+        return ApiError(404, "model_not_found", message, param="model")
+
+    def _described(self, name: str) -> dict[str, Any]:
+        facts: dict[str, Any] = {"id": name, "object": "model", "created": self.started, "owned_by": "cdp-studio"}
+        if self.loaded.encoder:
+            facts |= {"dimensions": self.loaded.dimensions, "max_tokens": self.loaded.encoder.max_tokens}
+        return facts
+
+    def _done(self, scope: Scope, status: int, code: str, seconds: float) -> None:
+        path = scope["path"]
+        route = "/v1/models" if path.startswith("/v1/models/") else path if path in ROUTES else "other"
+        self.metrics.requests.labels(route, str(status)).inc()
+        self.metrics.seconds.labels(route).observe(seconds)
+        if code:
+            self.metrics.refused.labels(code).inc()
+        if route in ("/healthz", "/metrics") and status == 200:
+            return
+        # Never the address's query, which holds what is searched for; no bytes that move a terminal's cursor.
+        escaped = path[:100].encode("unicode_escape").decode("ascii").replace(" ", "\\x20")
+        now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        client = (scope.get("client") or ("-",))[0]
+        line = (
+            f"{now} {client} {scope['method']} {escaped} {status} {1000 * seconds:.1f}ms {code} {scope['request_id']}"
+        )
+        print(line.replace("  ", " "), file=sys.stderr, flush=True)
+
+
+def _value(vector: np.ndarray, encoding_format: str) -> str | list[float]:
+    """Return a vector (dim,) as numbers, or as the base64 of its little-endian float32 bytes."""
+    if encoding_format == "base64":
+        return base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode("ascii")
+    values: list[float] = vector.tolist()
+    return values
+
+
+class Serving:
+    """One server: constructing it binds its port and loads; ``run`` returns when it has stopped.
+
+    CdpError if there is nothing to serve, the address is taken, or the model cannot be loaded.
+    """
+
+    def __init__(self, workspace: Workspace, config: ServingConfig, token: str) -> None:
+        token = check_token(config, token)
+        if bm25.language_in(config.retriever) is not None and not config.corpus:
+            raise ConfigError("BM25 searches, and gives no embeddings.", hint="Name a corpus: --corpus ID.")
+        self.listener = _bind(config)
+        try:
+            name, loaded = _load(workspace, config)
+            # Only now: a client is refused at once while the server still loads.
+            with _refused(config):
+                self.listener.listen(2048)
+        except BaseException:
+            self.listener.close()
+            raise
+        self.api = PublicApi(name, loaded, config, token)
+        host, port = self.listener.getsockname()[:2]
+        self.address = f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+        self.server = web.server(self.api.app, connections=config.max_connections, grace_s=GRACE_S)
+
+    def run(self) -> None:
+        web.run(self.server, self.listener)
+
+
+def _load(workspace: Workspace, config: ServingConfig) -> tuple[str, Loaded]:
+    """Load the model and open or make the index; return what callers name it by, too."""
+    device = "cpu" if config.device == "cpu" else None
+    # Nothing else is loaded: no limit, and no query waits for the index.
+    engine = Engine(workspace, float("inf"), None, device=device, download=True, progress=_reporter())
+    opened = engine.open(config.retriever, config.corpus) if config.corpus else None
+    if bm25.language_in(config.retriever) is not None:
+        return config.name or config.retriever.strip(), Loaded(None, opened)
+    resolved = engine.resolve(config.retriever)
+    encoder = engine.encoder(resolved, config.retriever)
+    use_threads(encoder.model)
+    loaded = Loaded(encoder, opened)
+    loaded.run(QUERY, ["a"])  # what libraries load at their first call is there before the first request
+    # A folder's path tells of this machine: callers get its last part.
+    return config.name or (Path(resolved.source).name if resolved.origin == "folder" else resolved.name), loaded
+
+
+def _reporter() -> Callable[[str, int, int], None]:
+    """Return a progress that prints to stderr at each new phase and every ten seconds."""
+    last = ("", 0.0)
+
+    def report(phase: str, done: int, total: int) -> None:
+        nonlocal last
+        if phase != last[0] or time.monotonic() - last[1] > 10:
+            last = (phase, time.monotonic())
+            print(f"{phase}{f' {done:,} of {total:,}' if total else ''}", file=sys.stderr, flush=True)
+
+    return report
+
+
+def check_token(config: ServingConfig, token: str) -> str:
+    """Return the token without the line break that files end with. ConfigError if it is missing or can be guessed."""
+    token = token.strip()
+    if not token and (config.allowed_hosts.strip() or not web.loopback(config.host)):
+        raise ConfigError(
+            "Other machines reach this server, so a token is needed.",
+            hint="Put one into a file and name it with --token-file; or listen on 127.0.0.1 without allowed_hosts.",
+        )
+    if token and (len(token) < SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise ConfigError(
+            f"The token must have at least {SHORTEST_TOKEN} characters, printable ASCII without spaces.",
+            hint="Make one: python -c 'import secrets; print(secrets.token_urlsafe(32))'",
+        )
+    return token
+
+
+def _bind(config: ServingConfig) -> socket.socket:
+    """Return a bound socket. ConfigError if the address cannot be had."""
+    with _refused(config):
+        kind, _, _, _, address = socket.getaddrinfo(
+            config.host, config.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        # asyncio turns Nagle's algorithm off only if the protocol is named; else an answer's body would wait 40 ms for
+        # the acknowledgement of its head.
+        listener = socket.socket(kind, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind(address)
+        except BaseException:
+            listener.close()
+            raise
+    return listener
+
+
+@contextmanager
+def _refused(config: ServingConfig) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+        raise ConfigError(
+            f"Cannot listen on {config.host} port {config.port}: {reason}.", hint="Choose another --port or --host."
+        ) from error

@@ -1,0 +1,281 @@
+"""The part of the HTTP program that both kinds of instance share: access checks, request bodies, errors, uvicorn.
+
+Without a token a page in a browser must not be able to ask through loopback: by its own address (it sends an
+``Origin`` or a ``Sec-Fetch-Site``), or by a name that its owner points to 127.0.0.1 (the ``Host`` is not this
+machine's). No answer carries CORS headers.
+"""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+from collections.abc import AsyncIterator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
+from ipaddress import ip_address
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import uvicorn
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_json
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from cdp.base.text import shown
+
+M = TypeVar("M", bound=BaseModel)
+
+LARGEST_HEAD = 32 * 1024  # bytes of a request's line and headers
+KEEP_ALIVE_S = 30  # an idle connection stays open for so long, so that a client need not open one per request
+LARGE_BODIES = 32  # so many bodies of the largest size may be in memory at once; of small ones thousands
+READ_PAST = 4  # of a body that is too large so many times the limit is read, so that its client reads the answer
+CLIENT_LEFT = 499  # the status in log and metrics of a request whose client left before it was answered
+
+
+class ApiError(Exception):
+    """A refusal in the form of OpenAI's API. ``code`` is for programs and stable; ``message`` is one sentence."""
+
+    def __init__(
+        self,
+        status: int,
+        code: str,
+        message: str,
+        *,
+        param: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        more: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.status, self.code, self.message, self.param = status, code, message, param
+        self.headers, self.more = dict(headers or {}), dict(more or {})
+
+    def response(self) -> Response:
+        kind = {429: "rate_limit_error", 500: "server_error"}.get(self.status, "invalid_request_error")
+        error = {"message": self.message, "type": kind, "param": self.param, "code": self.code, **self.more}
+        return json_response({"error": error}, self.status, self.headers)
+
+
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return JSON, written by pydantic: several times as fast as Python's own writer for thousands of numbers."""
+    return Response(to_json(value), status, headers, "application/json")
+
+
+class Body(BaseModel):
+    """Base of request bodies: no unknown field, no 1 for true and no "5" for 5."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, allow_inf_nan=False)
+
+
+class Bodies:
+    """Reads request bodies of at most ``limit`` bytes each."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self.held = 0  # bytes of all bodies in memory
+
+    @asynccontextmanager
+    async def read(self, request: Request, kind: type[M]) -> AsyncIterator[M]:
+        """Yield the validated body; its memory counts until the request is answered."""
+        # A page of another site can send a form or plain text without asking first, but not JSON.
+        if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
+            raise ApiError(415, "unsupported_media_type", "Send JSON, with the header Content-Type: application/json.")
+        if request.headers.get("content-encoding", "identity").lower() != "identity":
+            raise ApiError(415, "unsupported_encoding", "Send the body uncompressed.")
+        parts: list[bytes] = []
+        size = held = 0
+        try:
+            async for part in request.stream():
+                size += len(part)
+                if size > self.limit:
+                    parts.clear()
+                    if size > READ_PAST * self.limit:
+                        break
+                    continue
+                parts.append(part)
+                held += len(part)
+                self.held += len(part)
+                if self.held > LARGE_BODIES * self.limit:
+                    raise busy("Too many large requests are being answered.")
+            if size > self.limit:
+                message = f"A request may have {self.limit / 1e6:g} MB: send fewer texts."
+                raise ApiError(413, "request_too_large", message, headers={"connection": "close"})
+            yield validated(kind, b"".join(parts))
+        finally:
+            self.held -= held
+
+
+def validated(kind: type[M], value: bytes | Mapping[str, str]) -> M:
+    """Return the JSON, or the parameters of an address, as this model. ApiError names the first wrong field."""
+    try:
+        return kind.model_validate_json(value) if isinstance(value, bytes) else kind.model_validate_strings(value)
+    except ValidationError as error:
+        # Without ``from error``: the text of the original would repeat what was sent.
+        raise _invalid(error) from None
+
+
+def _invalid(error: ValidationError) -> ApiError:
+    problem = error.errors(include_url=False, include_context=False)[0]
+    kind, where, message = problem["type"], problem["loc"], str(problem["msg"])
+    param = str(where[0])[:60] if where else None
+    if kind == "json_invalid":
+        return ApiError(400, "invalid_json", f"The body is not valid JSON: {message.removeprefix('Invalid JSON: ')}.")
+    if param is None:
+        return ApiError(400, "invalid_body", "The body must be a JSON object.")
+    if kind == "extra_forbidden":
+        return ApiError(400, "unknown_parameter", f"Unknown parameter: {shown(param)}.", param=param)
+    if kind == "missing":
+        return ApiError(400, "missing_parameter", f"{param} is missing.", param=param)
+    message = message.removeprefix("Value error, ").removesuffix(".")
+    return ApiError(400, "invalid_value", f"{param}: {message}.", param=param)
+
+
+def busy(message: str, retry_after: int = 2) -> ApiError:
+    """Return a 429. The official client waits as long as it is told and asks again."""
+    return ApiError(429, "server_busy", message, headers={"retry-after": str(retry_after)})
+
+
+def loopback(host: str) -> bool:
+    """Return True for a name or address that only this machine has."""
+    if host.lower() == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class AccessMiddleware:
+    """The outermost ASGI application: checks Host, Origin and token, answers errors, and reports each request.
+
+    ``local``: only the names of loopback and ``hosts`` are answered. ``open_paths`` need no check. ``done`` is called
+    with (scope, status, error code, seconds) after each request; ``began`` before it.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        local: bool,
+        hosts: Collection[str] = (),
+        token: str = "",
+        open_paths: Collection[str] = (),
+        began: Callable[[], None] = lambda: None,
+        done: Callable[[Scope, int, str, float], None],
+    ) -> None:
+        self.app, self.local, self.hosts, self.token = app, local, {name.lower() for name in hosts}, token.encode()
+        self.open_paths, self.began, self.done = open_paths, began, done
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        scope["request_id"] = secrets.token_hex(6)
+        scope["error"] = ""
+        start, status = time.perf_counter(), CLIENT_LEFT
+        self.began()
+
+        async def sent(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [
+                    *message.get("headers", ()),
+                    (b"x-request-id", scope["request_id"].encode()),
+                    (b"cache-control", b"no-store"),
+                    (b"x-content-type-options", b"nosniff"),
+                ]
+            await send(message)
+
+        scope["app"] = self  # makes the router raise HTTPException instead of answering in plain text
+        try:
+            if scope["path"] not in self.open_paths:
+                self.check(Headers(scope=scope))
+            await self.app(scope, receive, sent)
+        except ClientDisconnect:
+            pass
+        except Exception as error:
+            if status != CLIENT_LEFT:  # the answer has begun: all that is left is to end the connection
+                raise
+            refusal = _refusal(error, scope)
+            scope["error"] = refusal.code
+            await refusal.response()(scope, receive, sent)
+        finally:
+            self.done(scope, status, scope["error"], time.perf_counter() - start)
+
+    def check(self, headers: Headers) -> None:
+        """ApiError for a request that may not be answered."""
+        host = headers.get("host", "")
+        name = _host_name(host)
+        known = name in self.hosts or (self.local and (loopback(name) or not host))
+        if (self.local or self.hosts) and not known:
+            raise ApiError(403, "host_not_allowed", "This server has no such name: see the setting allowed_hosts.")
+        # An Origin is compared as text: parsing one raises for values such as "http://[".
+        origin = headers.get("origin")
+        foreign = origin is not None and (not host or origin.partition("://")[2] != host)
+        if foreign or headers.get("sec-fetch-site", "none") not in ("none", "same-origin"):
+            raise ApiError(403, "origin_not_allowed", "This server does not answer web pages of other sites.")
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        given = given.strip() if scheme.lower() == "bearer" else ""
+        if self.token and not secrets.compare_digest(given.encode(), self.token):
+            message = "The token is missing or wrong. Send it as: Authorization: Bearer TOKEN."
+            raise ApiError(401, "invalid_api_key", message, headers={"www-authenticate": "Bearer"})
+
+
+def _host_name(host: str) -> str:
+    """Return the name in a Host header, without its port."""
+    try:
+        return (urlsplit(f"//{host}").hostname or "").lower()
+    except ValueError:
+        return ""
+
+
+def _refusal(error: Exception, scope: Scope) -> ApiError:
+    """Return what to answer after an error."""
+    if isinstance(error, ApiError):
+        return error
+    path = shown(scope["path"])
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        message = f"{path} does not take {scope['method'][:20]}."
+        return ApiError(405, "method_not_allowed", message, headers=error.headers)
+    if isinstance(error, HTTPException):
+        return ApiError(404, "not_found", f"There is nothing at {path}.")
+    # Where it was, and not its message: that may hold what somebody asked.
+    frames = "".join(traceback.format_tb(error.__traceback__))
+    print(f"{type(error).__name__} in request {scope['request_id']}\n{frames}", file=sys.stderr, flush=True)
+    return ApiError(500, "internal_error", f"The server failed. Request {scope['request_id']}.")
+
+
+def server(app: ASGIApp, *, connections: int, grace_s: int) -> uvicorn.Server:
+    """Return uvicorn with its limits set. TLS, rates and slow clients are the business of a reverse proxy."""
+    config = uvicorn.Config(
+        app,
+        http="h11",
+        loop="asyncio",
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        access_log=False,  # uvicorn's would log the query of an address
+        server_header=False,
+        proxy_headers=False,
+        limit_concurrency=connections,
+        timeout_keep_alive=KEEP_ALIVE_S,
+        timeout_graceful_shutdown=grace_s,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
+    )
+    return uvicorn.Server(config)
+
+
+def run(made: uvicorn.Server, listener: socket.socket) -> None:
+    """Serve on a bound socket until SIGTERM, SIGINT or ``should_exit``, then end what is in flight."""
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: None)  # uvicorn stops, then raises the signal once more
+    made.run(sockets=[listener])
