@@ -52,7 +52,6 @@ CONFIGS = {
     "Choosing a prompt": config.PromptTuningConfig,
     "Training": config.TrainingConfig,
     "Evaluation": config.EvaluationConfig,
-    "Exporting a model": config.ExportConfig,
     "Importing results": config.ResultImportConfig,
     "Indexing documents for searching": config.IndexConfig,
     "Downloading a benchmark": config.DownloadConfig,

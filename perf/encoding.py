@@ -1,8 +1,8 @@
-"""How fast does minilm embed documents on a processor, in fp32 and in int8, against `SentenceTransformer.encode`?
+"""How fast does minilm embed documents on a processor, against `SentenceTransformer.encode`?
 
 SciFact's abstracts where ../shared/data is there, else the demo's documents over and over. In turns on all cores. A
 batch holds texts of similar length on each side, and most abstracts are cut at the model's 256 tokens, so that nearly
-all of the time is the layers' arithmetic: fp32 can be no faster than that, int8 does it in a quarter of the bits.
+all of the time is the layers' arithmetic.
 
     python -m perf encoding             # some documents
     python -m perf.encoding --scifact   # SciFact end to end, NDCG@10 included: about half an hour
@@ -13,12 +13,9 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import logging
 import statistics
-import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,13 +23,12 @@ import numpy as np
 from cdp.base.workspace import REPOSITORY, SHIPPED_DATA, Workspace
 from cdp.benchmarks.benchmark import load_benchmark
 from cdp.evaluation.evaluate import evaluate_model
-from cdp.retrievers import load, model_hash, resolve
+from cdp.retrievers import load, resolve
 from cdp.retrievers.encode import Encoding, encode
-from cdp.retrievers.export import export, quantise
 from perf.timing import Row, compare, cpu_seconds, show
 
 SCIFACT = REPOSITORY.parent / "shared" / "data" / "scifact"
-TEXTS, REPEATS, GOAL = 32, 3, 1.5
+TEXTS, REPEATS = 32, 3
 
 
 def texts(count: int) -> list[str]:
@@ -46,38 +42,23 @@ def texts(count: int) -> list[str]:
     return [f"{document.get('title', '')} {document['text']}".strip() for document in chosen]
 
 
-def in_int8(model: Any, folder: Path) -> Any:
-    """The model, exported to ONNX with weights in int8."""
-    logging.disable(logging.WARNING)  # the exporter tells of what it did not find, at length
-    export(model, folder, "minilm", model_hash(model), "onnx-int8")
-    quantise(folder)
-    logging.disable(logging.NOTSET)
-    return load(resolve(str(folder), Workspace.default()), "cpu")
-
-
 def run() -> list[Row]:
     """Rows in texts per second."""
     model, given = load(resolve("minilm", Workspace.default()), "cpu"), texts(TEXTS)
-    with tempfile.TemporaryDirectory() as folder:
-        smaller = in_int8(load(resolve("minilm", Workspace.default()), "cpu"), Path(folder))
 
-        def embed(one: Any) -> Callable[[], np.ndarray]:
-            return lambda: encode(one, given, Encoding("", "document"))
+    def ours() -> np.ndarray:
+        return encode(model, given, Encoding("", "document"))
 
-        def peer() -> Any:
-            return model.encode(given, normalize_embeddings=True, show_progress_bar=False)
+    def peer() -> Any:
+        return model.encode(given, normalize_embeddings=True, show_progress_bar=False)
 
-        nearest = (embed(smaller)() * peer()).sum(axis=1)
-        assert np.allclose(embed(model)(), peer(), atol=1e-5)
-        assert nearest.min() > 0.9, nearest.min()
-        print(f"int8: cosine with fp32 {nearest.mean():.4f} on average, {nearest.min():.4f} at least")
-        rows = [
-            compare(
-                f"encoding by minilm on the CPU, {form}, sentence-transformers", embed(one), peer, amount=len(given),
-                unit="texts", target=goal, repeats=REPEATS,
-            )
-            for form, one, goal in (("fp32", model, 1.0), ("int8", smaller, GOAL))
-        ]  # fmt: skip
+    assert np.allclose(ours(), peer(), atol=1e-5)
+    rows = [
+        compare(
+            "encoding by minilm on the CPU, fp32, sentence-transformers", ours, peer, amount=len(given), unit="texts",
+            target=1.0, repeats=REPEATS,
+        )
+    ]  # fmt: skip
     show(rows)
     return rows
 
@@ -91,33 +72,30 @@ def scifact() -> None:
     benchmark = load_benchmark(SCIFACT)
     reading = time.process_time() - began
     model = load(resolve("minilm", Workspace.default()), "cpu")
-    with tempfile.TemporaryDirectory() as folder:
-        smaller = in_int8(load(resolve("minilm", Workspace.default()), "cpu"), Path(folder))
 
-        def theirs() -> float:
-            documents, queries = (
-                model.encode(list(part), normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False)
-                for part in (benchmark.documents, benchmark.queries)
-            )
-            hits = util.semantic_search(queries, documents, top_k=100)
-            ids = benchmark.document_ids
-            found = {
-                query: {ids[hit["corpus_id"]]: hit["score"] for hit in listed}
-                for query, listed in zip(benchmark.query_ids, hits, strict=True)
-            }
-            judge = pytrec_eval.RelevanceEvaluator(benchmark.qrels, {"ndcg_cut.10"})
-            return statistics.mean(scores["ndcg_cut_10"] for scores in judge.evaluate(found).values())
-
-        ways: dict[str, Callable[[], float]] = {
-            "fp32": lambda: evaluate_model(model, benchmark).measures["ndcg@10"],
-            "int8": lambda: evaluate_model(smaller, benchmark).measures["ndcg@10"],
-            "SentenceTransformer.encode and semantic_search": theirs,
+    def theirs() -> float:
+        documents, queries = (
+            model.encode(list(part), normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False)
+            for part in (benchmark.documents, benchmark.queries)
+        )
+        hits = util.semantic_search(queries, documents, top_k=100)
+        ids = benchmark.document_ids
+        found = {
+            query: {ids[hit["corpus_id"]]: hit["score"] for hit in listed}
+            for query, listed in zip(benchmark.query_ids, hits, strict=True)
         }
-        print(f"reading {reading:.1f} CPU s")
-        for name, way in ways.items():
-            scores: list[float] = []
-            taken = cpu_seconds(lambda way=way, scores=scores: scores.append(way()))  # type: ignore[misc]
-            print(f"{name:48} {taken:8.1f} CPU s   NDCG@10 {100 * scores[0]:.2f}", flush=True)
+        judge = pytrec_eval.RelevanceEvaluator(benchmark.qrels, {"ndcg_cut.10"})
+        return statistics.mean(scores["ndcg_cut_10"] for scores in judge.evaluate(found).values())
+
+    ways: dict[str, Callable[[], float]] = {
+        "fp32": lambda: evaluate_model(model, benchmark).measures["ndcg@10"],
+        "SentenceTransformer.encode and semantic_search": theirs,
+    }
+    print(f"reading {reading:.1f} CPU s")
+    for name, way in ways.items():
+        scores: list[float] = []
+        taken = cpu_seconds(lambda way=way, scores=scores: scores.append(way()))  # type: ignore[misc]
+        print(f"{name:48} {taken:8.1f} CPU s   NDCG@10 {100 * scores[0]:.2f}", flush=True)
 
 
 if __name__ == "__main__":

@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from cdp.base.config import ExportConfig
 from cdp.base.workspace import Workspace
 from cdp.cli import display
-from cdp.cli.answers import note, say, started, warn
+from cdp.cli.answers import note, say, warn
 from cdp.services.jobs.job_words import size
 
 
@@ -77,9 +76,9 @@ def card(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def push(workspace: Workspace, a: argparse.Namespace) -> int:
     """``models push``."""
-    from cdp.services.models import hub
+    from cdp.services import models
 
-    done = hub.push(
+    done = models.push(
         workspace,
         a.retriever,
         a.repository,
@@ -112,7 +111,8 @@ def push(workspace: Workspace, a: argparse.Namespace) -> int:
 
 def export(workspace: Workspace, a: argparse.Namespace) -> int:
     """``models export``."""
-    from cdp.services.models import exporting
+    from cdp.services import models
 
-    values = {name: getattr(a, name) for name in ExportConfig.settings()}
-    return started(workspace, a, exporting.start(workspace, ExportConfig.from_dict(values)))
+    folder, difference = models.export(workspace, a.retriever, a.out)
+    value = {"folder": str(folder), "largest_difference": difference}
+    return say(a, value, f"{folder}: largest difference of a number {difference:.2g}")

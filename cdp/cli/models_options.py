@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cdp.base.config import ExportConfig
-from cdp.cli.option import WAIT, Commands, flag, option, repeatable, setting
+from cdp.cli.option import Commands, flag, option, repeatable
 
 _MODEL = option("retriever", "a training job, by its id, name or the beginning of its id")
 
@@ -40,14 +39,10 @@ COMMANDS: Commands = {
     ),
     "models export": (
         "models.export",
-        "a retriever as an ONNX folder for onnxruntime, with what it loses and gains",
+        "a retriever as an ONNX folder for onnxruntime",
         [
-            setting(ExportConfig, "retriever"),
-            setting(ExportConfig, "out"),
-            setting(ExportConfig, "--format"),
-            setting(ExportConfig, "--benchmark"),
-            setting(ExportConfig, "--split"),
-            WAIT,
+            option("retriever", "a preset, a training's id or name, or any model's name or folder"),
+            option("out", "the folder to write; there must be none of that name"),
         ],
     ),
 }

@@ -28,7 +28,6 @@ from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import Benchmark, part
 from cdp.retrievers import reworded
-from cdp.retrievers.exported import exported_from
 from cdp.retrievers.trained import training_result
 
 FILE = "query_hashes.npy"
@@ -164,8 +163,7 @@ def set_hashes(
 
 def chain(workspace: Workspace, retriever: str) -> Iterator[tuple[Path, dict[str, Any]]]:
     """(folder, ``spec.json``) of the training that made a retriever, then of the one that it started from, and so on;
-    nothing for a retriever that was not trained here. An exported model has seen what the model has."""
-    retriever = exported_from(retriever) or retriever
+    nothing for a retriever that was not trained here."""
     for _ in range(_LONGEST_CHAIN):
         try:
             folder = workspace.job(retriever)

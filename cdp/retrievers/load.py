@@ -31,7 +31,7 @@ def load(
     memo: TokenMemo | None = None,
 ) -> SentenceTransformer:
     """The model, in evaluation mode, with its prompts under ``query`` and ``document``: a ``SentenceTransformer``, or a
-    ``StaticModel`` or an ``OnnxModel``, which answer to the same calls.
+    ``StaticModel``, which answers to the same calls.
 
     ``device`` as torch names it (None: a GPU if there is one). ``max_length`` in tokens overrides what the model
     says. ``dtype`` of the weights: float32 for training, ``auto`` for as they are stored. ``memo`` spares static models
@@ -39,11 +39,7 @@ def load(
     """
     try:
         preset = resolved.preset
-        if resolved.exported:
-            from cdp.retrievers.onnx import OnnxModel
-
-            model = OnnxModel(Path(resolved.source), dict(resolved.prompts), resolved.similarity["published"])
-        elif preset is not None and preset.kind == "static":
+        if preset is not None and preset.kind == "static":
             model = _static(resolved.source, device)
         elif preset is not None:
             model = _transformer(preset, resolved, device, dtype)
@@ -179,7 +175,6 @@ def model_hash(model: SentenceTransformer) -> str:
     for module in model:
         pooling = getattr(module, "pooling_mode", "")
         digest.update(f"{type(module).__name__}|{pooling}|{getattr(module, 'include_prompt', '')}\n".encode())
-        digest.update(getattr(module, "content_hash", "").encode())  # of a graph that holds its own weights
     tokenizer = getattr(model, "tokenizer", None)
     if tokenizer is not None and hasattr(tokenizer, "get_vocab"):
         for token, index in sorted(tokenizer.get_vocab().items(), key=lambda item: (item[1], item[0])):

@@ -17,7 +17,6 @@ from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.paths import typed_folder
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.retrievers.embedded import minilm_folder
-from cdp.retrievers.exported import OnnxConfig, is_exported
 from cdp.retrievers.preset import COSINE, GENERAL_DEFAULTS, Default, Retriever
 from cdp.retrievers.presets import PRESETS
 from cdp.retrievers.trained import has_model, model_folder
@@ -53,8 +52,6 @@ class ResolvedRetriever:
     licence_id: str = ""
     """As the hub's metadata writes it; empty where it is not known."""
     preset: Retriever | None = None
-    exported: str = ""
-    """The format of an exported model, which can be used and not trained; empty for any other."""
 
     def default(self, setting: str) -> Any:
         """The default of learning_rate, batch_size, epochs, max_length or scale."""
@@ -166,25 +163,12 @@ def _base(spec: Mapping[str, Any], workspace: Workspace) -> Retriever | None:
 
 
 def _from_folder(name: str, folder: Path, origin: str) -> ResolvedRetriever:
-    if is_exported(folder):
-        return _exported(name, folder, origin)
     if not (folder / "modules.json").is_file() and not (folder / "config.json").is_file():
         raise ModelError(
             f"The folder {name} holds no model: neither modules.json nor config.json is there.",
             hint="Name a folder that sentence-transformers or transformers can load.",
         )
     return _described(name, str(folder), folder, True, origin)
-
-
-def _exported(name: str, folder: Path, origin: str) -> ResolvedRetriever:
-    facts = OnnxConfig.read(folder)
-    return replace(
-        _described(name, str(folder), None, True, origin),
-        prompts=facts.prompts,
-        similarity={"published": facts.similarity, "paper": "cosine"},
-        max_length=facts.max_length,
-        exported=facts.format,
-    )
 
 
 def _described(name: str, source: str, folder: Path | None, local: bool, origin: str) -> ResolvedRetriever:

@@ -24,11 +24,6 @@ def defaults_for(defaults: Mapping[str, Default], lora: bool) -> dict[str, Defau
 
 def complete(config: TrainingConfig, retriever: ResolvedRetriever) -> TrainingConfig:
     """``config`` with each None that a retriever has a default for replaced by it. ``max_length`` may stay None."""
-    if retriever.exported:
-        raise ConfigError(
-            f"{retriever.name} is an exported model, which can be used and not trained.",
-            hint="Train from the model that it was exported from.",
-        )
     defaults = defaults_for(retriever.defaults, lora=config.lora_rank is not None)
     filled = {
         name: defaults[name].value for name in FROM_RETRIEVER if getattr(config, name) is None and name in defaults

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.retrievers import load, resolve
 from cdp.training.card import FOLDER
 from cdp.training.plan import INCOMPLETE
 from tests.cli.support import answer, refusal, run
 from tests.services.support import evaluation
 from tests.services.upload_hub import TOKEN, Server, UploadHub
+from tests.support_models import tiny_retriever, tiny_static
 
 pytestmark = pytest.mark.slow  # huggingface_hub and httpx take a second to load
 
@@ -166,3 +168,26 @@ def test_a_card_takes_a_licence_and_data_sets_and_is_listed(workspace: Workspace
     (folder / "model" / "README.md").write_text("my own\n", encoding="utf-8")
     assert "no metadata at its top" in refusal("models", "card", "t4", "--licence", "mit")
     assert json.loads(run("models", "card", "t4", "--json").stdout) == {"card": "my own\n"}
+
+
+@pytest.mark.parametrize("kind", ["static", "transformer"])
+def test_a_retriever_in_onnx_embeds_as_the_model_does(workspace: Workspace, tmp_path: Path, kind: str) -> None:
+    import numpy as np
+    import onnxruntime
+    from tokenizers import Tokenizer
+
+    source = (tiny_static if kind == "static" else tiny_retriever)(tmp_path / "tiny")
+    out = tmp_path / "out"
+    said = answer("models", "export", str(source), str(out))
+    assert said["largest_difference"] < 1e-5
+    texts = ["why is the glacier blue", "a", "", "all about the volcano and its onaclov " * 40]
+    tokens = Tokenizer.from_file(str(out / "tokenizer.json")).encode_batch(texts)
+    inputs = {
+        "input_ids": np.array([t.ids for t in tokens]),
+        "attention_mask": np.array([t.attention_mask for t in tokens]),
+    }
+    (theirs,) = onnxruntime.InferenceSession(str(out / "model.onnx")).run(None, inputs)
+    model = load(resolve(str(source), workspace), "cpu")
+    assert np.abs(np.asarray(model.encode(texts)) - theirs).max() < 1e-5
+    assert read_json(out / "prompts.json") == {"query": "", "document": ""}
+    assert "Name a new folder" in refusal("models", "export", str(source), str(out))

@@ -6,7 +6,6 @@ its reason beside it; an empty one says in its help what then holds.
 
 from __future__ import annotations
 
-from cdp.base.config.exporting import ExportConfig
 from cdp.base.config.filtering import FilterConfig, RoundTripConfig
 from cdp.base.config.importing import ResultImportConfig
 from cdp.base.config.mining import MiningConfig
@@ -17,7 +16,6 @@ from cdp.base.config.writing import MetricsConfig, PromptTuningConfig, Synthesis
 __all__ = [
     "DownloadConfig",
     "EvaluationConfig",
-    "ExportConfig",
     "FilterConfig",
     "IndexConfig",
     "MetricsConfig",

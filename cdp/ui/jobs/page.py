@@ -218,7 +218,7 @@ def _settings(job: JobView) -> None:
             lines += [
                 commands.line("models", "card", job.id),
                 commands.line("models", "push", job.id, "OWNER/NAME", "--dry-run"),
-                commands.line("models", "export", job.id, "FOLDER", format="onnx-int8", wait=True),
+                commands.line("models", "export", job.id, "FOLDER"),
             ]
         lines.append(commands.line("jobs", "delete", job.id))
     command.show(*lines)

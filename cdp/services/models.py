@@ -1,0 +1,288 @@
+"""The models that were trained here: what there is, their cards, giving one to the Hugging Face hub, ONNX.
+
+``HF_ENDPOINT`` names another hub. Authentication comes from ``HF_TOKEN`` or ``hf auth login``, never from a setting of
+ours: a token on a command line stands in the shell's history and in lists of processes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from cdp import __version__, jobs
+from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.locks import locked
+from cdp.base.staging import staging
+from cdp.base.workspace import Workspace, read_json_or_none, write_bytes
+from cdp.benchmarks.hub import first_line, is_network
+from cdp.evaluation.results import refresh_card, scores_of
+from cdp.retrievers import load, resolve
+from cdp.retrievers.card_results import BenchmarkScore, front_matter, with_metadata
+from cdp.retrievers.export import export as export_onnx
+from cdp.retrievers.export import require_onnx
+from cdp.retrievers.trained import CARD, card_file, has_model, model_folder, training_result
+from cdp.services import naming
+from cdp.services.sharing import access, paths
+from cdp.training.card import FOLDER
+from cdp.training.plan import INCOMPLETE
+
+_LICENCE = re.compile(r"[a-z0-9][a-z0-9.\-]*")
+_REPOSITORY = re.compile(r"[\w.\-]+/[\w.\-]+")
+
+
+FLAGS = {"leaked": "--allow-leakage", "incomplete": "--allow-incomplete"}
+
+
+class HubError(CdpError):
+    """The hub could not be reached, or refused."""
+
+    kind = "network"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Why a model is not to be given away unasked: ``kind`` is ``leaked`` or ``incomplete``."""
+
+    kind: str
+    sentence: str
+
+
+@dataclass(frozen=True)
+class TrainedModel:
+    """A model that was trained here. ``files`` are (path in its folder, bytes), ``scores`` those on its card."""
+
+    id: str
+    title: str
+    folder: Path
+    base: str
+    query_set: str
+    created: str
+    licence: str
+    files: tuple[tuple[str, int], ...]
+    scores: tuple[BenchmarkScore, ...]
+    faults: tuple[Fault, ...]
+    result: Mapping[str, Any]
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+
+def list_models(workspace: Workspace) -> list[TrainedModel]:
+    """The models that are there, the newest first."""
+    models = []
+    for job in jobs.list_jobs(workspace, ["training"]):
+        if has_model(workspace.job(job.id)) and training_result(workspace.job(job.id)):
+            models.append(_described(workspace, job.id))
+    return models
+
+
+def show(workspace: Workspace, name: str) -> TrainedModel:
+    """The model of a training job, by its id, name or the beginning of its id. NotFoundError where there is none."""
+    job = naming.training(workspace, name)
+    resolve(job, workspace)  # says in words why a job has no model
+    if training_result(workspace.job(job)) is None:
+        raise NotFoundError("training's result", job, hint="Train it again: its record is gone.")
+    return _described(workspace, job)
+
+
+def _described(workspace: Workspace, job: str) -> TrainedModel:
+    folder, result = workspace.job(job), training_result(workspace.job(job))
+    assert result is not None
+    spec = read_json_or_none(folder / "spec.json") or {}
+    model = model_folder(folder)
+    files = sorted(path for path in model.rglob("*") if path.is_file() and not path.name.startswith("."))
+    scores = tuple(scores_of(workspace, job, result))
+    parts = front_matter(_text(card_file(model)))
+    return TrainedModel(
+        id=job,
+        title=str(spec.get("name") or job),
+        folder=model,
+        base=str(result["retriever"]),
+        query_set=str(result["query_set"]),
+        created=str(spec.get("created", "")),
+        licence=str(parts[0].get("license") or "") if parts else "",
+        files=tuple((path.relative_to(model).as_posix(), path.stat().st_size) for path in files),
+        scores=scores,
+        faults=tuple(_faults(result, scores)),
+        result=result,
+    )
+
+
+def _faults(result: Mapping[str, Any], scores: Sequence[BenchmarkScore]) -> list[Fault]:
+    notes = [str(note) for note in result.get("notes", ())]
+    faults = [Fault("leaked", note) for note in notes if note.startswith("**Leaked**")]
+    if not faults:
+        leaked = [score for score in scores if "leaked" in score.badges]
+        faults += [Fault("leaked", f"**Leaked** on {score.benchmark}: {score.remark}") for score in leaked[:1]]
+    faults += [Fault("incomplete", note) for note in notes if note.startswith("**Stopped")]
+    faults += [Fault("incomplete", f"**Incomplete**: {note}") for note in notes if note == INCOMPLETE]
+    return faults
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+@access.writes
+def card(workspace: Workspace, name: str, *, licence: str = "", datasets: Sequence[str] = ()) -> str:
+    """The model's card with every evaluation made so far; its metadata with a licence or data sets that somebody names.
+
+    ConfigError for what the hub would not take as a licence or data set; InputError where the card has no metadata to
+    put them in.
+    """
+    model = show(workspace, name)
+    if licence and not _LICENCE.fullmatch(licence):
+        raise ConfigError(
+            f"{licence!r} is no licence as the hub writes them.",
+            hint="Write its identifier, such as apache-2.0, mit, cc-by-4.0, cc-by-nc-4.0 or other.",
+        )
+    for dataset in datasets:
+        if not _REPOSITORY.fullmatch(dataset):
+            raise ConfigError(f"{dataset!r} is no data set of the hub.", hint="Write owner/name.")
+    refresh_card(workspace, model.id)
+    path = card_file(model.folder)
+    if licence or datasets:
+        with locked(workspace.job(model.id) / "card.lock", "the model card"):
+            parts = front_matter(_text(path))
+            if parts is None:
+                raise InputError("The card has no metadata at its top.", hint="Write it there by hand.", file=path)
+            metadata, body = parts
+            metadata |= {"license": licence} if licence else {}
+            metadata |= {"datasets": list(dict.fromkeys(datasets))} if datasets else {}
+            write_bytes(path, with_metadata(metadata, body).encode())
+    return _text(path)
+
+
+@dataclass(frozen=True)
+class Push:
+    """What is, or would be, on the hub: files with their bytes, the card. ``url`` and ``commit`` are empty before."""
+
+    repository: str
+    private: bool
+    files: tuple[tuple[str, int], ...]
+    card: str
+    faults: tuple[str, ...] = ()
+    url: str = ""
+    commit: str = ""
+
+    @property
+    def bytes(self) -> int:
+        return sum(size for _, size in self.files)
+
+
+@access.runs
+def push(
+    workspace: Workspace,
+    name: str,
+    repository: str,
+    *,
+    public: bool = False,
+    dry_run: bool = False,
+    allow_leakage: bool = False,
+    allow_incomplete: bool = False,
+) -> Push:
+    """Upload a trained model as one commit, private unless ``public``; with ``dry_run`` only return what it would be.
+
+    ConfigError for a name that the hub would not take, a model that saw judged queries or was not trained to its end
+    (unless that is allowed: then the card says it at its top), no token, or a public repository without ``public``.
+    HubError where the hub does not answer or refuses.
+    """
+    if not re.fullmatch(r"[\w.\-]+(/[\w.\-]+)?", repository):
+        raise ConfigError(f"{repository!r} is no name of a repository.", hint="Write owner/name.")
+    if "/" not in repository:
+        raise ConfigError(f"{repository!r} does not say whose it is.", hint=f"Write owner/{repository}.")
+    model = show(workspace, name)
+    allowed = {"leaked": allow_leakage, "incomplete": allow_incomplete}
+    for fault in model.faults:
+        if not allowed[fault.kind]:
+            raise ConfigError(
+                f"{model.title} is not given away unasked: {fault.sentence.replace('**', '')}",
+                hint=f"If you mean it: {FLAGS[fault.kind]}; the card says it at its top.",
+            )
+    text = published(card(workspace, model.id), repository, model.faults)
+    files = tuple((path, len(text.encode()) if path == CARD else size) for path, size in model.files)
+    planned = Push(repository, not public, files, text, tuple(fault.sentence for fault in model.faults))
+    return planned if dry_run else _upload(model, planned)
+
+
+def published(text: str, repository: str, faults: Sequence[Fault]) -> str:
+    """Return the card as it stands on the hub: it loads the model from there, its faults are under its title."""
+    text = text.replace(f'"{FOLDER}"', f'"{repository}"')
+    missing = [f"> {fault.sentence}\n\n" for fault in faults if f"> {fault.sentence}" not in text]
+    parts = front_matter(text)
+    if not missing:
+        return text
+    metadata, body = parts or ({}, text)
+    before, heading, rest = body.partition("\n# ")
+    title, _, below = rest.partition("\n")
+    marked = f"{before}{heading}{title}\n\n{''.join(missing)}{below.lstrip()}" if heading else "".join(missing) + body
+    return with_metadata(metadata, marked) if parts else marked
+
+
+def _upload(model: TrainedModel, planned: Push) -> Push:
+    from huggingface_hub import CommitOperationAdd, HfApi, get_token
+    from huggingface_hub.errors import HfHubHTTPError
+
+    if not get_token():
+        raise ConfigError("Nobody is logged in to the hub.", hint="Log in with hf auth login, or set HF_TOKEN.")
+    api = HfApi(endpoint=os.environ.get("HF_ENDPOINT") or None, library_name="cdp-studio", library_version=__version__)
+    repository = planned.repository
+    operations = [
+        CommitOperationAdd(path, planned.card.encode() if path == CARD else str(model.folder / path))
+        for path, _ in planned.files
+    ]
+    message = f"{model.title}, trained with CDP Studio {__version__} ({model.result['model_hash']})".splitlines()[0]
+    try:
+        if not api.repo_exists(repository):
+            api.create_repo(repository, private=planned.private)
+        private = bool(api.model_info(repository).private)
+        if planned.private and not private:
+            raise ConfigError(
+                f"{repository} is there already, and open to everyone.",
+                hint="Name another repository, or say --public.",
+            )
+        done = api.create_commit(repository, operations, commit_message=message)
+    except CdpError:
+        raise
+    except HfHubHTTPError as error:
+        reason = first_line(error.server_message or error)
+        if error.response is not None and error.response.status_code in (401, 403):
+            raise HubError(
+                f"The hub refuses to let you write {repository}: {reason}",
+                hint="Log in with a token that may write there: hf auth login, or HF_TOKEN.",
+            ) from error
+        raise HubError(f"The hub did not take {repository}: {reason}", hint="Try again later.") from error
+    except Exception as error:
+        if is_network(error):
+            raise HubError(f"The hub cannot be reached: {first_line(error)}", hint="Is there a network?") from error
+        if not isinstance(error, (RuntimeError, ValueError)):
+            raise
+        # A part of the upload failed, or the hub refuses the card's metadata.
+        cause = f" ({first_line(error.__cause__)})" if error.__cause__ else ""
+        raise HubError(f"The hub did not take {repository}: {' '.join(str(error).split())}{cause}") from error
+    return replace(planned, private=private, url=f"{api.endpoint}/{repository}", commit=str(done.oid))
+
+
+@access.runs
+def export(workspace: Workspace, retriever: str, out: str) -> tuple[Path, float]:
+    """Write a retriever as an ONNX folder; return the folder and the largest difference between the embeddings."""
+    require_onnx()
+    resolved = resolve(retriever, workspace)
+    target = paths.to_write(workspace, out).resolve()
+    if target.exists():
+        raise InputError(f"There is a file or folder {target} already.", hint="Name a new folder.")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with staging(target.parent) as incoming:
+        folder = incoming / target.name
+        folder.mkdir()
+        difference = export_onnx(load(resolved, "cpu"), folder)
+        folder.rename(target)
+    return target, difference
