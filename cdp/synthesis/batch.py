@@ -20,8 +20,8 @@ from cdp.base.errors import ConfigError, InputError, WorkspaceError
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.corpus.sources import Budget, Source
+from cdp.llm.answers import Malformed, RequestError, read_batch_line
 from cdp.synthesis.cache import AnswerCache, cache_key
-from cdp.synthesis.generators import RequestError
 from cdp.synthesis.generators.openai_chat import parameters, request_body
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.tokens import cut
@@ -117,8 +117,6 @@ def write_batch(
 
 def read_batch(workspace: Workspace, path: Path) -> BatchResult:
     """Keep the answers of one output file. Lines that are no answer to our requests are counted as failed."""
-    from cdp.synthesis.models.completions import Malformed, read_batch_line
-
     answers = failed = 0
     problems: list[str] = []
     with AnswerCache(workspace) as cache:
@@ -127,7 +125,7 @@ def read_batch(workspace: Workspace, path: Path) -> BatchResult:
                 if len(line) > MOST_LINE_BYTES:
                     raise Malformed("it is too long to be an answer")
                 custom_id, answer = read_batch_line(line, _CUSTOM_ID)
-                cache.put(custom_id.removeprefix(PREFIX), answer)
+                cache.put(custom_id.removeprefix(PREFIX), answer.without_secrets())
             except (Malformed, RequestError) as error:
                 failed += 1
                 if len(problems) < KEPT_PROBLEMS:

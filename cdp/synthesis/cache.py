@@ -25,7 +25,7 @@ from typing import Any
 from cdp.base.errors import WorkspaceError
 from cdp.base.worker import on_a_node
 from cdp.base.workspace import Workspace, now, sha256_text
-from cdp.synthesis.generators.base import Answer, RequestError, Usage
+from cdp.llm.answers import Answer, RequestError, Usage
 
 BUSY_TIMEOUT_S = 30.0
 

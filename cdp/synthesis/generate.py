@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cdp.base.records import Document
+from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.synthesis.cache import AnswerCache, cache_key
-from cdp.synthesis.generators import Answer, Generator, RequestError, Usage
+from cdp.synthesis.generators import Generator
 from cdp.synthesis.generators.base import usual_usage
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import Parsed, comparison_key, select

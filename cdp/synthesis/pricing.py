@@ -19,7 +19,8 @@ from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, write_json
 from cdp.corpus import get_documents, load_documents, load_manifest
-from cdp.synthesis.generators import GENERATORS, Usage
+from cdp.llm.answers import Usage
+from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import Method, method_of
 from cdp.synthesis.tokens import cut, estimate_tokens
 from cdp.synthesis.work import Work

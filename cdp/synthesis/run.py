@@ -20,10 +20,11 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
+from cdp.llm.answers import Usage
 from cdp.query_sets.ordered import put_in_order, scan
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
-from cdp.synthesis.generators import GENERATORS, Usage, make_generator
+from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.generators.spread import spread
 from cdp.synthesis.manifests import open_query_set, query_set_id

@@ -6,8 +6,8 @@ import math
 import threading
 from collections.abc import Callable
 
+from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.cache import AnswerCache
-from cdp.synthesis.generators.base import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.pricing import Price
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -39,6 +39,8 @@ class Listener:
     keys: list[str] = field(default_factory=list)
     leads_to: str = ""
     pause: float = 0.0
+    answers: Callable[[str, str], tuple[int, dict[str, Any]]] | None = None
+    """Status and body, by the key that was sent and the request's text."""
 
 
 @contextmanager
@@ -49,15 +51,18 @@ def listening(host: str = "127.0.0.1") -> Iterator[Listener]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            self.rfile.read(int(self.headers["Content-Length"]))
+            asked = self.rfile.read(int(self.headers["Content-Length"])).decode()
             listener.keys.append(self.headers.get("Authorization", ""))
             time.sleep(listener.pause)
             message = {"role": "assistant", "content": "1. What is salt?\n2. Who needs salt?"}
             body = {"id": "1", "object": "chat.completion", "created": 1, "model": "m",
                     "choices": [{"index": 0, "finish_reason": "stop", "message": message}],
                     "usage": {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}}  # fmt: skip
+            status = 307 if listener.leads_to else 200
+            if listener.answers is not None:
+                status, body = listener.answers(listener.keys[-1], asked)
             data = json.dumps(body).encode()
-            self.send_response(307 if listener.leads_to else 200)
+            self.send_response(status)
             if listener.leads_to:
                 self.send_header("Location", f"{listener.leads_to}/chat/completions")
             self.send_header("Content-Type", "application/json")

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdp import jobs as room
+from cdp.base.redaction import CUT
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.services import jobs
+from cdp.services import jobs, queries
 from tests.cli.support import answer, run
 from tests.services.test_endpoints_of_visitors import Listener, listening
 
@@ -34,7 +37,8 @@ def _environment(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.Monke
     for name in ("CDP_BASE_URL", "OPENAI_BASE_URL", "CDP_API_KEY", "OPENAI_API_KEY"):
         monkeypatch.delenv(name, raising=False)
     source = tmp_path / "docs.jsonl"
-    source.write_text('{"_id": "1", "text": "Salt keeps food."}\n{"_id": "2", "text": "Sugar is sweet."}\n')
+    texts = ("Salt keeps food.", "Sugar is sweet.", "Tea grows.")
+    source.write_text("".join(json.dumps({"_id": str(i), "text": t}) + "\n" for i, t in enumerate(texts, start=1)))
     run("corpus", "add", str(source), "--name", "docs")
 
 
@@ -102,3 +106,38 @@ def test_the_resume_of_a_job_from_elsewhere_does_not_take_the_key_there(
     assert home.url in told.stderr
     assert other.url in told.stderr
     assert not other.keys
+
+
+def repeating(key: str, asked: str) -> tuple[int, dict[str, Any]]:
+    """An endpoint that repeats the key it was sent: in its answer, in a refusal, and in an answer that is none."""
+    if "Sugar" in asked:
+        return 400, {"error": {"message": f"Bad request by {key}", "code": key, "param": key}}
+    if "Tea" in asked:
+        return 200, {"choices": None, "debug": key}
+    escaped = "".join(f"\\u{ord(character):04x}" for character in key)
+    content = f'{{"queries": ["What is {key}?", "Who sent {escaped}?"]}}'
+    message = {"role": "assistant", "content": content}
+    choice = {"index": 0, "finish_reason": key, "message": message}
+    return 200, {"id": key, "model": key, "choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 9}}
+
+
+def test_an_endpoint_that_repeats_the_key_has_it_stored_nowhere(
+    workspace: Workspace, home: Listener, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CDP_BASE_URL", home.url)
+    monkeypatch.setenv("CDP_API_KEY", HOME)
+    home.answers = repeating
+    assert HOME not in preview()
+    settings = ("--generator", "openai", "--set", "model=m", "--set", "retries=0")
+    shown = answer("queries", "generate", "--corpus", "docs", "--per-doc", "2", "--wait", *settings)
+    job = str(shown["id"])
+    assert HOME not in json.dumps(shown) + json.dumps(jobs.show(workspace, job).to_dict()) + jobs.log(workspace, job)
+    (made,) = queries.list_query_sets(workspace)
+    ((_, texts),) = queries.page(workspace, made.id)
+    assert [text.count(CUT) for text in texts] == [1, 1]
+    assert queries.failures(workspace, made.id).n == 2
+    files = [path for path in workspace.root.rglob("*") if path.is_file()]
+    assert workspace.llm_cache / "answers.sqlite" in files
+    # Also with each character escaped, as it came in the answer.
+    for form in (HOME, "".join(f"\\u{ord(c):04x}" for c in HOME)):
+        assert [path for path in files if form.encode() in path.read_bytes()] == []

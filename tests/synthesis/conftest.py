@@ -29,6 +29,11 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
+@pytest.fixture(autouse=True)
+def _short_backoff(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("openai._base_client.INITIAL_RETRY_DELAY", 0.01)
+
+
 @pytest.fixture
 def make_corpus(workspace: Workspace, tmp_path: Path) -> CorpusMaker:
     """A corpus of ``n`` documents d0, d1, … or of given (id, title, text) rows."""

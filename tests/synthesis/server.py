@@ -131,8 +131,7 @@ class ChatServer:
 
     ``fault_for`` gives a document (by its first word) a fault of its own, each time that it is asked about.
     ``answer`` makes the content of a good answer from prompt and M. ``asked`` and ``answered`` count by document,
-    ``bodies`` and ``headers`` hold what came in. It may listen at several ``addresses`` (``urls``); ``asked_at``
-    counts by address.
+    ``bodies`` and ``headers`` hold what came in.
     """
 
     def __init__(
@@ -141,7 +140,6 @@ class ChatServer:
         latency: float = 0.0,
         rates: dict[str, float] | None = None,
         seed: int = 0,
-        addresses: int = 1,
         port: int = 0,
     ) -> None:
         self.latency = latency
@@ -154,7 +152,6 @@ class ChatServer:
         self.hang = 3.0
         self.fault_for: dict[str, str] = {}
         self.asked: Counter[str] = Counter()
-        self.asked_at: Counter[str] = Counter()
         self.answered: Counter[str] = Counter()
         self.faults: Counter[str] = Counter()
         self.bodies: list[dict[str, Any]] = []
@@ -179,7 +176,6 @@ class ChatServer:
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                chat.asked_at[address_of(self.connection)] += 1
                 chat.handle(self, body)
 
             def log_message(self, *_: object) -> None:
@@ -192,9 +188,8 @@ class ChatServer:
             def handle_error(self, *_: object) -> None:
                 """Quiet: clients that are killed leave in the middle."""
 
-        self._servers = [Server(("127.0.0.1", port), Handler) for _ in range(addresses)]
-        self.urls = [address_of(server.socket) for server in self._servers]
-        self.url = self.urls[0]
+        self._server = Server(("127.0.0.1", port), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
 
     def handle(self, handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
         prompt = body["messages"][0]["content"]
@@ -319,21 +314,15 @@ class ChatServer:
             handler.close_connection = True
 
     def start(self) -> None:
-        for server in self._servers:
-            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        threading.Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
 
     def stop(self) -> None:
         """Nobody listens any more, and nobody who is connected gets an answer."""
-        for server in self._servers:
-            server.shutdown()
-            server.server_close()
+        self._server.shutdown()
+        self._server.server_close()
         for connection in list(self._open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)
-
-
-def address_of(connection: socket.socket) -> str:
-    return f"http://127.0.0.1:{connection.getsockname()[1]}/v1"
 
 
 @contextmanager

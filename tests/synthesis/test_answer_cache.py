@@ -9,8 +9,8 @@ import pytest
 from cdp.base.errors import WorkspaceError
 from cdp.base.worker import LOCK_VARIABLE
 from cdp.base.workspace import Workspace
+from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.synthesis.cache import AnswerCache
-from cdp.synthesis.generators import Answer, RequestError, Usage
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer

@@ -12,10 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from cdp.llm.answers import Malformed, Usage, paid_for, read_batch_line, read_completion
 from cdp.synthesis import parsing
-from cdp.synthesis.generators import Usage
 from cdp.synthesis.methods import METHODS
-from cdp.synthesis.models.completions import Malformed, paid_for, read_batch_line, read_completion
 from cdp.synthesis.parsing import LONGEST_PASSAGE, Parsed
 from tests.synthesis.server import MALFORMED, ODD, completion
 

@@ -42,7 +42,6 @@ def test_without_a_kill_each_successful_answer_was_requested_once(
         **settings(server, make_corpus(n).id, concurrency=CONCURRENCY, timeout=1.0, retries=10, output="list")
     )
     run = Run(job, api_key=KEY)
-    run.source._backoff = lambda requests: 0.01  # type: ignore[attr-defined]
     result = run.execute()
     assert result["complete"]
     assert result["n_documents"] + result["failures"] == n

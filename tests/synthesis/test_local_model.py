@@ -16,8 +16,8 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
+from cdp.llm.answers import Cancelled, RequestError
 from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.generators import Cancelled, RequestError
 from cdp.synthesis.generators.local_model import LocalModelGenerator, until
 from cdp.synthesis.models.batching import Batcher
 from cdp.synthesis.run import Run

@@ -11,13 +11,13 @@ from cdp.__main__ import main
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
+from cdp.llm.answers import _mean_logprob
 from cdp.services import queries
 from cdp.synthesis import METHODS
 from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import method_of
-from cdp.synthesis.models.completions import _mean_logprob
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer

@@ -19,10 +19,9 @@ import pytest
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, ProviderError
 from cdp.base.records import Document
+from cdp.llm.answers import Answer, Cancelled, RequestError
 from cdp.synthesis import METHODS, make_generator
-from cdp.synthesis.generators import Cancelled, RequestError
-from cdp.synthesis.generators.base import Answer
-from cdp.synthesis.generators.openai_chat import OpenAIGenerator, retry_after
+from cdp.synthesis.generators.openai_chat import OpenAIGenerator
 from tests.synthesis.server import KEY, MODEL, ChatServer
 
 DOCUMENT = Document("d1", "Basalt is a dark rock.")
@@ -78,7 +77,6 @@ def test_an_unknown_host_stops_at_once() -> None:
 def test_a_passing_fault_is_retried(server: ChatServer, fault: str) -> None:
     server.script = [fault, fault]
     made = generator(server)
-    made._backoff = lambda requests: 0.01  # type: ignore[method-assign]
     assert ask(made).text
     assert len(server.bodies) == 3
 
@@ -91,22 +89,15 @@ def test_a_timeout_is_retried(server: ChatServer) -> None:
     assert len(server.bodies) == 2
 
 
-@pytest.mark.slow
-def test_retry_after_is_honoured_by_every_request_of_the_run(server: ChatServer) -> None:
+def test_retry_after_is_honoured(server: ChatServer) -> None:
     server.script = ["429"]
     server.retry_after = "0.5"
-    made = generator(server)
-    first = threading.Thread(target=ask, args=(made,))
-    first.start()
-    while not server.bodies or made._addresses.all[0].closed_until == 0:
-        first.join(0.01)
-    ask(made)
-    first.join()
-    assert len(server.bodies) == 3
-    assert min(server.times[1:]) - server.times[0] >= 0.5
+    ask(generator(server))
+    assert len(server.bodies) == 2
+    assert server.times[1] - server.times[0] >= 0.5
 
 
-def test_retries_are_bounded_and_counted_by_us_alone(server: ChatServer) -> None:
+def test_retries_are_bounded(server: ChatServer) -> None:
     server.script = ["429"] * 10
     with pytest.raises(RequestError, match=r"still failing after 3 tries \(429.*Lower concurrency") as caught:
         ask(generator(server, retries=2))
@@ -131,7 +122,7 @@ def test_used_up_credit_stops_at_once(server: ChatServer) -> None:
 
 def test_a_very_long_wait_is_not_waited_for(server: ChatServer) -> None:
     server.script, server.retry_after = ["429"], "86400"
-    with pytest.raises(ProviderError, match="come back in 86400 s"):
+    with pytest.raises(ProviderError, match="Retry-After: 86400"):
         ask(generator(server))
 
 
@@ -177,8 +168,9 @@ def test_cancel_ends_a_wait(server: ChatServer) -> None:
 
     thread = threading.Thread(target=wait)
     thread.start()
-    while made._addresses.all[0].closed_until == 0:
+    while not server.bodies:
         thread.join(0.01)
+    thread.join(0.1)
     made.cancel()
     thread.join(5)
     assert not thread.is_alive()
@@ -243,29 +235,10 @@ def test_an_address_with_a_password_is_refused_without_repeating_it() -> None:
     assert "hunter2" not in str(caught.value)
 
 
-@pytest.mark.parametrize(
-    ("headers", "seconds"),
-    [
-        ({"retry-after": "3"}, 3.0), ({"retry-after-ms": "250"}, 0.25), ({}, None), ({"retry-after": "soon"}, None),
-        ({"retry-after": "inf"}, None), ({"retry-after": "-inf"}, None), ({"retry-after": "NaN"}, None),
-        ({"retry-after": "-5"}, None), ({"retry-after": "1e308"}, None), ({"retry-after": "9" * 400}, None),
-        ({"retry-after-ms": "inf"}, None), ({"retry-after": "86400"}, 86400.0), ({"retry-after": ""}, None),
-        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, None), ({"retry-after": "Wed, 32 Oct 2026 99:99:99"}, None),
-    ],
-)  # fmt: skip
-def test_reading_retry_after(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers) == seconds
-
-
-def test_retry_after_may_be_a_date() -> None:
-    assert retry_after({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}) == 0.0
-
-
-@pytest.mark.parametrize("value", ["inf", "NaN", "-1", "1e308", "Fri, 31 Dec 9999 23:59:59 GMT"])
+@pytest.mark.parametrize("value", ["inf", "NaN", "-1", "soon"])
 def test_a_retry_after_that_nobody_can_mean_is_as_none(server: ChatServer, value: str) -> None:
     server.script, server.retry_after = ["429"], value
     made = generator(server)
-    made._backoff = lambda requests: 0.01  # type: ignore[method-assign]
     assert ask(made).text
     assert len(server.bodies) == 2
 
@@ -273,7 +246,6 @@ def test_a_retry_after_that_nobody_can_mean_is_as_none(server: ChatServer, value
 def test_a_reset_is_tried_again_also_as_the_first_answer(server: ChatServer) -> None:
     server.script = ["reset", "short body"]
     made = generator(server)
-    made._backoff = lambda requests: 0.01  # type: ignore[method-assign]
     answer = ask(made)
     assert answer.text
     assert (answer.usage.requests, answer.usage.unanswered) == (1, 2)

@@ -11,8 +11,8 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace
+from cdp.llm.answers import Usage
 from cdp.synthesis import pricing
-from cdp.synthesis.generators import Usage
 from cdp.synthesis.pricing import PRICES, Price, estimate, load_price
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker

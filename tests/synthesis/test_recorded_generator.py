@@ -11,8 +11,8 @@ import pytest
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import read_jsonl
+from cdp.llm.answers import RequestError
 from cdp.synthesis import METHODS, generate_for
-from cdp.synthesis.generators import RequestError
 from cdp.synthesis.generators.recorded import PASSAGES, RECORDINGS, RecordedGenerator
 from tests.support import SHARED
 

@@ -115,7 +115,6 @@ def test_faults_lose_no_document_and_no_success_is_asked_for_twice(
     corpus = make_corpus(60)
     job = make_job(**settings(server, corpus.id, concurrency=8))
     run = Run(job, api_key=KEY)
-    run.source._backoff = lambda requests: 0.01  # type: ignore[attr-defined]
     result = run.execute()
     assert result["n_documents"] + result["failures"] == 60
     assert result["complete"]
@@ -174,7 +173,7 @@ def test_a_stopped_run_goes_on_where_it_was(server: ChatServer, make_corpus: Cor
 def test_a_stop_is_heard_while_waiting_for_the_endpoint(
     server: ChatServer, make_corpus: CorpusMaker, make_job: JobMaker
 ) -> None:
-    server.script, server.retry_after = ["429"] * 50, "300"
+    server.script, server.retry_after = ["429"] * 50, "100"
     job = make_job(**settings(server, make_corpus(5).id))
     threading.Timer(0.2, (job.folder / "stop.request").touch).start()
     result = Run(job, api_key=KEY).execute()

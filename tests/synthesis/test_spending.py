@@ -12,9 +12,8 @@ import pytest
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, read_json
+from cdp.llm.answers import Answer, Cancelled, Usage
 from cdp.synthesis.cache import AnswerCache
-from cdp.synthesis.generators import Usage
-from cdp.synthesis.generators.base import Answer, Cancelled
 from cdp.synthesis.pricing import Price, PriceRow, write_prices
 from cdp.synthesis.run import Run
 from cdp.synthesis.spending import Account, OverBudget

@@ -18,6 +18,7 @@ from cdp.base.workspace import Workspace, disk_faults_told
 from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
+from cdp.llm.answers import Usage
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.formats import format_mix, query_format
@@ -27,7 +28,7 @@ from cdp.services.queries import preview_words, synthesis
 from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
 from cdp.synthesis.cache import PAID_ANSWERS
-from cdp.synthesis.generators import GENERATORS, Usage, make_generator
+from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.overlap import overlapping_pairs
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process

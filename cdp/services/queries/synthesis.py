@@ -13,13 +13,14 @@ from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
 from cdp.llm import address
+from cdp.llm.answers import Usage
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.services import completeness
 from cdp.services.sharing import access, paths
 from cdp.synthesis import batch, pricing
 from cdp.synthesis.batch import BatchResult
-from cdp.synthesis.generators import GENERATORS, Usage
+from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
 from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable, read_prices
 from cdp.synthesis.pricing import dollars as dollars

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.registry import Registry
-from cdp.synthesis.generators.base import Answer, Cancelled, Generator, GeneratorType, RequestError, Usage
+from cdp.synthesis.generators.base import Generator, GeneratorType
 from cdp.synthesis.methods import METHODS
 
 GENERATORS: Registry[GeneratorType] = Registry("generator", GeneratorType, __name__)
@@ -20,13 +20,4 @@ def make_generator(config: SynthesisConfig, *, api_key: str = "") -> Generator:
     return GENERATORS.named(own if own in GENERATORS else config.generator).make(config, api_key)
 
 
-__all__ = [
-    "GENERATORS",
-    "Answer",
-    "Cancelled",
-    "Generator",
-    "GeneratorType",
-    "RequestError",
-    "Usage",
-    "make_generator",
-]
+__all__ = ["GENERATORS", "Generator", "GeneratorType", "make_generator"]

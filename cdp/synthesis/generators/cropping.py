@@ -11,7 +11,8 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ModelError
 from cdp.base.records import Document
-from cdp.synthesis.generators.base import Answer, GeneratorType, RequestError
+from cdp.llm.answers import Answer, RequestError
+from cdp.synthesis.generators.base import GeneratorType
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.models.locate import loading_failed, locate
 from cdp.synthesis.parsing import LONGEST_QUERY

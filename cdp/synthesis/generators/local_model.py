@@ -14,7 +14,8 @@ from typing import Any
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.workspace import sha256_text
-from cdp.synthesis.generators.base import Answer, Cancelled, GeneratorType, RequestError, Usage
+from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
+from cdp.synthesis.generators.base import GeneratorType
 from cdp.synthesis.methods.base import Method, Sampling
 from cdp.synthesis.models.batching import Batcher
 from cdp.synthesis.models.locate import loading_failed, locate

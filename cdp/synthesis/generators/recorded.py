@@ -8,7 +8,8 @@ from pathlib import Path
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, read_jsonl
-from cdp.synthesis.generators.base import Answer, GeneratorType, RequestError
+from cdp.llm.answers import Answer, RequestError
+from cdp.synthesis.generators.base import GeneratorType
 from cdp.synthesis.methods.base import Method
 
 RECORDINGS = SHIPPED_DATA / "demo" / "generations"

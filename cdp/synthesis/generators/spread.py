@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from cdp.base.records import Document
-from cdp.synthesis.generators.base import Answer, Generator
+from cdp.llm.answers import Answer
+from cdp.synthesis.generators.base import Generator
 from cdp.synthesis.generators.template import TemplateGenerator
 from cdp.synthesis.methods.base import Method
 

@@ -11,7 +11,8 @@ import random
 from collections.abc import Iterable
 
 from cdp.base.records import Document
-from cdp.synthesis.generators.base import Answer, GeneratorType
+from cdp.llm.answers import Answer
+from cdp.synthesis.generators.base import GeneratorType
 from cdp.synthesis.methods.base import Method
 from cdp.synthesis.parsing import comparison_key
 from cdp.synthesis.templates import builders_english as english

@@ -1,4 +1,4 @@
-"""What an endpoint sends back, read by a schema: an ``Answer``, or a sentence that says why it is none.
+"""What an endpoint sends back: an ``Answer`` with what it cost, or an error that says why there is none.
 
 The schema asks for what the work needs, a first choice whose message holds text, and for nothing else. What only
 describes an answer (model, reason of its end, token counts) is used where it can be believed and never makes an answer
@@ -10,18 +10,111 @@ from __future__ import annotations
 
 import math
 import re
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from cdp.synthesis.generators.base import Answer, Usage
+from cdp.base.errors import ProviderError
+from cdp.base.redaction import without_secrets
 
-MOST_TOKENS = 10_000_000
-"""Of one request. No model reads or writes as many; a larger count is a mistake and would use up any budget."""
-
+# Of one request. No model reads or writes as many; a larger count is a mistake and would use up any budget.
+MAX_TOKENS = 10_000_000
 SHOWN = 160
+# Characters of an unusable answer that are kept with its document's failure.
 KEPT_RAW = 2000
-"""Characters of an unusable answer that are kept with its document's failure."""
+
+_ESCAPED = re.compile(r"\\u00([2-7][0-9a-fA-F])")
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What one or several requests consumed.
+
+    Tokens are those that the endpoint counted, and estimates for ``estimated`` requests without a believable count.
+    ``requests`` brought an answer. ``unanswered`` ones were sent and never answered (a lost connection, a timeout, a
+    killed process): the endpoint may charge for them, so they count as an answer of the usual length would.
+    """
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    requests: int = 0
+    estimated: int = 0
+    unanswered: int = 0
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) + getattr(other, name) for name in self.__dataclass_fields__))
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(*(getattr(self, name) - getattr(other, name) for name in self.__dataclass_fields__))
+
+    def to_dict(self) -> dict[str, int]:
+        """Return tokens and requests; the rest only where there is any."""
+        always = ("input_tokens", "output_tokens", "requests")
+        return {n: value for n in self.__dataclass_fields__ if (value := getattr(self, n)) or n in always}
+
+    @classmethod
+    def from_dict(cls, values: object) -> Usage:
+        """Read what ``to_dict`` wrote; anything that is no count is taken for 0."""
+        if not isinstance(values, dict):
+            return cls()
+        counts = {name: value for name, value in values.items() if name in cls.__dataclass_fields__}
+        return cls(**{name: value for name, value in counts.items() if type(value) is int and value >= 0})
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a generator gave for one document: a raw ``text`` to be parsed, or the ``queries`` themselves.
+
+    ``finish_reason`` is the endpoint's ("length": cut off). ``logprob`` is the mean natural log-probability of its
+    tokens, None where it was not asked for or not told.
+    """
+
+    text: str = ""
+    queries: tuple[str, ...] | None = None
+    usage: Usage = field(default_factory=Usage)
+    model: str = ""
+    finish_reason: str = "stop"
+    logprob: float | None = None
+
+    def without_secrets(self, *keys: str) -> Answer:
+        """Return the answer without ``keys`` and this process's secrets: an endpoint may repeat the key it was sent."""
+        text, model, reason = (_redacted(value, keys) for value in (self.text, self.model, self.finish_reason))
+        return replace(self, text=text, model=model, finish_reason=reason)
+
+
+def _redacted(text: str, keys: tuple[str, ...]) -> str:
+    # A key may also stand there with characters escaped, as JSON within the text of an answer allows.
+    plain = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), text)
+    clean = without_secrets(plain, *keys)
+    return without_secrets(text, *keys) if clean == plain else clean
+
+
+class RequestError(ProviderError):
+    """One request failed for good (refused content, too long, retries used up); others may well succeed.
+
+    ``exhausted`` tells that the endpoint kept failing, rather than this request being impossible. ``usage`` is what may
+    have been paid all the same, ``raw`` the beginning of what came in place of an answer.
+    """
+
+    def __init__(
+        self, message: str, *, hint: str = "", exhausted: bool = False, usage: Usage | None = None, raw: str = ""
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.exhausted = exhausted
+        self.usage = usage or Usage()
+        self.raw = raw
+
+
+class Cancelled(Exception):  # noqa: N818 — not an error: the run was asked to stop
+    """A request was given up because the run stops; nothing is known about its document.
+
+    ``usage`` is what may have been paid: requests that were sent and not answered.
+    """
+
+    def __init__(self, usage: Usage | None = None) -> None:
+        super().__init__()
+        self.usage = usage or Usage()
 
 
 class Malformed(ValueError):  # noqa: N818 — reads better where it is raised
@@ -168,7 +261,7 @@ def _usage(reported: Any, expected: Usage) -> Usage:
 
 def _count(value: Any) -> int | None:
     """A token count, or None for what is none: a text, a fraction, less than nothing, more than any model takes."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MOST_TOKENS:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_TOKENS:
         return None
     return int(value) if value == int(value) else None
 

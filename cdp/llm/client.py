@@ -1,0 +1,354 @@
+"""A client for one chat endpoint that speaks the OpenAI protocol (OpenAI, vLLM, Ollama, llama.cpp, a router).
+
+Timeouts, retries and Retry-After are those of the openai client. This adds what it does not do: one deadline for the
+whole of a request, a limit on an answer's size, a count of the requests that may be charged for without an answer, a
+stop in the middle, and one sentence for each way of failing. Requests run on an event loop in a thread of its own;
+callers are ordinary threads that wait. The key lives in this object and is cut out of whatever the endpoint says.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import functools
+import ssl
+import threading
+import weakref
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any
+
+import httpx2
+import openai
+
+from cdp.base.errors import ProviderError, RefusedError
+from cdp.base.redaction import CUT, without_secrets
+from cdp.llm.address import NO_KEY, Endpoint
+from cdp.llm.answers import KEPT_RAW, Answer, Cancelled, Malformed, RequestError, Usage, paid_for, read_completion
+
+CONNECT_TIMEOUT_S = 10.0
+# Of one answer, unpacked. The longest that may be asked for (32,768 tokens) is below 1 MB.
+MAX_BYTES = 4 * 2**20
+
+# What a model may not take, and what it takes in its place.
+REPLACEMENTS = {"max_tokens": "max_completion_tokens", "temperature": None, "top_p": None, "stop": None, "seed": None,
+                "logprobs": None}  # fmt: skip
+# What an endpoint that takes no schema speaks of when it refuses one.
+SCHEMA_WORDS = ("response_format", "json_schema", "response format", "guided", "structured output")
+RETRIED = (408, 409, 429)
+NOT_CHAT = "Check that the address is that of a chat endpoint (often it ends in /v1)."
+
+
+class _Unreadable(openai.OpenAIError):
+    """The answer is too long or not packed as it says. The openai client retries none of its own errors."""
+
+
+class _Unreachable(openai.OpenAIError):
+    """No connection, and there never was one: most likely the address is wrong."""
+
+
+class _Call:
+    """One call of ``complete``: its task, how often it was sent, and how often without an answer."""
+
+    def __init__(self, task: asyncio.Task[Any]) -> None:
+        self.task = task
+        self.sent = self.lost = 0
+        self.under_way = False
+
+
+_call: ContextVar[_Call] = ContextVar("call")
+
+
+class _Http(openai.DefaultAsyncHttpxClient):
+    """Sends one try: with a deadline for all of it, a body that comes a byte at a time included."""
+
+    def __init__(self, owner: weakref.ref[ChatClient], timeout_s: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._owner = owner
+        self._timeout_s = timeout_s
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        call, owner = _call.get(), self._owner()
+        if owner is None or owner.stopping:
+            raise asyncio.CancelledError
+        call.sent += 1
+        call.under_way = True
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                response = await super().send(request, **{**options, "stream": True})
+                owner.reached = True
+                return await _whole(response)
+        except TimeoutError as error:
+            call.lost += 1
+            raise httpx2.ReadTimeout("no whole answer in time", request=request) from error
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.UnsupportedProtocol) as error:
+            if owner.reached:
+                raise
+            raise _Unreachable(_cause(error)) from None
+        except BaseException:
+            call.lost += 1
+            raise
+        finally:
+            call.under_way = False
+
+
+async def _whole(response: httpx2.Response) -> httpx2.Response:
+    """Return the response with its body read; raises _Unreadable for one that is too long or garbled."""
+    body = bytearray()
+    try:
+        async for chunk in response.aiter_bytes():
+            body += chunk
+            if len(body) > MAX_BYTES:
+                raise _Unreadable(f"it is longer than {MAX_BYTES // 2**20} MB")
+    except httpx2.DecodingError as error:
+        raise _Unreadable(f"it is not packed as it says ({_cause(error)})") from None
+    finally:
+        await response.aclose()
+    headers = [(k, v) for k, v in response.headers.items() if k not in ("content-encoding", "transfer-encoding")]
+    if response.status_code == 429 and b"insufficient_quota" in body:  # no wait brings the credit back
+        headers.append(("x-should-retry", "false"))
+    return httpx2.Response(response.status_code, headers=headers, content=bytes(body), request=response.request)
+
+
+class ChatClient:
+    """Requests to one model at one endpoint; safe to call from several threads.
+
+    At most ``concurrency`` requests are on their way at once. A request is tried ``retries`` times more after a rate
+    limit, a server error, a timeout or a lost connection; each try has ``timeout_s``.
+    """
+
+    def __init__(self, endpoint: Endpoint, model: str, *, concurrency: int, timeout_s: float, retries: int) -> None:
+        self.url, self.model = endpoint.url, model
+        self.takes_schema = True
+        self.reached = self.stopping = False
+        self._key = endpoint.key
+        self._timeout_s, self._retries = timeout_s, retries
+        self._renamed: dict[str, str | None] = {}
+        self._calls: set[_Call] = set()
+        self._lock = threading.Lock()
+        self._started = False
+        timeout = openai.Timeout(None, connect=min(timeout_s, CONNECT_TIMEOUT_S))
+        limits = httpx2.Limits(max_connections=concurrency, max_keepalive_connections=concurrency)
+        http = _Http(
+            weakref.ref(self), timeout_s, verify=_certificates(), limits=limits, timeout=timeout, follow_redirects=True
+        )
+        self._client = openai.AsyncOpenAI(
+            api_key=endpoint.key, base_url=endpoint.url, max_retries=retries, timeout=timeout, http_client=http
+        )
+        self._slots = asyncio.Semaphore(concurrency)
+        self._loop = asyncio.new_event_loop()
+        # Previews make a client per click: its thread and sockets go when it is no longer used.
+        weakref.finalize(self, _close, self._loop, self._client).atexit = False
+
+    def complete(self, body: dict[str, Any], usual: Usage, *, without_schema: dict[str, Any] | None = None) -> Answer:
+        """Return the answer to one chat request; ``body`` is without the model.
+
+        ``usual`` is what such a request consumes as a rule: it stands for what the endpoint does not tell. Where the
+        endpoint takes no response format, ``without_schema`` is sent instead, from then on. Raises RequestError if this
+        request failed for good, RefusedError or ProviderError if every one would, Cancelled after ``stop``.
+        """
+        lost = Usage()
+        for _ in range(len(REPLACEMENTS) + 2):
+            used = body if self.takes_schema or without_schema is None else without_schema
+            try:
+                answer = self._ask(used, usual)
+                return replace(answer, usage=answer.usage + lost)
+            except _Again as again:
+                lost += again.usage
+            except (RequestError, Cancelled) as error:
+                error.usage += lost
+                raise
+        raise RequestError(f"{self.url} refuses the request's parameters one after another.", usage=lost)
+
+    def stop(self, within_s: float) -> None:
+        """Send no further request. Those on their way get at most so much longer, and those that wait end now."""
+        with self._lock:
+            if not self.stopping and self._started:
+                self._loop.call_soon_threadsafe(self._end, within_s)
+            self.stopping = True
+
+    def _end(self, within_s: float) -> None:
+        for call in self._calls:
+            if not call.under_way:
+                call.task.cancel()
+        self._loop.call_later(within_s, lambda: [call.task.cancel() for call in self._calls])
+
+    def _ask(self, body: dict[str, Any], usual: Usage) -> Answer:
+        arguments = dict(body)
+        for name, other in dict(self._renamed).items():
+            value = arguments.pop(name, None)
+            if other is not None and value is not None:
+                arguments[other] = value
+        data, call, error = self._post({"model": self.model, **arguments})
+        lost = _times(Usage(usual.input_tokens, usual.output_tokens, estimated=1, unanswered=1), call)
+        if error is not None:
+            raise self._failed(error, call, lost, body)
+        try:
+            answer = read_completion(data, usual).without_secrets(self._key)
+        except Malformed as problem:
+            raise RequestError(
+                f"The answer of {self.url} cannot be used: {self._clean(str(problem))}.",
+                hint=problem.hint or ("" if problem.own else NOT_CHAT),
+                exhausted=not problem.own,
+                usage=paid_for(data, usual) + lost,
+                raw=self._clean(data[:KEPT_RAW].decode("utf-8", "replace")),
+            ) from None
+        return replace(answer, usage=answer.usage + lost, model=answer.model or self.model)
+
+    def _post(self, body: dict[str, Any]) -> tuple[bytes, _Call | None, BaseException | None]:
+        """Send a request from the loop's thread: its answer, what it took, and the error if there is none."""
+        with self._lock:
+            if not self._started:
+                threading.Thread(target=_run, args=(self._loop,), name="endpoint", daemon=True).start()
+                self._started = True
+        calls: list[_Call] = []
+
+        async def send() -> bytes:
+            task = asyncio.current_task()
+            assert task is not None
+            call = _Call(task)
+            calls.append(call)
+            _call.set(call)
+            self._calls.add(call)
+            try:
+                if self.stopping:
+                    raise asyncio.CancelledError
+                async with self._slots:
+                    response = await self._client.chat.completions.with_raw_response.create(**body)
+                    return response.content
+            finally:
+                self._calls.discard(call)
+
+        future = asyncio.run_coroutine_threadsafe(send(), self._loop)
+        try:
+            return future.result(), next(iter(calls), None), None
+        except (openai.OpenAIError, concurrent.futures.CancelledError) as error:
+            return b"", next(iter(calls), None), error
+
+    def _failed(self, error: BaseException, call: _Call | None, lost: Usage, body: dict[str, Any]) -> Exception:
+        """Return what a request without an answer ends with."""
+        if isinstance(error, concurrent.futures.CancelledError):
+            return Cancelled(lost)
+        if isinstance(error, _Unreachable):
+            return ProviderError(
+                f"{self.url} cannot be reached ({self._clean(str(error))}).",
+                hint="Check the address and whether the server runs.",
+            )
+        if isinstance(error, openai.APIStatusError):
+            return self._refused(error, call, lost, body)
+        if isinstance(error, _Unreadable):
+            message = f"The answer of {self.url} cannot be used: {error}."
+            return RequestError(message, hint=NOT_CHAT, exhausted=True, usage=lost)
+        tries = call.sent if call else 1
+        times = f", {tries} times in a row." if tries > 1 else "."
+        if isinstance(error, openai.APITimeoutError):
+            message = f"{self.url} gave no answer within {self._timeout_s:g} s{times}"
+            hint = "Raise timeout, or lower concurrency if the endpoint is overloaded."
+        else:
+            message = f"The connection to {self.url} failed ({self._clean(_cause(error))}){times}"
+            hint = "Check whether the server still runs, and resume the job then."
+        return RequestError(message, hint=hint, exhausted=True, usage=lost)
+
+    def _refused(
+        self, error: openai.APIStatusError, call: _Call | None, lost: Usage, body: dict[str, Any]
+    ) -> Exception:
+        """Return what an error status means: for every request, for this one, or that another body will do."""
+        status, said = error.status_code, self._said(error)
+        if status == 401:  # its words often hold part of the key
+            return RefusedError(
+                f"{self.url} refused the API key (401).", hint="Check the key and what it may be used for."
+            )
+        if status == 403:
+            return RefusedError(f"{self.url} refused access (403: {said}).", hint="Check what the key may be used for.")
+        if status == 404:
+            return RefusedError(
+                f"{self.url} has no model {self.model!r} (404: {said}).",
+                hint="Check the model's name and that the address ends where the endpoint's does (often /v1).",
+            )
+        if status == 402 or (status == 429 and error.code == "insufficient_quota"):
+            return RefusedError(f"The account's credit is used up ({status}: {said}).")
+        if status in (400, 422) and self._learn(error, body):
+            return _Again(lost)
+        if status not in RETRIED and status < 500:
+            return RequestError(f"The endpoint refused the request ({status}: {said}).", usage=lost, raw=said)
+        tries = call.sent if call else 1
+        pause = self._clean(error.response.headers.get("retry-after", ""))[:40]
+        if pause and tries <= self._retries:  # longer than the openai client waits: two minutes
+            message = f"The endpoint asks for a longer pause than a run makes ({status}, Retry-After: {pause})."
+            return ProviderError(message, hint="Resume the job then.")
+        return RequestError(
+            f"{self.url} is still failing after {tries} {'try' if tries == 1 else 'tries'} ({status}: {said}).",
+            hint="Lower concurrency, raise retries, or resume the job later."
+            if status == 429
+            else "Try again later; what is done stays done.",
+            exhausted=True,
+            usage=lost,
+        )
+
+    def _learn(self, error: openai.APIStatusError, body: dict[str, Any]) -> bool:
+        """Learn from a refusal, once each, what this model takes: newer ones take ``max_completion_tokens`` and no
+        temperature, older endpoints no schema. True if the request is worth sending again."""
+        complaint = f"{error.param or ''} {self._said(error)}".lower()
+        if "response_format" in body and any(word in complaint for word in SCHEMA_WORDS):
+            self.takes_schema = False
+            return True
+        if "unsupported" not in complaint and "not support" not in complaint and "unsupported" not in str(error.code):
+            return False
+        for name, other in REPLACEMENTS.items():
+            if name in complaint and name not in self._renamed:
+                self._renamed[name] = other
+                return True
+            if name in complaint and name == error.param:  # another thread has learnt it meanwhile
+                return True
+        return False
+
+    def _said(self, error: openai.APIStatusError) -> str:
+        """Return the endpoint's own words, short, on one line, and without the key."""
+        body = error.body
+        message = body.get("message") if isinstance(body, dict) else None
+        text = str(message or error.message)[:2000].encode("utf-8", "replace").decode("utf-8")
+        return self._clean(" ".join(text.split()))[:200].rstrip(".")
+
+    def _clean(self, text: str) -> str:
+        return without_secrets(text if self._key == NO_KEY else text.replace(self._key, CUT))
+
+
+class _Again(Exception):  # noqa: N818 — tells the caller to send another body
+    def __init__(self, usage: Usage) -> None:
+        super().__init__()
+        self.usage = usage
+
+
+def _times(usage: Usage, call: _Call | None) -> Usage:
+    """Return ``usage`` for each time that a request was sent and not answered."""
+    n = call.lost if call else 0
+    return Usage(*(n * getattr(usage, name) for name in usage.__dataclass_fields__))
+
+
+@functools.cache
+def _certificates() -> ssl.SSLContext:
+    # Read once: it takes 60 ms, and each preview makes a client of its own.
+    return httpx2.create_ssl_context()
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    asyncio.set_event_loop(loop)
+    try:
+        loop.run_forever()
+    finally:
+        loop.close()
+
+
+def _close(loop: asyncio.AbstractEventLoop, client: Any) -> None:
+    if not loop.is_running():
+        loop.close()
+        return
+    closing = asyncio.run_coroutine_threadsafe(client.close(), loop)
+    closing.add_done_callback(lambda _: loop.call_soon_threadsafe(loop.stop))
+
+
+def _cause(error: BaseException) -> str:
+    cause: BaseException = error
+    while cause.__cause__ is not None:
+        cause = cause.__cause__
+    return " ".join((str(cause) or type(cause).__name__).split())[:120]
