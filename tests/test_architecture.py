@@ -38,7 +38,7 @@ LAYERS: dict[str, set[str]] = {
     "training": BASE | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity"},
     "evaluation": BASE | {"benchmarks", "retrievers", "complexity"},
     "serving": BASE | {"corpus", "benchmarks", "retrievers", "evaluation", "complexity"},
-    "studies": BASE | STAGES | {"corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
+    "studies": BASE | STAGES | {"llm", "corpus", "query_sets", "benchmarks", "retrievers", "complexity", "principle"},
 }
 LAYERS["workers"] = BASE | set(LAYERS) - {"catalog", "projects", "jobs"}
 ROOMS = set(LAYERS) - {"workers"}
