@@ -12,10 +12,10 @@ BYTES_PER_CHARACTER = {"ar": 2, "ru": 2, "ja": 3, "ko": 3, "zh": 3}
 class Entry:
     """A benchmark that can be downloaded, or one that is the mean of its ``parts`` (then ``schema`` is empty).
 
-    ``documents``, ``queries`` and ``cw`` (mean content words of a query) are None where nobody states them; ``figures``
-    says who does, ``paper`` what the paper calls it (empty if it is not there). ``self_match`` is None where the rule
-    for all benchmarks holds: equal ids are left out unless one of them is an answer. ``relevant_from`` is the lowest
-    grade that the binary measures count as relevant.
+    ``documents``, ``queries`` and ``cw`` (mean content words of a query) are None, and ``language`` empty, where they
+    are not stated; ``figures`` is the source of the sizes, ``paper`` the paper's name for it (empty if it is not
+    there). ``self_match`` is None where the rule for all benchmarks holds: equal ids are left out unless one of them is
+    an answer. ``relevant_from`` is the lowest grade that the binary measures count as relevant.
     """
 
     name: str
@@ -26,7 +26,7 @@ class Entry:
     repos: tuple[str, ...] = ()
     task: str = ""
     split: str = "test"
-    language: str = "en"
+    language: str = ""
     licence: str = "not stated"
     licence_source: str = ""
     documents: int | None = None

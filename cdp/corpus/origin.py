@@ -58,7 +58,7 @@ def written_by(kind: str, generator: str, model: str) -> str:
     if generator == "import":
         return f"{model} (imported)" if model else "a language model that was not named (imported)"
     if generator == "recorded":
-        return "a language model, recorded ahead of time"
+        return "a language model whose name was not recorded, ahead of time"
     if generator == "template":
         return "the template generator, from the documents' own words"
     if generator == "ranking":

@@ -87,7 +87,7 @@ class QuerySet:
     name: str
     corpus_id: str
     corpus_hash: str
-    kind: str = "synthetic"
+    kind: str = "unknown"
     method: str = ""
     generator: str = ""
     model: str = ""

@@ -164,6 +164,15 @@ def set_max_length(model: SentenceTransformer, limit: int) -> None:
     model.max_seq_length = min(limit, positions) if isinstance(positions, int) and positions > 0 else limit
 
 
+def pooling_of(model: SentenceTransformer) -> str:
+    """Return how a model makes one vector of its tokens' vectors; "not stated" where no module of it says so."""
+    from cdp.retrievers.static import is_static
+
+    if is_static(model):
+        return "mean"
+    return next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "not stated")
+
+
 def model_hash(model: SentenceTransformer) -> str:
     """16 hex digits of the SHA-256 of what determines an embedding: modules, pooling, vocabulary and weights.
 

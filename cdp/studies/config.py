@@ -11,7 +11,7 @@ from typing import Any
 from cdp.base.config.shared import AT_ONCE
 from cdp.base.errors import ConfigError, InputError, offer
 from cdp.base.paths import typed_path
-from cdp.base.registry import Names
+from cdp.base.registry import Names, registry
 from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option
 from cdp.base.text import shown
 from cdp.base.unchanged import Unchanged
@@ -50,10 +50,7 @@ class StudyConfig(Config):
         choices=Names("generator", leave_out=("transformers",)),
     )
     model: str = option(
-        "gpt-4o-mini",
-        "The model's name at the endpoint (generator openai).",
-        reason="The model that the paper writes its queries with.",
-        advanced=True,
+        "", "The model's name at the endpoint (generator openai). Empty: the generator's default.", advanced=True
     )
     base_url: str = option(
         "",
@@ -208,6 +205,20 @@ class StudyConfig(Config):
                 )
             numbers.append(int(part))
         return list(dict.fromkeys(numbers))
+
+    @property
+    def model_name(self) -> str:
+        """The model that writes missing queries: as set, or the generator's default; empty where it is no LLM."""
+        generator = registry("generator").named(self.generator)
+        return (self.model or str(generator.model)) if generator.is_llm else ""
+
+    def recorded(self) -> dict[str, Any]:
+        """Return the settings that took part: a default must not read as the writer of queries that were there."""
+        values = self.to_dict()
+        if self.items("methods") and self.model_name:
+            return {**values, "model": self.model_name}
+        unused = {"model", "base_url"} if self.items("methods") else {"corpus", "generator", "model", "base_url"}
+        return {name: value for name, value in values.items() if name not in unused}
 
     @property
     def held_equal(self) -> str:

@@ -79,7 +79,7 @@ class StudyPlan:
             "sources": [asdict(s) for s in self.sources],
             "generations": [asdict(g) for g in self.generations],
             "notes": list(self.notes),
-            "config": self.config.to_dict(),
+            "config": self.config.recorded(),
         }
 
 

@@ -59,6 +59,8 @@ class StudySource:
     """The language of its queries; empty where the set does not say."""
     corpus: str = ""
     """The id of the corpus that its queries are of."""
+    written_by: str = ""
+    """Who wrote its queries, in words, as its manifest says."""
 
     def n_with(self, per_doc: int) -> int:
         """How many documents have at least so many queries."""

@@ -44,7 +44,7 @@ def licences(workspace: Workspace, sources: Sequence[StudySource]) -> list[dict[
                 "query_set": query_set.name,
                 "query_set_hash": query_set.content_hash,
                 "query_set_licence": query_set.licence,
-                "written_by": query_set.kind,
+                "written_by": query_set.written_by,
                 "method": query_set.method,
                 "generator": query_set.generator,
                 "model": query_set.model,

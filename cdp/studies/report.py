@@ -126,7 +126,7 @@ class StudyReport:
     def to_dict(self) -> dict[str, Any]:
         """Everything, with plain values."""
         values = asdict(self)
-        values["config"] = self.config.to_dict()
+        values["config"] = self.config.recorded()
         values["gains"] = [{**asdict(gain), "significant": gain.significant} for gain in self.gains]
         values["benchmarks"] = [{**asdict(b), "published_advice": b.level} for b in self.benchmarks]
         return values

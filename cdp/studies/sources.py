@@ -49,6 +49,7 @@ def counted(workspace: Workspace, source: StudySource) -> StudySource:
         counts=tuple(counts),
         language=query_set.language,
         corpus=query_set.corpus_id,
+        written_by=query_set.written_by,
     )
 
 

@@ -23,7 +23,6 @@ from cdp.studies.tables import (
     rank_one_rows,
     training_rows,
 )
-from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.pricing import dollars
 
 
@@ -281,15 +280,10 @@ def cost_table(report: StudyReport) -> str:
 
 def settings_table(report: StudyReport) -> str:
     """The plan as it was run."""
-    written = bool(report.config.items("methods"))
-    by_llm = written and GENERATORS.named(report.config.generator).is_llm
-    unused = (*(() if written else ("corpus", "generator")), *(() if by_llm else ("model", "base_url")))
-    rows = [
-        [name, shown(value)]
-        for name, value in report.config.to_dict().items()
-        if value not in (None, "") and name not in unused
-    ]
-    rows += [[f"query set of {shown(source.label)}", source.query_set] for source in report.sources]
+    rows = [[name, shown(value)] for name, value in report.config.recorded().items() if value not in (None, "")]
+    for source in report.sources:
+        rows.append([f"query set of {shown(source.label)}", source.query_set])
+        rows.append([f"queries of {shown(source.label)} written by", source.written_by])
     return table(["Setting", "Value"], rows)
 
 

@@ -40,6 +40,7 @@ def open_query_set(
             name=query_set_name(config, corpus.name),
             corpus_id=corpus.id,
             corpus_hash=corpus.content_hash,
+            kind="synthetic",
             method=config.method,
             generator=generator,
             model=model,

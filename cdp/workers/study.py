@@ -100,7 +100,7 @@ def describe_study(
         )
     return {
         "schema": records.SCHEMA,
-        "config": config.to_dict(),
+        "config": config.recorded(),
         "sources": [asdict(source) for source in sources],
         "benchmarks": about,
         "corpora": licences(job_workspace, sources),

@@ -17,6 +17,7 @@ from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
 from cdp.retrievers import leakage, model_hash
+from cdp.retrievers.load import pooling_of
 from cdp.retrievers.trained import card_file, model_folder
 from cdp.training.card import model_card
 from cdp.training.data import TrainingData, prepare
@@ -150,7 +151,7 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         "clipped": outcome.clipped,
         "skipped": outcome.skipped,
         "precision": made.precision,
-        "pooling": next((str(module.pooling_mode) for module in model if hasattr(module, "pooling_mode")), "mean"),
+        "pooling": pooling_of(model),
         "query_prompt": model.prompts["query"] or "",
         "max_length": limit,
         "best_ndcg@10": None if outcome.best_score is None else 100 * outcome.best_score,

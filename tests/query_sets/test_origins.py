@@ -90,7 +90,9 @@ def test_sets_imported_before_anybody_was_asked_are_unknown_and_stay_so_until_so
 
 def test_what_was_written_here_keeps_its_origin(workspace: Workspace, make_corpus: CorpusMaker) -> None:
     corpus = make_corpus(1)
-    query_sets.create(workspace, QuerySet("own-1", "own", corpus.id, corpus.content_hash, generator="template"))
+    query_sets.create(
+        workspace, QuerySet("own-1", "own", corpus.id, corpus.content_hash, "synthetic", generator="template")
+    )
     with pytest.raises(ConfigError, match=r"not imported: it was written by the template"):
         service.describe(workspace, "own-1", "human")
 

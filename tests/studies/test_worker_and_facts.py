@@ -44,6 +44,8 @@ def test_a_study_runs_reports_and_pools_with_its_facts(
     assert tested.mean == pytest.approx(weighted.points)
     assert contrast(scores, weighted.benchmark, {(*cells[0][:3], "cw@9", ""): 1.0}) is None
 
-    assert about["corpora"][0]["written_by"] == "unknown"
+    assert about["corpora"][0]["written_by"] == "unknown: who wrote them was not recorded"
+    assert about["sources"][0]["written_by"] == about["corpora"][0]["written_by"]
+    assert not {"generator", "model", "base_url"} & {*about["config"], *report.to_dict()["config"]}
     assert about["versions"]["torch"]
     assert all(b["hash"] for b in about["benchmarks"])

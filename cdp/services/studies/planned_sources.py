@@ -147,7 +147,7 @@ def _existing_set(workspace: Workspace, corpus_id: str, method: str, config: Stu
             query_set.corpus_id == corpus_id
             and query_set.method == method
             and query_set.generator == config.generator
-            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model)
+            and (not GENERATORS[config.generator].is_llm or query_set.model == config.model_name)
         )
         limit = query_set.parameters.get("limit")
         enough = query_set.per_doc >= most and (limit is None or (needed is not None and limit >= needed))

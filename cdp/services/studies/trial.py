@@ -106,7 +106,9 @@ def plan(workspace: Workspace, config: TrialConfig) -> Trial:
         cost, requests = _cost(study_plan)
         notes.append(f"{fewer:,} documents are what {config.spend:g} US dollars allow.")
     if cost is None:
-        notes.append(f"The price of {study.model} is not known here, so no budget can be kept: see the price table.")
+        notes.append(
+            f"The price of {study.model_name} is not known here, so no budget can be kept: see the price table."
+        )
     if requests:
         notes.append("The time of the endpoint's answers comes on top.")
     if not size.fits:

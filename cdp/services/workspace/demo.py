@@ -9,6 +9,7 @@ from cdp import benchmarks, query_sets
 from cdp.base.workspace import SHIPPED_DATA, Workspace
 from cdp.services import corpora, projects
 from cdp.services.sharing import access
+from cdp.synthesis.generators.recorded import NOT_RECORDED
 from cdp.synthesis.methods import METHODS
 
 FOLDER = SHIPPED_DATA / "demo"
@@ -31,7 +32,11 @@ def load(workspace: Workspace) -> list[str]:
             _recorded(method), workspace, added.corpus.id, name, kind="synthetic", method=method, language="en"
         )
         query_set = query_sets.update(
-            workspace, imported.query_set.id, generator="recorded", prompt_hash=METHODS[method].prompt_hash
+            workspace,
+            imported.query_set.id,
+            generator="recorded",
+            model=NOT_RECORDED,
+            prompt_hash=METHODS[method].prompt_hash,
         )
         done.append(f"query set {query_set.id} ({query_set.n_queries} {method} queries)")
     if NAME not in {info.name for info in benchmarks.list_benchmarks(workspace)}:

@@ -19,11 +19,15 @@ PASSAGES = SHIPPED_DATA / "recorded"
 """For passages of public benchmarks, known by their content alone; see the README there."""
 
 
+# The model of a recorded answer: an LLM wrote it, and which one is not known.
+NOT_RECORDED = "not recorded"
+
+
 class RecordedGenerator:
     """Replays ``<method>.jsonl`` of folders of recordings; a document is found by its content."""
 
     name = "recorded"
-    model = "recorded"
+    model = NOT_RECORDED
     concurrency = 1
     is_llm = False
 
