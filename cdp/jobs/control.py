@@ -332,6 +332,8 @@ def _start_supervisor(workspace: Workspace, folder: Path, lock: int, secrets: Ma
         alive.VARIABLE: str(folder),
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
+        # Else Python imports first from the current folder, which may be a stranger's workspace.
+        "PYTHONSAFEPATH": "1",
     }
     try:
         with open(folder / "supervisor.log", "ab") as log:
