@@ -8,7 +8,7 @@
 # make package  the tutorial in an empty environment with nothing but the wheel: times and sizes (part of make soak)
 # make soak   what takes hours: fuzzing, a thousand kills, a dashboard in use (CDP_SOAK_MINUTES, default 120)
 # make gauntlet  every stage over every corpus of ../shared/data, whole, by the command line: a table in build/gauntlet
-# make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: takes half an hour
+# make cluster  jobs on a Ray cluster that is started on this machine, and dies in part: under ten minutes
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  run the paper's experiment (about an hour on two cores, resumable) and write docs/REPRODUCTION.md
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
@@ -84,10 +84,8 @@ package: install-dev chromium
 gauntlet: install-dev
 	$(BIN)/python -m tests.gauntlet
 
-# The tests of tests/cluster that take minutes; without this variable they are skipped. The server that speaks S3 has an
-# environment of its own, for it needs other versions.
+# The tests of tests/cluster that take minutes; without this variable they are skipped.
 cluster: install-dev
-	[ -x build/moto/bin/moto_server ] || { $(PYTHON) -m venv build/moto && build/moto/bin/python -m pip install --quiet "moto[server]==5.2.5"; }
 	CDP_CLUSTER=1 $(BIN)/python -m pytest -n 0 tests/cluster
 
 # In an environment of its own, so that what it needs is not among what it looks at. It asks the package index's service.

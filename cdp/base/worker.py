@@ -26,6 +26,7 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,6 @@ from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.failures import FILE, Failures, failure_of, lost
 from cdp.base.imports import UNUSED_METRICS, arrow_without_pandas, load_when_called
 from cdp.base.locks import is_held, wait_for_lock
-from cdp.base.output import survives_a_full_disk
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
 HEARTBEAT_EVERY_S = 1.0
@@ -70,7 +70,6 @@ class Job:
         self._promised = 0.0
         self._stop = threading.Event()
         self._heard_stop = False
-        self._stop_files = ["stop.request", *filter(None, [os.environ.get(GROUP_VARIABLE)])]
         self.n_failures = sum(1 for _ in lost(read_jsonl(folder / FILE))) if self.is_main else 0
         self._supervised = bool(os.environ.get("CDP_SUPERVISOR_PID"))
 
@@ -114,7 +113,7 @@ class Job:
             "rate": rate,
             "eta_s": eta,
             "time": now(),
-            "clock": time.monotonic(),
+            "clock": time.time(),
             "next_within_s": next_within_s,
             "attempt": self.attempt,
             "failures": self.n_failures,
@@ -165,7 +164,7 @@ class Job:
         Ask between steps, and on True save a checkpoint and return from ``main``: the job then counts as stopped, not
         as finished. On several ranks each may hear of it at another step, so agree on one before leaving the loop.
         """
-        if self._stop.is_set() or any((self.folder / name).exists() for name in self._stop_files):
+        if self._stop.is_set() or (self.folder / "stop.request").exists():
             self._heard_stop = True
         return self._heard_stop
 
@@ -195,18 +194,15 @@ class Job:
             self._stop.set()
             time.sleep(stop_grace_s())
             print("The worker did not stop in time: it ends by force.", flush=True)
+            if on_a_node():  # where the group is that of Ray's own processes
+                os.kill(os.getpid(), signal.SIGKILL)
             os.killpg(os.getpgrp(), signal.SIGKILL)
 
         threading.Thread(target=watch, name="supervisor-watch", daemon=True).start()
 
     def _record(self, name: str, content: dict[str, Any]) -> None:
-        """Write ``outcome.json`` or ``failure.json``; on a disk that is full, give up the reserve for it."""
-        record = {**content, "time": now(), "attempt": self.attempt}
-        try:
-            write_json(self.folder / name, record)
-        except WorkspaceError:
-            release_reserve(self.folder)
-            write_json(self.folder / name, record)
+        """Write ``outcome.json`` or ``failure.json``."""
+        write_json(self.folder / name, {**content, "time": now(), "attempt": self.attempt})
 
 
 def stop_grace_s() -> float:
@@ -214,31 +210,19 @@ def stop_grace_s() -> float:
     return float(os.environ.get("CDP_STOP_GRACE_S", "30"))
 
 
-GROUP_VARIABLE = "CDP_GROUP"
-"""Set in the processes of a group over several nodes (``cdp.jobs.group``): the name of the file in the job's folder
-that asks them to stop. Such a process does not report as its failure that it lost another one: the group goes on."""
-
-START_VARIABLE = "CDP_GROUP_START"
-"""How often a group has started again within its attempt, from its last checkpoint each time."""
-
-LOCK_VARIABLE = "CDP_SUPERVISOR_LOCK"
-"""Names the lock of whoever attends the worker, where that is another than the job's supervisor: on a cluster's node,
-``cdp.jobs.node``."""
+# Set by ``cdp.jobs.ray`` on a cluster: the version that started the job; that a training has processes on several
+# nodes, where one that lost another reports no failure; how often the worker was started before in its attempt.
+NODE_VARIABLE, GROUP_VARIABLE, START_VARIABLE = "CDP_NODE", "CDP_GROUP", "CDP_START"
 
 
 def on_a_node() -> bool:
-    """Whether this worker was started on a cluster's node: others may use the workspace on other machines."""
-    return LOCK_VARIABLE in os.environ
+    """Return whether this worker runs on a cluster: others may use the workspace on other machines."""
+    return NODE_VARIABLE in os.environ
 
 
 def supervisor_alive(job_folder: Path) -> bool:
-    """Whether some process holds the job's ``alive.lock``: the one test of liveness, safe against reused pids."""
-    return is_held(job_folder / os.environ.get(LOCK_VARIABLE, "alive.lock"))
-
-
-def release_reserve(job_folder: Path) -> None:
-    """Delete the few kilobytes that the supervisor set aside, so that a full disk still takes the last words."""
-    (job_folder / "reserve").unlink(missing_ok=True)
+    """Return whether some process holds ``alive.lock``: the one test of liveness, safe against reused pids."""
+    return is_held(job_folder / "alive.lock")
 
 
 def memory_in_use() -> dict[str, int]:
@@ -265,9 +249,8 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     load_when_called(UNUSED_METRICS)
     if "pyarrow" in sys.modules:
         arrow_without_pandas()
-    survives_a_full_disk()
     job = Job(Path(arguments[0]).resolve())
-    if threading.current_thread() is threading.main_thread():  # in a group Ray has that one
+    if threading.current_thread() is threading.main_thread():  # Ray Train has that one
         signal.signal(signal.SIGTERM, lambda *_: job.ask_to_stop())
     lock: int | None = None
     try:
@@ -284,16 +267,18 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
             job._record("outcome.json", {"outcome": outcome, "failures": job.n_failures})
     except Exception as error:
         alone = os.environ.get(GROUP_VARIABLE) and lost_another(error)
-        if alone:
-            print(f"Another process of the group is gone: {str(error)[:300]}", file=sys.stderr)
-        elif isinstance(error, CdpError):
-            print(error, file=sys.stderr)
-        else:
-            traceback.print_exc()
-        sys.stderr.flush()
+        # Recorded before it is printed: on a full disk the log may take no line.
         job.settle()
         if not alone:
             report_failure(job, error)
+        with suppress(OSError):
+            if alone:
+                print(f"Another process of the group is gone: {str(error)[:300]}", file=sys.stderr)
+            elif isinstance(error, CdpError):
+                print(error, file=sys.stderr)
+            else:
+                traceback.print_exc()
+            sys.stderr.flush()
         raise SystemExit(1) from None
     finally:
         if lock is not None:

@@ -15,7 +15,7 @@ def use(workspace: Workspace, a: argparse.Namespace) -> int:
     """``cluster use``."""
     from cdp.services import clusters
 
-    report = clusters.use(workspace, a.address, a.resources, a.store)
+    report = clusters.use(workspace, a.address)
     if report is None:
         return say(a, {"address": ""}, "Jobs run on this machine.")
     return say(a, dataclasses.asdict(report), f"{_text(report)}\nJobs of this workspace run there from now on.")
@@ -25,7 +25,7 @@ def show(workspace: Workspace, a: argparse.Namespace) -> int:
     """``cluster show``: the workspace's own where none is named."""
     from cdp.services import clusters
 
-    address = a.address or clusters.setting(workspace).address
+    address = a.address or clusters.setting(workspace)
     if not address:
         return say(a, {"address": ""}, "Jobs run on this machine. Choose a cluster: cluster use ADDRESS")
     report = clusters.look(workspace, address)
@@ -38,9 +38,4 @@ def _text(report: Report) -> str:
          "memory": f"{n.memory:.0f} GB", "accelerators": ", ".join(n.accelerators)}
         for n in report.nodes
     ]  # fmt: skip
-    lines = [report.words, "", display.table(rows, list(rows[0]) if rows else [], "")]
-    if not report.node.locks:
-        lines.append(
-            "note: this file system does not show the locks of one machine to another; jobs do not rely on them."
-        )
-    return "\n".join(lines)
+    return f"{report.words}\n\n{display.table(rows, list(rows[0]) if rows else [], '')}"

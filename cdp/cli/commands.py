@@ -40,12 +40,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         workspace = open_workspace(Workspace.default())
         if arguments.fills is not None:
             projects.apply(workspace, arguments, arguments.fills)
-        on, resources = getattr(arguments, "on", ""), getattr(arguments, "resources", "")
-        if not hasattr(arguments, "on") or not (on or resources):
+        on = getattr(arguments, "on", "")
+        if not on:
             return handler(workspace, arguments)
         from cdp.services import clusters
 
-        with clusters.chosen(workspace, on, resources):
+        with clusters.chosen(workspace, on):
             return handler(workspace, arguments)
     except CdpError as error:
         print(f"cdp: {in_one_line(str(error))}", file=sys.stderr)

@@ -72,14 +72,7 @@ def clone(workspace: Workspace, a: argparse.Namespace) -> int:
     return started(
         workspace,
         a,
-        clone.start(
-            workspace,
-            a.id,
-            settings(a),
-            allow_incomplete=a.allow_incomplete,
-            allow_leakage=a.allow_leakage,
-            allow=a.allow,
-        ),
+        clone.start(workspace, a.id, settings(a), allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage),
     )
 
 
@@ -104,4 +97,4 @@ def resume(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs resume``."""
     from cdp.services import jobs
 
-    return started(workspace, a, jobs.resume(workspace, a.id, allow=a.allow).id)
+    return started(workspace, a, jobs.resume(workspace, a.id).id)

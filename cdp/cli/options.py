@@ -18,7 +18,6 @@ from cdp.cli import (
 from cdp.cli.option import (
     ALLOW_INCOMPLETE,
     ALLOW_LEAKAGE,
-    ALLOW_OUTSIDE,
     ID,
     NAME,
     SET,
@@ -363,13 +362,13 @@ def _commands() -> Commands:
         "jobs clone": (
             "jobs.clone",
             "start a job once more, with changed settings",
-            [ID, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, ALLOW_OUTSIDE, SET, WAIT],
+            [ID, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, SET, WAIT],
         ),
         "jobs delete": (
             "jobs.delete",
             "delete a job that has ended, with everything it made",
             [ID, flag("--yes", "do not ask")],
         ),
-        "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [ID, ALLOW_OUTSIDE, WAIT]),
+        "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [ID, WAIT]),
         **program_options.COMMANDS,
     }

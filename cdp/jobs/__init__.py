@@ -12,11 +12,11 @@ Workers are started by module name; this room imports none of them.
 
 from __future__ import annotations
 
-from cdp.jobs.control import check_shares, delete, delete_many, place_of, resume, stop, submit
+from cdp.jobs.control import cluster_of, delete, delete_many, resume, stop, submit
 from cdp.jobs.devices import DeviceRequest, Gpu, cpu_slots, gpu_trouble, list_gpus
 from cdp.jobs.logs import follow_log, read_log, search_log
-from cdp.jobs.place import Place, choosing
-from cdp.jobs.spec import JobSpec, load_spec
+from cdp.jobs.place import choosing
+from cdp.jobs.records import JobSpec, load_spec
 from cdp.jobs.state import JobFiles, JobState, State, derive
 from cdp.jobs.view import (
     JobView,
@@ -35,10 +35,9 @@ __all__ = [
     "JobSpec",
     "JobState",
     "JobView",
-    "Place",
     "State",
-    "check_shares",
     "choosing",
+    "cluster_of",
     "cpu_slots",
     "delete",
     "delete_many",
@@ -49,7 +48,6 @@ __all__ = [
     "list_gpus",
     "list_jobs",
     "load_spec",
-    "place_of",
     "read_log",
     "read_metrics",
     "resolve_job",

@@ -10,31 +10,34 @@ import threading
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
+from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceError
 from cdp.base.failures import failure_of
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.redaction import is_secret
-from cdp.base.worker import release_reserve
 from cdp.base.workspace import Workspace, new_id, now, read_json_or_none, write_json
-from cdp.jobs import alive, ray_cluster, tidy
+from cdp.jobs import place, processes
 from cdp.jobs.devices import DeviceRequest, cpu_slots, list_gpus
 from cdp.jobs.launchers import python_path
-from cdp.jobs.place import Place, chosen, current, with_store
-from cdp.jobs.processes import send
 from cdp.jobs.queue import Queue
-from cdp.jobs.records import read_record
-from cdp.jobs.spec import LAUNCHERS, JobSpec, load_spec
-from cdp.jobs.status import Status, set_reserve
-from cdp.jobs.store import needs
+from cdp.jobs.ray import RayLauncher
+from cdp.jobs.records import (
+    LAUNCHERS,
+    NEW,
+    SUBMITTED,
+    JobSpec,
+    Status,
+    discard,
+    load_spec,
+    read_record,
+    remove_leftovers,
+)
 
 GRACE_VARIABLE = "CDP_STOP_GRACE_S"
-
+# How long a supervisor may take to leave once the end of its job is recorded.
 LEAVE_WITHIN_S = 10.0
-"""How long a supervisor may take to leave once the end of its job is recorded."""
 
 
 def submit(
@@ -50,35 +53,29 @@ def submit(
     env_secrets: Mapping[str, str] | None = None,
     grace_s: float | None = None,
     after: Sequence[str] = (),
-    divides: bool = False,
-    shares: str = "",
+    spreads: bool = False,
 ) -> str:
-    """Write the job down, start its supervisor, return its id. Nothing heavy happens in this process.
+    """Write the job down, start its supervisor, here or on the cluster of the place, and return its id.
 
     ``env_secrets`` reach the worker as environment variables and are written nowhere; only their names are, so that a
     resume knows what to ask for; an empty value keeps a variable of this process from the worker. ``after`` names jobs
     that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
     what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
-    (default ``$CDP_STOP_GRACE_S`` or 30). ``divides`` marks a training, which may run in the
-    several Ray workers that a place asks for (``cdp.jobs.group``);
-    ``shares``, in words, what of the workspace it reads and writes together with other jobs: it runs only where it sees
-    the workspace itself.
+    (default ``$CDP_STOP_GRACE_S`` or 30). ``spreads`` says that the worker makes its files by ``ray.map_missing``.
 
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.
     """
-    place = current(workspace)
-    if not divides:
-        place = replace(place, workers=None)
-    device = (device or DeviceRequest.cpu()).at(place)
+    cluster = place.current(workspace)
+    device = device or DeviceRequest.cpu()
     if launcher not in LAUNCHERS:
         raise NotFoundError("launcher", launcher, known=LAUNCHERS)
-    _check(device, place)
+    _check(device, cluster)
     for other in after:
         load_spec(workspace, other)
     queue = Queue(workspace)
     queue.clear_dead()
-    tidy.remove_leftovers(workspace)
+    remove_leftovers(workspace)
     sequence = queue.next_sequence()
     job_id, folder, lock = _new_folder(workspace, kind, name)
     try:
@@ -97,20 +94,17 @@ def submit(
             cwd=_current_folder(),
             grace_s=_grace() if grace_s is None else grace_s,
             after=tuple(after),
-            place=place,
-            divides=divides,
-            shares=shares,
+            cluster=cluster,
+            spreads=spreads,
         )
-        needs.check(workspace, spec)
-        set_reserve(folder)
-        Status.queued(folder, place)
+        Status.queued(folder, cluster)
         write_json(folder / "spec.json", spec.to_dict())
         folder = _appear(folder, workspace.job(job_id))
-        queue.add(sequence, job_id, device, after)
-        _start_supervisor(workspace, folder, lock, env_secrets or {})
+        queue.add(sequence, job_id, device, after, cluster=bool(cluster))
+        _start_supervisor(workspace, folder, spec, lock, env_secrets or {}, cluster=cluster, attempt=1)
     except BaseException:
         with suppress(OSError):
-            tidy.discard(folder)
+            discard(folder)
         queue.remove(job_id)
         raise
     finally:
@@ -126,35 +120,27 @@ def resume(workspace: Workspace, job_id: str, *, env_secrets: Mapping[str, str] 
     """
     spec = load_spec(workspace, job_id)
     folder = workspace.job(job_id)
+    cluster = cluster_of(workspace, job_id)
     given = {**os.environ, **(env_secrets or {})}
     missing = [key for key in spec.secrets if not given.get(key)]
-    if missing:
+    if missing and not cluster:
         raise ConfigError(
             f"Job {job_id} needs {', '.join(missing)}, which is not set.",
             hint="Keys are never stored: give it again, or set it in the environment.",
         )
-    place = place_of(workspace, job_id)
-    device = spec.device.at(place)
-    _check(device, place)
-    needs.check(workspace, replace(spec, place=place))
-    lock = _lock_of_ended(folder, job_id, "resumed", elsewhere=bool(_last_place(folder, spec).address))
+    _check(spec.device, cluster)
+    lock = _lock_of_ended(folder, job_id, "resumed")
     try:
         queue = Queue(workspace)
         (folder / "stop.request").unlink(missing_ok=True)
-        set_reserve(folder)
-        try:
-            status = Status.queued(folder, place)
-        except WorkspaceError:  # it stays as it had ended
-            release_reserve(folder)
-            raise
+        status = Status.queued(folder, cluster)
         try:
             queue.remove(job_id)
-            queue.add(queue.next_sequence(), job_id, device, spec.after)
-            _start_supervisor(workspace, folder, lock, env_secrets or {})
-        except WorkspaceError as error:
+            queue.add(queue.next_sequence(), job_id, spec.device, spec.after, cluster=bool(cluster))
+            _start_supervisor(workspace, folder, spec, lock, env_secrets or {}, cluster=cluster, attempt=status.attempt)
+        except (WorkspaceError, ClusterError) as error:
             queue.remove(job_id)
             status.ended("failed", failure=failure_of(error))
-            release_reserve(folder)
             raise
     finally:
         os.close(lock)
@@ -168,10 +154,52 @@ def stop(workspace: Workspace, job_id: str, *, at_once: bool = False) -> bool:
     """
     load_spec(workspace, job_id)
     folder = workspace.job(job_id)
-    if _has_ended(folder) or not alive.has_lock(folder):
-        return not _has_ended(folder) and _end_orphans(folder)
+    if _has_ended(folder):
+        return False
+    if not processes.has_lock(folder) and not _is_submitted(folder):
+        return _end_orphans(folder)
     write_json(folder / "stop.request", {"time": now(), "now": at_once})
+    if _is_submitted(folder):
+        _withdraw(folder, job_id)
     return True
+
+
+def _is_submitted(folder: Path) -> bool:
+    return (read_record(folder / "status.json") or {}).get("phase") == SUBMITTED
+
+
+def _withdraw(folder: Path, job_id: str) -> None:
+    """Record the end of a stopped job that the cluster has not begun; one that begins meanwhile finds the request."""
+    lock = try_lock(folder / "alive.lock")
+    if lock is None:
+        return
+    try:
+        status = Status.load(folder)
+        if status.phase == SUBMITTED:
+            status.ended("stopped", message="It was stopped before it started.")
+            with suppress(ClusterError):
+                RayLauncher(status.cluster).stop(job_id, status.attempt)
+    finally:
+        os.close(lock)
+
+
+def settle(workspace: Workspace, job_id: str) -> None:
+    """Record the failure of a job that its cluster can no longer start. A silent cluster changes nothing."""
+    folder = workspace.job(job_id)
+    status = Status.load(folder)
+    if status.phase != SUBMITTED or not (why := RayLauncher(status.cluster).end_of(job_id, status.attempt)):
+        return
+    lock = try_lock(folder / "alive.lock")
+    if lock is None:
+        return
+    try:
+        status = Status.load(folder)
+        if status.phase == SUBMITTED:
+            hint = "Can the cluster run jobs? cluster show tells. Then resume the job."
+            status.ended("failed", failure={"kind": "cluster", "message": why, "hint": hint})
+            Queue(workspace).remove(job_id)
+    finally:
+        os.close(lock)
 
 
 def delete(workspace: Workspace, job_id: str) -> None:
@@ -179,9 +207,9 @@ def delete(workspace: Workspace, job_id: str) -> None:
     folder = workspace.jobs / load_spec(workspace, job_id).id
     lock = _lock_of_ended(folder, job_id, "deleted")
     try:
-        tidy.remove_leftovers(workspace)
+        remove_leftovers(workspace)
         try:
-            tidy.discard(folder)
+            discard(folder)
         except OSError as error:
             raise WorkspaceError(f"{folder} could not be deleted: {error.strerror or error}.") from error
         Queue(workspace).remove(job_id)
@@ -200,31 +228,23 @@ def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
     return active
 
 
-def check_shares(workspace: Workspace, shares: str) -> None:
-    """ConfigError if a job that ``shares`` this, as ``submit`` has it, could not be submitted now: for whoever begins
-    other jobs before it."""
-    needs.check_shares(current(workspace), shares)
-
-
-def _check(device: DeviceRequest, place: Place) -> None:
-    """ConfigError or ClusterError if the place cannot run such a job, as far as that is known now."""
-    if place.address:
-        ray_cluster.check(place.address)
+def _check(device: DeviceRequest, cluster: str) -> None:
+    """Raise ConfigError or ClusterError if such a job cannot run there, as far as that is known now."""
+    if cluster:
+        RayLauncher(cluster).version()
     else:
         device.check(list_gpus() if device.count else [])
         cpu_slots()
 
 
-def place_of(workspace: Workspace, job_id: str) -> Place:
-    """Where a resume of the job would run: where that is chosen now, else where the attempt before ran."""
+def cluster_of(workspace: Workspace, job_id: str) -> str:
+    """Return where a resume of the job would run: where that is chosen now, else where the attempt before ran."""
+    chosen = place.chosen()
+    if chosen is not None:
+        return chosen
     spec = load_spec(workspace, job_id)
-    return with_store(workspace, spec.at(chosen() or _last_place(workspace.job(job_id), spec)))
-
-
-def _last_place(folder: Path, spec: JobSpec) -> Place:
-    """Where the attempt before ran; by the submission, where its status is damaged."""
-    status = read_record(folder / "status.json")
-    return Place.from_dict(status.get("place")) if status and "attempt" in status else spec.place
+    status = read_record(workspace.job(job_id) / "status.json")
+    return str(status.get("cluster") or "") if status and "attempt" in status else spec.cluster
 
 
 def _current_folder() -> str:
@@ -250,7 +270,7 @@ def _new_folder(workspace: Workspace, kind: str, name: str) -> tuple[str, Path, 
     """
     for _ in range(100):
         job_id = new_id(kind, name)
-        folder = workspace.jobs / f"{tidy.NEW}{workspace.job(job_id).name}"
+        folder = workspace.jobs / f"{NEW}{workspace.job(job_id).name}"
         if workspace.job(job_id).exists():
             continue
         try:
@@ -288,9 +308,8 @@ def _has_ended(folder: Path) -> bool:
     return isinstance(status, dict) and status.get("phase") == "ended"
 
 
-def _lock_of_ended(folder: Path, job_id: str, what: str, *, elsewhere: bool = False) -> int:
-    """The held ``alive.lock`` of a job that is not active. A worker ``elsewhere``, on a node that has been given up, is
-    waited for by the next attempt.
+def _lock_of_ended(folder: Path, job_id: str, what: str) -> int:
+    """Return the held ``alive.lock`` of a job that is not active.
 
     A supervisor that has recorded the end needs a moment to leave, and whoever asks whether the lock is held has it
     for an instant: both are waited for.
@@ -298,7 +317,9 @@ def _lock_of_ended(folder: Path, job_id: str, what: str, *, elsewhere: bool = Fa
     deadline = time.monotonic() + (LEAVE_WITHIN_S if _has_ended(folder) else 0.0)
     path = folder / "alive.lock"
     while True:
-        lock = None if not elsewhere and is_held(folder / "worker.lock") else try_lock(path)
+        if _is_submitted(folder):
+            raise ConfigError(f"Job {job_id} is still active and cannot be {what}.", hint="Stop it first.")
+        lock = None if is_held(folder / "worker.lock") else try_lock(path)
         if lock is not None and not _has_ended(folder):
             _end_orphans(folder)
         if lock is not None:
@@ -316,24 +337,37 @@ def _end_orphans(folder: Path) -> bool:
 
     Nothing is lost: the worker's first rank, which alone saves, had not begun or has ended.
     """
-    orphans = alive.processes_of(folder)
+    orphans = processes.processes_of(folder)
     deadline = time.monotonic() + LEAVE_WITHIN_S
-    while (left := alive.processes_of(folder)) and time.monotonic() < deadline:
-        send(left, signal.SIGKILL)
+    while (left := processes.processes_of(folder)) and time.monotonic() < deadline:
+        processes.send(left, signal.SIGKILL)
         time.sleep(0.02)
     return bool(orphans)
 
 
-def _start_supervisor(workspace: Workspace, folder: Path, lock: int, secrets: Mapping[str, str]) -> None:
-    """Start the supervisor in a session of its own and hand it the held lock: at no moment is the job without."""
+def _start_supervisor(
+    workspace: Workspace,
+    folder: Path,
+    spec: JobSpec,
+    lock: int,
+    secrets: Mapping[str, str],
+    *,
+    cluster: str,
+    attempt: int,
+) -> None:
+    """Start the supervisor in a session of its own and hand it the held lock: at no moment is the job without.
+
+    On a cluster it waits for the lock, which is released after this; until it begins, the job's phase says so.
+    """
+    if cluster:
+        RayLauncher(cluster).submit(folder, spec, attempt)
+        return
     environment = {
         **os.environ,
         **secrets,
-        alive.VARIABLE: str(folder),
+        processes.VARIABLE: str(folder),
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
-        # Else Python imports first from the current folder, which may be a stranger's workspace.
-        "PYTHONSAFEPATH": "1",
     }
     try:
         with open(folder / "supervisor.log", "ab") as log:

@@ -5,7 +5,6 @@ UUIDs rather than indices: an index changes meaning with ``CUDA_VISIBLE_DEVICES`
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -16,12 +15,13 @@ from functools import cache
 from typing import Any, Self
 
 from cdp.base.errors import ConfigError
-from cdp.jobs.place import Place
 
 CPU_SLOTS_VARIABLE = "CDP_CPU_SLOTS"
 
+# The queue's lanes. A granted CPU slot or light place has the lane's name; GPUs are told apart by their UUIDs.
+CPU, LIGHT, GPU = "cpu", "light", "gpu"
+# How many jobs that keep no processor busy run at once, beside those that do.
 LIGHT_SLOTS = 4
-"""How many jobs that keep no processor busy run at once, beside those that do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +44,13 @@ class DeviceRequest:
 
     ``count`` is the number of GPUs (0 means a CPU slot), ``uuids`` names them where they are chosen by hand,
     ``processes`` is how many worker processes share a CPU slot (on GPUs there is one per GPU). ``idle`` marks a job
-    that mostly waits for a server's answers, or takes little: it does not wait for a processor either. ``elsewhere``
-    is true of a job for a cluster, which has a queue of its own.
+    that mostly waits for a server's answers, or takes little: it does not wait for a processor either.
     """
 
     count: int = 0
     uuids: tuple[str, ...] = ()
     processes: int = 1
     idle: bool = False
-    elsewhere: bool = False
 
     @classmethod
     def cpu(cls, processes: int = 1) -> Self:
@@ -72,14 +70,8 @@ class DeviceRequest:
 
     @property
     def lane(self) -> str:
-        """The queue it waits in: ``cluster``, ``gpu``, ``light`` or ``cpu``."""
-        if self.elsewhere:
-            return "cluster"
-        return "gpu" if self.count else "light" if self.idle else "cpu"
-
-    def at(self, place: Place) -> Self:
-        """The same request, in the queue of that place."""
-        return dataclasses.replace(self, elsewhere=bool(place.address))
+        """The queue it waits in: ``gpu``, ``light`` or ``cpu``."""
+        return GPU if self.count else LIGHT if self.idle else CPU
 
     def check(self, gpus: list[Gpu]) -> None:
         """ConfigError if this machine can never give what is asked."""
@@ -101,8 +93,7 @@ class DeviceRequest:
             )
 
     def to_dict(self) -> dict[str, Any]:
-        return {"count": self.count, "uuids": list(self.uuids), "processes": self.processes, "idle": self.idle,
-                "elsewhere": self.elsewhere}  # fmt: skip
+        return {"count": self.count, "uuids": list(self.uuids), "processes": self.processes, "idle": self.idle}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
@@ -111,7 +102,6 @@ class DeviceRequest:
             uuids=tuple(values.get("uuids", ())),
             processes=int(values.get("processes", 1)),
             idle=bool(values.get("idle", False)),
-            elsewhere=bool(values.get("elsewhere", False)),
         )
 
 

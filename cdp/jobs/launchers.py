@@ -8,36 +8,32 @@ import site
 import sys
 import sysconfig
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import CODE, write_bytes
-from cdp.jobs.queue import CPU
-from cdp.jobs.spec import JobSpec
+from cdp.jobs.devices import CPU
+from cdp.jobs.records import JobSpec
 
+# How often a thread that waits for others looks before it sleeps (GOMP_SPINCOUNT). With OpenMP's own 300,000, two
+# trainings at once on two cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast.
 SPINS = "10000"
-"""How often a thread that waits for its fellows looks before it sleeps (``GOMP_SPINCOUNT``). With OpenMP's own 300,000,
-two trainings at once on two cores ran at a ninth of the speed of one; with this at 38 %, and one alone as fast."""
 
-GROUP = "group"
-"""The launcher of a job whose processes are on several nodes: what "accelerate" becomes there (``cdp.jobs.node``)."""
 
-MOVED = {
-    "cdp.synthesis.worker": "cdp.workers.synthesis",
-    "cdp.metrics.worker": "cdp.workers.metrics",
-    "cdp.metrics.quick": "cdp.workers.measures",
-    "cdp.training.worker": "cdp.workers.training",
-    "cdp.evaluation.worker": "cdp.workers.evaluation",
-    "cdp.evaluation.download_worker": "cdp.workers.download",
-    "cdp.studies.worker": "cdp.workers.study",
-    "cdp.tuning.worker": "cdp.workers.prompt_tuning",
-}
-"""What jobs of earlier versions name in their ``spec.json``, and where it is now: such a job can be resumed."""
+@dataclass(frozen=True, slots=True)
+class End:
+    """How an attempt ended: the worker's exit code (negative: a signal), whether a stop had to be forced, and whether
+    the kernel killed processes for lack of memory meanwhile."""
+
+    code: int
+    forced: bool = False
+    killed_for_memory: bool = False
 
 
 def is_worker(module: str) -> bool:
-    """Whether a job that names this module runs a worker of this program."""
-    return re.fullmatch(r"cdp\.workers\.\w+", MOVED.get(module, module)) is not None
+    """Return whether a job that names this module runs a worker of this program."""
+    return re.fullmatch(r"cdp\.workers\.\w+", module) is not None
 
 
 def starting_folder(spec: JobSpec, folder: Path) -> str | None:
@@ -51,25 +47,22 @@ def starting_folder(spec: JobSpec, folder: Path) -> str | None:
 
 def command(spec: JobSpec, folder: Path, devices: tuple[str, ...]) -> list[str]:
     """The command line that runs the job's module on the granted devices."""
-    module = MOVED.get(spec.module, spec.module)
-    if spec.launcher == GROUP:
-        return [sys.executable, "-m", "cdp.jobs.group", module, str(folder)]
     if spec.launcher not in ("python", "accelerate"):
         raise ConfigError(f"There is no launcher called {spec.launcher!r}.", hint="There is: python, accelerate.")
     if not is_launched(spec, devices):
-        return [sys.executable, "-m", module, str(folder)]
+        return [sys.executable, "-m", spec.module, str(folder)]
     processes = _processes(spec, devices)
     if CPU in devices:
         # accelerate starts several processes on CPU only through MPI; torchrun needs nothing but torch.
         launcher = ["torch.distributed.run", "--standalone", "--nproc_per_node", str(processes)]
-        return [sys.executable, "-m", *launcher, "-m", module, str(folder)]
+        return [sys.executable, "-m", *launcher, "-m", spec.module, str(folder)]
     options = [
         "--num_processes", str(processes), "--num_machines", "1", "--mixed_precision", "no", "--dynamo_backend", "no",
         "--num_cpu_threads_per_process", str(max(1, (os.cpu_count() or 1) // processes)),
     ]  # fmt: skip
     options += ["--config_file", str(_own_config(folder, processes)), "--main_process_port", "0"]
     options += ["--multi_gpu"] if processes > 1 else []
-    return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", module, str(folder)]
+    return [sys.executable, "-m", "accelerate.commands.launch", *options, "-m", spec.module, str(folder)]
 
 
 def is_launched(spec: JobSpec, devices: tuple[str, ...]) -> bool:

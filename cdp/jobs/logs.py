@@ -9,7 +9,7 @@ from pathlib import Path
 from cdp.base.errors import WorkspaceError
 from cdp.base.redaction import redact
 from cdp.base.workspace import Workspace
-from cdp.jobs.spec import load_spec
+from cdp.jobs.records import load_spec
 
 TAIL_LINES = 20
 TAIL_BYTES = 64 * 1024

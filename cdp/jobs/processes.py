@@ -1,4 +1,9 @@
-"""The processes of a worker, as its supervisor sees them: all descendants, wherever they moved.
+"""The processes of a job: whether any is alive, and how its supervisor finds, signals and reaps them.
+
+Liveness is two locks: the supervisor's and that of the worker's first rank. They say nothing in three moments: before
+a worker has taken its own (it imports torch for seconds), while its interpreter takes itself down, and where a worker
+was killed and what it had started was not. So once both are free and no end is recorded, the process table decides:
+every process of a job carries the job's folder in its environment, wherever it moved.
 
 ``accelerate launch`` and torchrun put processes between supervisor and worker, some in sessions of their own, so a
 process group does not reach them all. The supervisor therefore adopts orphans (``PR_SET_CHILD_SUBREAPER``) and finds
@@ -14,7 +19,55 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from cdp.base.errors import WorkspaceError
+from cdp.base.locks import is_held
+from cdp.base.workspace import disk_fault
+from cdp.jobs.records import SUBMITTED, read_record
+
+# Set by the submitter for the supervisor, and inherited by every process of the job: the job's folder.
+VARIABLE = "CDP_JOB"
+
 _PR_SET_CHILD_SUBREAPER = 36
+
+
+def has_lock(folder: Path) -> bool:
+    """Return whether the supervisor or the worker's first rank lives: one look at two locks."""
+    return is_held(folder / "alive.lock") or is_held(folder / "worker.lock")
+
+
+def is_alive(folder: Path) -> bool:
+    """Return whether any process of the job lives, or a cluster has yet to start it.
+
+    The process table is read only where no lock is held.
+    """
+    if has_lock(folder):
+        return True
+    status = read_record(folder / "status.json") or {}
+    return status.get("phase") == SUBMITTED or bool(processes_of(folder))
+
+
+def processes_of(folder: Path) -> list[int]:
+    """Return the pids of the processes of one job."""
+    return by_job().get(os.path.realpath(folder), [])
+
+
+def by_job() -> dict[str, list[int]]:
+    """The pids of all processes of jobs, by the job's folder; some 10 ms. This process itself is left out."""
+    import psutil
+
+    by_folder: dict[str, list[int]] = {}
+    for process in psutil.process_iter():
+        try:
+            folder = process.environ().get(VARIABLE, "")
+        except psutil.Error:
+            continue  # another user's, or gone meanwhile; of one that has ended (a zombie) nothing is left to read
+        except OSError as error:
+            if fault := disk_fault(error):
+                raise WorkspaceError(f"The table of processes could not be read: {fault}.") from error
+            continue
+        if folder and process.pid != os.getpid():
+            by_folder.setdefault(os.path.realpath(folder), []).append(process.pid)
+    return by_folder
 
 
 def adopt_orphans() -> None:

@@ -16,16 +16,12 @@ from pathlib import Path
 from cdp.base.errors import WorkspaceError
 from cdp.base.locks import locked
 from cdp.base.workspace import Workspace, read_json_or_none, write_bytes, write_json
-from cdp.jobs.alive import is_alive
-from cdp.jobs.devices import LIGHT_SLOTS, DeviceRequest
+from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, DeviceRequest
+from cdp.jobs.processes import is_alive
 from cdp.jobs.records import read_record
 
-CPU, LIGHT, CLUSTER = "cpu", "light", "cluster"
-"""The names of a granted CPU slot, of a place among the light jobs, and of one among those that run on a cluster:
-unlike GPUs, these are not told apart."""
-
-CLUSTER_SLOTS = 1_000
-"""How many jobs of a workspace are given to clusters at once: these queue them, by what they ask for."""
+# The lane of jobs that a cluster was given: Ray queues them, their tickets only say that they are active.
+CLUSTER = "cluster"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +47,7 @@ def grant(tickets: Sequence[Ticket], sequence: int, *, slots: int, gpus: Sequenc
     free, so that smaller jobs cannot starve it.
     """
     free = {
-        lane: room - sum(1 for t in tickets if lane in t.granted)
-        for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS), (CLUSTER, CLUSTER_SLOTS))
+        lane: room - sum(1 for t in tickets if lane in t.granted) for lane, room in ((CPU, slots), (LIGHT, LIGHT_SLOTS))
     }
     taken = {device for t in tickets for device in t.granted}
     free_gpus = [gpu for gpu in gpus if gpu not in taken]
@@ -99,14 +94,16 @@ class Queue:
             write_bytes(counter, f"{number}\n".encode())
         return number
 
-    def add(self, sequence: int, job_id: str, request: DeviceRequest, after: Sequence[str] = ()) -> None:
+    def add(
+        self, sequence: int, job_id: str, request: DeviceRequest, after: Sequence[str] = (), *, cluster: bool = False
+    ) -> None:
         """Put a job at the end of its lane; ``sequence`` comes from ``next_sequence``.
 
         Its turn does not come before the jobs in ``after`` have ended.
         """
         content = {"request": request.to_dict(), "after": list(after)}
         with self._exclusive():
-            write_json(self._path(sequence, "waiting", request.lane, job_id), content)
+            write_json(self._path(sequence, "waiting", CLUSTER if cluster else request.lane, job_id), content)
 
     def remove(self, job_id: str) -> None:
         """Give back what the job holds, or its place in the queue. Nothing happens if it has neither."""
@@ -132,6 +129,8 @@ class Queue:
             for name in self._names():
                 if name.job_id != job_id and not self._alive(name.job_id):
                     name.path.unlink(missing_ok=True)
+                    continue
+                if name.lane == CLUSTER:
                     continue
                 content = read_record(name.path) or {}
                 request = DeviceRequest.from_dict(content.get("request", {}))

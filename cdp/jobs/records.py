@@ -1,43 +1,53 @@
-"""The small JSON files beside a job, as far as they can be trusted: damage to one must not hide the other jobs."""
+"""What lies in a job's folder: its specification, its status, and the small records beside them.
+
+``spec.json`` is written once by the submitter, ``status.json`` only by the holder of ``alive.lock``. Records are read
+as far as they can be trusted: damage to one must not hide the other jobs. A job's folder is made under a hidden name
+and appears under its own once it is whole; one that is deleted is hidden first.
+"""
 
 from __future__ import annotations
 
 import math
+import os
+import shutil
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
-from cdp.base.workspace import read_json_or_none
+from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.locks import try_lock
+from cdp.base.workspace import Workspace, checked_name, now, read_json, read_json_or_none, write_json
+from cdp.jobs.devices import DeviceRequest
+
+SCHEMA = 1
+LAUNCHERS = ("python", "accelerate")
+# The phase of a job that a cluster was given and whose supervisor has not begun there: nothing holds its lock yet.
+SUBMITTED = "submitted"
+# How the names of folders begin that are not jobs yet, or no longer.
+NEW, DELETED = ".new-", ".deleted-"
 
 _NUMBER = (int, float)
+# The types of the fields that the dashboard reads; any of them may be null.
 _FIELDS: dict[str, tuple[type, ...]] = {
     **dict.fromkeys(
         ("attempt", "done", "total", "failures", "exit_code", "signal", "supervisor_pid", "worker_pid"), (int,)
     ),
     **dict.fromkeys(
-        ("phase", "outcome", "message", "unit", "queued", "started", "ended", "hint", "kind", "host"), (str,)
+        ("phase", "outcome", "message", "unit", "queued", "started", "ended", "hint", "kind", "cluster", "address"),
+        (str,),
     ),
     **dict.fromkeys(
-        (
-            "clock",
-            "clock_offset",
-            "started_clock",
-            "next_within_s",
-            "seconds",
-            "eta_s",
-            "rate",
-            "host_memory",
-            "gpu_memory",
-        ),
-        _NUMBER,
+        ("clock", "started_clock", "next_within_s", "seconds", "eta_s", "rate", "host_memory", "gpu_memory"), _NUMBER
     ),
-    **dict.fromkeys(("failure", "request", "place"), (dict,)),
+    **dict.fromkeys(("failure", "request"), (dict,)),
     **dict.fromkeys(("devices", "history", "granted", "after"), (list,)),
 }
-"""What the fields that the dashboard reads hold; any of them may be null."""
 
 
 def read_record(path: Path) -> dict[str, Any] | None:
-    """The record in a file, without fields that hold what they cannot; None where there is no whole record (yet)."""
+    """Return the record in a file without fields of a wrong type; None where there is no whole record (yet)."""
     value = read_json_or_none(path)
     if not isinstance(value, dict):
         return None
@@ -59,3 +69,193 @@ def _holds(name: str, value: Any) -> bool:
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         return False
     return not isinstance(value, float) or math.isfinite(value)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobSpec:
+    """Everything that defines a job, in the order of ``spec.json``.
+
+    ``inputs`` are the ids and hashes of what it reads; ``secrets`` only the *names* of environment variables that it
+    needs (their values are never written); ``cwd`` is where relative paths in the configuration start; ``sequence``
+    orders jobs by submission whatever the clock says; ``grace_s`` is how long a stop waits before it becomes a kill;
+    ``after`` names jobs that have to end well before this one's turn can come; ``cluster`` is the Ray cluster that it
+    was submitted to, "" for this machine (a resume may choose another, which stands in ``status.json``); ``spreads``
+    says that on a cluster its worker gives its files to Ray tasks, each of which has what the job asks for.
+    """
+
+    id: str
+    kind: str
+    name: str
+    created: str
+    sequence: int
+    module: str
+    launcher: str = "python"
+    device: DeviceRequest = field(default_factory=DeviceRequest.cpu)
+    config: dict[str, Any]
+    inputs: dict[str, Any] = field(default_factory=dict)
+    secrets: tuple[str, ...] = ()
+    cwd: str = ""
+    grace_s: float = 30.0
+    after: tuple[str, ...] = ()
+    cluster: str = ""
+    spreads: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"schema": SCHEMA, **asdict(self), "device": self.device.to_dict()}
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> Self:
+        return cls(
+            id=str(values["id"]),
+            kind=str(values["kind"]),
+            name=str(values["name"]),
+            module=str(values["module"]),
+            config=dict(values["config"]),
+            created=str(values["created"]),
+            sequence=int(values.get("sequence", 0)),
+            launcher=str(values.get("launcher", "python")),
+            device=DeviceRequest.from_dict(values.get("device", {})),
+            inputs=dict(values.get("inputs", {})),
+            secrets=tuple(values.get("secrets", ())),
+            cwd=str(values.get("cwd", "")),
+            grace_s=float(values.get("grace_s", 30.0)),
+            after=tuple(values.get("after", ())),
+            cluster=str(values.get("cluster", "")),
+            spreads=bool(values.get("spreads", False)),
+        )
+
+
+def read_spec(folder: Path) -> JobSpec:
+    """Return the specification of the job in ``folder``. Raises WorkspaceError if it is missing or damaged."""
+    values = read_json(folder / "spec.json")
+    try:
+        return JobSpec.from_dict(values)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise WorkspaceError(
+            f"{folder / 'spec.json'} is not a job's specification ({type(error).__name__}: {error}).",
+            hint="Delete the job and submit it anew.",
+        ) from error
+
+
+def load_spec(workspace: Workspace, job_id: str) -> JobSpec:
+    """Return the specification of a job. Raises NotFoundError if there is no job of that id."""
+    folder = workspace.jobs / checked_name(job_id)
+    if not (folder / "spec.json").exists():
+        raise NotFoundError("job", job_id, hint="See `jobs list` for what there is.")
+    return read_spec(folder)
+
+
+def outcome_of(folder: Path, attempt: int) -> str | None:
+    """Return how the worker of this attempt says it ended: finished, stopped, or None."""
+    record = read_json_or_none(folder / "outcome.json")
+    if isinstance(record, dict) and record.get("attempt") == attempt:
+        return str(record.get("outcome"))
+    return None
+
+
+class Status:
+    """The status of one job, kept in memory and written whole at each change."""
+
+    def __init__(self, folder: Path, values: dict[str, Any]) -> None:
+        self.folder = folder
+        self.values = values
+
+    @classmethod
+    def queued(cls, folder: Path, cluster: str) -> Status:
+        """Return the status of a new attempt: the first, or one more after what is recorded already."""
+        earlier = read_record(folder / "status.json")
+        history: list[dict[str, Any]] = []
+        attempt = 1
+        if isinstance(earlier, dict):
+            attempt = int(earlier.get("attempt", 0)) + 1
+            copied = ("attempt", "queued", "started", "ended", "seconds", "outcome", "devices", "exit_code", "signal",
+                      "cluster")  # fmt: skip
+            ended = {key: earlier[key] for key in copied if key in earlier}
+            ended["failure"] = (earlier.get("failure") or {}).get("message", "")
+            history = [*earlier.get("history", []), ended]
+        phase = SUBMITTED if cluster else "queued"
+        values = {"schema": 1, "phase": phase, "attempt": attempt, "queued": now(), "history": history}
+        if cluster:
+            values["cluster"] = cluster
+        status = cls(folder, values)
+        status.write()
+        return status
+
+    @classmethod
+    def load(cls, folder: Path) -> Status:
+        """Return the status as written; that of a first attempt if it is damaged."""
+        values = read_record(folder / "status.json")
+        if values is not None and "attempt" in values:
+            return cls(folder, values)
+        return cls.queued(folder, read_spec(folder).cluster)
+
+    @property
+    def attempt(self) -> int:
+        return int(self.values["attempt"])
+
+    @property
+    def phase(self) -> str:
+        return str(self.values.get("phase", "queued"))
+
+    @property
+    def cluster(self) -> str:
+        return str(self.values.get("cluster") or "")
+
+    def waiting(self, message: str) -> None:
+        """Record that the supervisor waits, and for what."""
+        self.values.update(phase="queued", message=message)
+        self.write()
+
+    def running(self, *, supervisor_pid: int, worker_pid: int, devices: tuple[str, ...]) -> None:
+        """Record that the worker was started."""
+        self.values.pop("message", None)
+        self.values.update(
+            phase="running",
+            supervisor_pid=supervisor_pid,
+            worker_pid=worker_pid,
+            devices=list(devices),
+            started=now(),
+            started_clock=time.time(),
+        )
+        self.write()
+
+    def ended(self, outcome: str, **values: Any) -> None:
+        """Record the end: outcome finished, stopped or failed, with message, failure, exit_code and signal."""
+        self.values.pop("message", None)
+        began = self.values.get("started_clock")
+        seconds = round(max(0.0, time.time() - began), 3) if began is not None else 0.0
+        self.values.update(phase="ended", outcome=outcome, ended=now(), seconds=seconds, **values)
+        self.write()
+
+    def write(self) -> None:
+        write_json(self.folder / "status.json", self.values)
+
+
+def discard(folder: Path) -> None:
+    """Hide a job's folder at once, then delete it. OSError where it cannot be hidden or not all of it be deleted."""
+    doomed = folder if folder.name.startswith(DELETED) else folder.with_name(f"{DELETED}{folder.name.lstrip('.')}")
+    if doomed.exists():
+        shutil.rmtree(doomed)
+    folder.rename(doomed)
+    while doomed.exists():
+        with suppress(FileNotFoundError):  # somebody tidies up at the same time
+            shutil.rmtree(doomed)
+
+
+def remove_leftovers(workspace: Workspace) -> None:
+    """Delete hidden folders in ``jobs/`` that nobody is at work on. What cannot be deleted now stays for next time."""
+    with suppress(OSError):
+        for folder in list(workspace.jobs.glob(".*")):
+            if folder.name.startswith((NEW, DELETED)):
+                _remove_if_unlocked(folder)
+
+
+def _remove_if_unlocked(folder: Path) -> None:
+    """Delete a folder under its own lock: a submitter that comes to lock it meanwhile sees that it is gone."""
+    lock: int | None = None
+    with suppress(WorkspaceError):
+        if (folder / "alive.lock").exists() and (lock := try_lock(folder / "alive.lock")) is None:
+            return
+        shutil.rmtree(folder, ignore_errors=True)
+    if lock is not None:
+        os.close(lock)

@@ -6,8 +6,9 @@
               │
     stopped · finished · failed · lost          nothing runs any more
 
-Because liveness is "the lock is held" and nothing else, no restart of app or machine needs any recovery code. Because
-times are compared on the machine's monotonic clock, which all its processes share, setting the clock changes nothing.
+Because liveness is "the lock is held" and nothing else, no restart of app or machine needs any recovery code. On a
+cluster the lock is that of a file system which all nodes share; only a job that the cluster has yet to start is queued
+while nobody holds it.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.locks import is_held
-from cdp.jobs.records import read_record
+from cdp.jobs.records import SUBMITTED, read_record
 
 START_WITHIN_S = 300.0
 """How long a worker may take from its launch to its first heartbeat (importing torch on a busy machine)."""
@@ -57,14 +58,14 @@ class JobFiles:
     def read(cls, folder: Path) -> JobFiles:
         """Read what ``derive`` needs. Files of an ended job that no longer matter are not opened.
 
-        ``worker_alive`` is what the worker's lock says; see ``alive.processes_of`` for what it cannot say.
+        ``worker_alive`` is what the worker's lock says; see ``processes.processes_of`` for what it cannot say.
         """
         status = read_record(folder / "status.json")
         if status is not None and status.get("phase") == "ended":
             return cls(status=status, heartbeat=read_record(folder / "heartbeat.json"))
         return cls(
             status=status,
-            heartbeat=_on_this_clock(read_record(folder / "heartbeat.json"), status),
+            heartbeat=read_record(folder / "heartbeat.json"),
             failure=read_record(folder / "failure.json"),
             outcome=read_record(folder / "outcome.json"),
             stop_requested=(folder / "stop.request").exists(),
@@ -80,14 +81,6 @@ class JobFiles:
         return record if record is not None and record.get("attempt", 1) == self.attempt else None
 
 
-def _on_this_clock(heartbeat: dict[str, Any] | None, status: dict[str, Any] | None) -> dict[str, Any] | None:
-    """A heartbeat of another machine with its time on this machine's clock; one of this machine as it is."""
-    offset = (status or {}).get("clock_offset")
-    if heartbeat is None or offset is None or "clock" not in heartbeat:
-        return heartbeat
-    return {**heartbeat, "clock": heartbeat["clock"] + offset}
-
-
 @dataclass(frozen=True, slots=True)
 class JobState:
     """A state and, where it needs one, a sentence that explains it."""
@@ -100,14 +93,16 @@ class JobState:
 def derive(files: JobFiles, lock_held: bool, now: float) -> JobState:
     """The state of a job.
 
-    ``lock_held`` says whether its supervisor lives, ``now`` is ``time.monotonic()``: the clock by which heartbeats
-    and launches are stamped ("clock"). The lock decides before any time does.
+    ``lock_held`` says whether its supervisor lives, ``now`` is ``time.time()``: the clock by which heartbeats and
+    launches are stamped ("clock"). The lock decides before any time does.
     """
     status = files.status or {}
     phase = status.get("phase", "queued")
     if phase == "ended":
         return _ended(status)
-    if not lock_held:
+    if phase == SUBMITTED and not files.stop_requested:
+        return JobState(State.QUEUED, f"The cluster {status.get('cluster', '')} has yet to start it.")
+    if not lock_held and phase != SUBMITTED:
         return _without_supervisor(files)
     if files.stop_requested:
         return JobState(State.STOPPING, "It saves what it has and ends." if phase == "running" else "")

@@ -1,41 +1,41 @@
-"""One supervisor per job: ``python -m cdp.jobs.supervisor <job folder> [<descriptor of the held lock>]``.
+"""One supervisor process per job: ``python -m cdp.jobs.supervisor <job folder> [<descriptor of the held lock>]``.
 
 It runs in a session of its own, so that neither a closed browser tab nor the end of the app reaches it. It holds
 ``alive.lock`` for its life, waits for its turn in the queue, starts the worker, hears stop requests, reaps whatever
 the worker leaves, and records how it ended. Its own output goes to ``supervisor.log``.
+
+On a Ray cluster it is the driver of a Ray Job (``… <job folder> --attempt N``): the same life, with the worker run by
+``cdp.jobs.ray`` wherever the cluster has room.
 """
 
 from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import sys
 import time
 import traceback
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import CdpError, ClusterError, ConfigError, WorkspaceError
+from cdp.base.errors import CdpError, ConfigError, WorkspaceError
 from cdp.base.failures import failure_of
 from cdp.base.locks import wait_for_lock
-from cdp.base.output import survives_a_full_disk
-from cdp.base.worker import release_reserve
 from cdp.base.workspace import Workspace, private_files, read_json_or_none
-from cdp.jobs import lease, processes
-from cdp.jobs.alive import VARIABLE
-from cdp.jobs.attending import Attendant, End, outcome_of
-from cdp.jobs.devices import LIGHT_SLOTS, cpu_slots, list_gpus
+from cdp.jobs import processes
+from cdp.jobs.devices import CPU, LIGHT, LIGHT_SLOTS, cpu_slots, list_gpus
 from cdp.jobs.failures import classify
+from cdp.jobs.launchers import End, command, environment, is_launched, starting_folder
 from cdp.jobs.logs import log_tail
-from cdp.jobs.place import of_workspace
-from cdp.jobs.queue import CLUSTER, CLUSTER_SLOTS, CPU, LIGHT, Queue
-from cdp.jobs.remote import Remote
-from cdp.jobs.spec import JobSpec, read_spec
+from cdp.jobs.queue import Queue
+from cdp.jobs.records import SUBMITTED, JobSpec, Status, outcome_of, read_spec
 from cdp.jobs.state import JobFiles, State, derive
-from cdp.jobs.status import Status
 
-QUEUE_POLL_S = 0.25
-"""Seconds between looks at the queue, while waiting in it."""
+# Seconds between looks at the queue while waiting in it, and at the worker while it runs.
+QUEUE_POLL_S, POLL_S = 0.25, 0.1
+# How long processes may linger after the worker has said that it is done (a hung communication library).
+LEAVE_WITHIN_S = 60.0
 
 
 class Supervisor:
@@ -47,8 +47,6 @@ class Supervisor:
         self.spec: JobSpec = read_spec(folder)
         self.status = Status.load(folder)
         self.queue = Queue(self.workspace)
-        self.place = self.status.place
-        self.device = self.spec.device.at(self.place)
         self.asked_to_end = False
 
     def run(self) -> None:
@@ -57,11 +55,11 @@ class Supervisor:
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, self._on_signal)
         try:
-            devices = self._wait_for_turn()
-            if devices is None:
+            end = self._run_on_cluster() if self.status.cluster else self._run_here()
+            if end is None:
                 self.status.ended("stopped", message="It was stopped before it started.")
-                return
-            self._run_worker(devices)
+            else:
+                self._record_end(end)
         except BaseException as error:
             traceback.print_exc()
             processes.send(processes.descendants(), signal.SIGKILL)
@@ -71,26 +69,51 @@ class Supervisor:
             self.status.ended("failed", failure=failure)
         finally:
             self.queue.remove(self.spec.id)
-            release_reserve(self.folder)
 
     def _on_signal(self, *_: Any) -> None:
         """The machine shuts down, or someone ends the supervisor politely: the same as a request to stop."""
         self.asked_to_end = True
 
-    def _stop_requested(self) -> bool:
+    def stop_requested(self) -> bool:
         return self.asked_to_end or (self.folder / "stop.request").exists()
 
+    def _run_here(self) -> End | None:
+        devices = self._wait_for_turn()
+        if devices is None:
+            return None
+        attempt = Attempt(self)
+        worker = attempt.start(devices)
+        self.status.running(supervisor_pid=os.getpid(), worker_pid=worker, devices=devices)
+        return attempt.watch()
+
+    def _run_on_cluster(self) -> End | None:
+        from cdp.jobs.ray import RayRun
+
+        while not self._dependencies_met():
+            if self.stop_requested():
+                return None
+            time.sleep(QUEUE_POLL_S)
+        self.status.waiting(f"It waits for room on the cluster {self.status.cluster}.")
+        return RayRun(
+            self.folder,
+            self.spec,
+            self.status.attempt,
+            stop_requested=self.stop_requested,
+            stop_now=self.stop_now,
+            begun=lambda: self.status.running(supervisor_pid=os.getpid(), worker_pid=0, devices=()),
+        ).run()
+
     def _wait_for_turn(self) -> tuple[str, ...] | None:
-        """The devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
+        """Return the devices that the job may use, once it is its turn; None if it was stopped meanwhile."""
+        device = self.spec.device
         slots = cpu_slots()
-        present = list_gpus() if self.device.lane == "gpu" else []
-        if not self.place.address:
-            self.spec.device.check(present)
+        present = list_gpus() if device.count else []
+        device.check(present)
         gpus = [gpu.uuid for gpu in present]
-        room = {CPU: slots, LIGHT: LIGHT_SLOTS, CLUSTER: CLUSTER_SLOTS}.get(self.device.lane, max(1, len(gpus)))
+        room = {CPU: slots, LIGHT: LIGHT_SLOTS}.get(device.lane, max(1, len(gpus)))
         seen, asked = -1, 0.0
-        while not self._stop_requested():
-            if not self._foundations_laid():
+        while not self.stop_requested():
+            if not self._dependencies_met():
                 time.sleep(QUEUE_POLL_S)
                 continue
             changed, moment = self.queue.changed(), time.monotonic()
@@ -106,15 +129,13 @@ class Supervisor:
             time.sleep(QUEUE_POLL_S)
         return None
 
-    def _foundations_laid(self) -> bool:
-        """Whether the jobs that this one builds on have all ended; ConfigError once one of them did not end well.
-
-        A stopped job is as good as a finished one: what it had is saved.
-        """
+    def _dependencies_met(self) -> bool:
+        """Return True once all jobs in ``spec.after`` have finished. Raises ConfigError if one failed or was lost."""
         for job_id in self.spec.after:
             if self.queue.pending(job_id):
                 return False
-            ended = derive(JobFiles.read(self.workspace.job(job_id)), False, time.monotonic()).state
+            ended = derive(JobFiles.read(self.workspace.job(job_id)), False, time.time()).state
+            # A stopped job counts as finished: it saved what it had.
             if ended not in (State.FINISHED, State.STOPPED):
                 how = "failed" if ended is State.FAILED else "was cut off or deleted"
                 raise ConfigError(
@@ -122,44 +143,7 @@ class Supervisor:
                 )
         return True
 
-    def _run_worker(self, devices: tuple[str, ...]) -> None:
-        self._take_what_is_left()
-        if self.place.address:
-            with Remote(self.folder, self.spec, self.status, self.place) as remote:
-                end = remote.run(self._stop_requested, self._stop_now)
-        else:
-            attendant = Attendant(
-                self.folder,
-                self.spec,
-                self.status.attempt,
-                stop_requested=self._stop_requested,
-                stop_now=self._stop_now,
-            )
-            patience_s = self.spec.grace_s + 60.0
-            lease.wait_until_over(self.folder, self.status.attempt, self._stop_requested, patience_s)
-            worker = attendant.start(devices, os.environ)
-            self.status.running(supervisor_pid=os.getpid(), worker_pid=worker, devices=devices)
-            end = attendant.watch()
-        if end is None:
-            self.status.ended("stopped", message="It was stopped before it started.")
-        else:
-            self._record_end(end)
-
-    def _take_what_is_left(self) -> None:
-        """What the node of the attempt before has left in the workspace's store, while nobody took it."""
-        store = of_workspace(self.workspace).store
-        if not store or self.status.attempt == 1:
-            return
-        from cdp.jobs.store import here
-
-        try:
-            here.catch_up(self.folder, self.spec, store, self.status.attempt - 1)
-        except ClusterError as error:
-            if self.place.store:
-                raise
-            print(f"{error} The job goes on from what is here.", flush=True)
-
-    def _stop_now(self) -> bool:
+    def stop_now(self) -> bool:
         request = read_json_or_none(self.folder / "stop.request")
         return isinstance(request, dict) and bool(request.get("now"))
 
@@ -174,7 +158,7 @@ class Supervisor:
         if outcome == "finished" or (outcome == "stopped" and reported is None):
             # A rank that failed takes the others with it, and those believe that they were asked to stop.
             self.status.ended(outcome, message=self._stopped_message() if outcome == "stopped" else "", **facts)
-        elif reported is None and self._stop_requested():
+        elif reported is None and self.stop_requested():
             message = f"It did not stop within {self.spec.grace_s:g} seconds and was killed. " if end.forced else ""
             self.status.ended("stopped", message=f"{message}Resume it to go on from its last checkpoint.", **facts)
         elif reported is None and code == 0:
@@ -195,24 +179,98 @@ class Supervisor:
         return "It was ended by a signal from outside; what it had is saved."
 
 
+class Attempt:
+    """The worker of one attempt on this machine, from its start until no process of it is left."""
+
+    def __init__(self, supervisor: Supervisor) -> None:
+        self.supervisor = supervisor
+        self.folder, self.spec = supervisor.folder, supervisor.spec
+        self.number = supervisor.status.attempt
+
+    def start(self, devices: tuple[str, ...]) -> int:
+        """Start the worker, its output at the end of ``worker.log``; return its pid."""
+        self._kills_before = processes.memory_kills()
+        with open(self.folder / "worker.log", "ab") as log:
+            if self.number > 1:
+                log.write(f"\n--- attempt {self.number} ---\n".encode())
+                log.flush()
+            self._worker = subprocess.Popen(
+                command(self.spec, self.folder, devices),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                cwd=starting_folder(self.spec, self.folder),
+                env=environment(self.spec, devices, self.number, os.environ),
+                process_group=0,
+            )
+        self._launched = is_launched(self.spec, devices)
+        return self._worker.pid
+
+    def watch(self) -> End:
+        """Wait until no process of the worker is left."""
+        worker, ask = self._worker, self.supervisor
+        code: int | None = None
+        deadline: float | None = None
+        forced = stopping = False
+        while True:
+            ended = processes.reap()
+            if worker.pid in ended:
+                code = worker.returncode = ended[worker.pid]
+            left = processes.descendants() if code is not None or deadline is not None else [worker.pid]
+            if code is not None and not left:
+                return End(code, forced, processes.memory_kills() > self._kills_before)
+            moment = time.monotonic()
+            if not stopping and ask.stop_requested():
+                stopping, deadline = True, moment + self.spec.grace_s
+                # To the workers themselves: launchers would kill what is busy saving.
+                targets = processes.children_of(worker.pid) if self._launched else [worker.pid]
+                processes.send(targets, signal.SIGTERM)
+            if deadline is None and (code is not None or self._outcome() is not None):
+                deadline = moment + (LEAVE_WITHIN_S if code is None else min(self.spec.grace_s, 10.0))
+                if code is not None:
+                    processes.send(left, signal.SIGTERM)
+            if deadline is not None and (moment >= deadline or ask.stop_now()):
+                forced = forced or (stopping and self._outcome() is None)
+                processes.send(left, signal.SIGKILL)
+            time.sleep(POLL_S)
+
+    def _outcome(self) -> str | None:
+        return outcome_of(self.folder, self.number)
+
+
 def main(arguments: list[str]) -> None:
     """Take over the lock that the submitter holds (or take it), then supervise."""
-    if not arguments or len(arguments) > 2:
-        print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor>]", file=sys.stderr)
+    on_cluster = arguments[1:2] == ["--attempt"]
+    if not arguments or len(arguments) != (3 if on_cluster else min(len(arguments), 2)):
+        print("usage: python -m cdp.jobs.supervisor <job folder> [<lock descriptor> | --attempt <N>]", file=sys.stderr)
         raise SystemExit(2)
     private_files()
-    survives_a_full_disk()
     folder = Path(arguments[0]).resolve()
-    os.environ[VARIABLE] = str(folder)
+    os.environ[processes.VARIABLE] = str(folder)
     if len(arguments) == 2:
         os.set_inheritable(int(arguments[1]), False)
     else:
         try:
-            wait_for_lock(folder / "alive.lock", "The job", wait_s=2.0)
+            wait_for_lock(folder / "alive.lock", "The job", wait_s=60.0 if on_cluster else 2.0)
         except WorkspaceError as error:
             print(error, file=sys.stderr)
             raise SystemExit(2) from error
-    Supervisor(folder).run()
+    supervisor = Supervisor(folder)
+    if on_cluster:
+        if supervisor.status.attempt != int(arguments[2]) or supervisor.status.phase != SUBMITTED:
+            print("The attempt is over: nothing is begun.")
+            return
+        _log_to(folder / "supervisor.log")
+        supervisor.status.waiting("")
+    supervisor.run()
+
+
+def _log_to(path: Path) -> None:
+    """Send the output of this process, which Ray started, to a file."""
+    log = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    os.dup2(log, 1)
+    os.dup2(log, 2)
+    os.close(log)
 
 
 if __name__ == "__main__":

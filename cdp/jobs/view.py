@@ -8,20 +8,20 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from cdp.base.errors import NotFoundError, WorkspaceError
+from cdp.base.errors import ClusterError, ConfigError, NotFoundError, WorkspaceError
 from cdp.base.locks import is_held
 from cdp.base.redaction import redact
 from cdp.base.workspace import Workspace, disk_fault, folder_size, is_name, read_jsonl
-from cdp.jobs import alive, tidy
+from cdp.jobs import control, processes
 from cdp.jobs.logs import log_tail
-from cdp.jobs.place import Place
 from cdp.jobs.queue import Queue
-from cdp.jobs.spec import JobSpec, load_spec, read_spec
+from cdp.jobs.records import SUBMITTED, JobSpec, load_spec, read_record, read_spec, remove_leftovers
 from cdp.jobs.state import JobFiles, State, derive
 
 
@@ -32,8 +32,7 @@ class JobView:
     ``phase``, ``done``, ``total``, ``unit``, ``rate`` (units per second) and ``eta_s`` are the worker's own words
     about its present phase; ``position`` counts from 1 and is None unless the job waits; ``failure`` has kind,
     message, hint and log_tail; ``size`` is None in lists. ``n_failures`` are items (documents, pairs, queries) that
-    failed while the job went on. ``place`` is where the present attempt runs, ``host`` the
-    cluster's node, once it has one.
+    failed while the job went on. ``cluster`` is the Ray cluster that the present attempt runs on, "" for this machine.
     """
 
     id: str
@@ -64,8 +63,7 @@ class JobView:
     folder: Path
     size: int | None = None
     n_failures: int = 0
-    place: Place = field(default_factory=Place)
-    host: str = ""
+    cluster: str = ""
     history: list[dict[str, Any]] = field(default_factory=list)
 
     @property
@@ -87,9 +85,24 @@ class JobView:
 
 
 def view(workspace: Workspace, job_id: str, *, with_size: bool = True) -> JobView:
-    """One job. NotFoundError if there is none of that id; WorkspaceError if its specification is damaged."""
+    """Return one job. Raises NotFoundError if there is none of that id, WorkspaceError if its specification is damaged.
+
+    Where its cluster has not begun it for some seconds, the cluster is asked whether it still can.
+    """
     spec = load_spec(workspace, job_id)
+    _ask_cluster(workspace, job_id)
     return _view(workspace, spec, Queue(workspace).positions, with_size=with_size)
+
+
+_asked: dict[str, float] = {}
+
+
+def _ask_cluster(workspace: Workspace, job_id: str) -> None:
+    status = read_record(workspace.job(job_id) / "status.json") or {}
+    if status.get("phase") == SUBMITTED and time.monotonic() - _asked.setdefault(job_id, time.monotonic()) > 10.0:
+        _asked[job_id] = time.monotonic()
+        with suppress(ConfigError, ClusterError):
+            control.settle(workspace, job_id)
 
 
 def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> list[JobView]:
@@ -98,7 +111,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
     positions = cache(queue.positions)  # read once, and only where a job waits
     views = []
     unserved = []
-    tidy.remove_leftovers(workspace)
+    remove_leftovers(workspace)
     queue.clear_dead()
     for folder in _folders(workspace):
         try:
@@ -106,8 +119,6 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
         except WorkspaceError as error:
             if (folder / "spec.json").exists():
                 views.append(_damaged(folder, error))
-            else:
-                tidy.remove_half_made(folder)
             continue
         if kinds is None or spec.kind in kinds:
             job = _view(workspace, spec, positions, with_size=False, living={})
@@ -116,7 +127,7 @@ def list_jobs(workspace: Workspace, kinds: Collection[str] | None = None) -> lis
             else:
                 unserved.append(spec)
     # Nobody recorded an end and the locks are free: only the process table knows if these are over.
-    living = alive.by_job() if unserved else {}
+    living = processes.by_job() if unserved else {}
     views += [_view(workspace, spec, positions, with_size=False, living=living) for spec in unserved]
     return _newest_first(views)
 
@@ -160,18 +171,18 @@ def _view(
     # cannot appear as cut off. One that is resumed in between would: so ask again before saying that.
     held = is_held(folder / "alive.lock")
     files = JobFiles.read(folder)
-    clock = time.monotonic()
+    clock = time.time()
     state = derive(files, held, clock)
     if state.state is State.LOST and is_held(folder / "alive.lock"):
         files = JobFiles.read(folder)
         state = derive(files, True, clock)
     status = files.status or {}
     if not state.state.active and status.get("phase") != "ended":
-        table = alive.by_job() if living is None else living
+        table = processes.by_job() if living is None else living
         if table.get(os.path.realpath(folder)):
             state = derive(replace(files, worker_alive=True), False, clock)
     beat = files.current(files.heartbeat) or {}
-    place = Place.from_dict(status.get("place")) if status else spec.place
+    cluster = str(status.get("cluster") or "") if status else spec.cluster
     running = state.state in (State.RUNNING, State.STALLED, State.STOPPING)
     eta = beat.get("eta_s") if running else None
     if eta is not None and isinstance(beat.get("clock"), (int, float)):
@@ -188,7 +199,7 @@ def _view(
         unit=str(beat.get("unit", "")),
         rate=beat.get("rate"),
         eta_s=eta,
-        position=positions().get(spec.id, None if place.address else 1) if state.state is State.QUEUED else None,
+        position=_position(spec, cluster, positions) if state.state is State.QUEUED else None,
         attempt=files.attempt,
         created=spec.created,
         started=str(status.get("started", "")),
@@ -205,10 +216,13 @@ def _view(
         folder=folder,
         size=folder_size(folder) if with_size else None,
         n_failures=int(beat.get("failures") or 0),
-        place=place,
-        host=str(status.get("host") or ""),
+        cluster=cluster,
         history=list(status.get("history", [])),
     )
+
+
+def _position(spec: JobSpec, cluster: str, positions: Callable[[], dict[str, int]]) -> int | None:
+    return None if cluster else positions().get(spec.id, 1)  # a cluster has a queue of its own
 
 
 def _with_tail(failure: dict[str, Any] | None, folder: Path) -> dict[str, Any] | None:

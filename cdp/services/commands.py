@@ -40,10 +40,9 @@ def settings(config: Config, without: tuple[str, ...] = ()) -> list[str]:
     return given({name: value for name, value in changed.items() if name not in without})
 
 
-def placed(text: str, on: str, resources: str = "") -> str:
+def placed(text: str, on: str) -> str:
     """A command that starts jobs, with where they are to run."""
-    return " ".join([text, *(["--on", shlex.quote(on)] if on else []),
-                     *(["--resources", shlex.quote(resources)] if resources else [])])  # fmt: skip
+    return f"{text} --on {shlex.quote(on)}" if on else text
 
 
 def generate(config: Any) -> str:

@@ -44,7 +44,7 @@ def test_a_longer_silence_is_announced_at_once(folder: Path) -> None:
     beat = read_json(folder / "heartbeat.json")
     assert beat is not None
     assert (beat["next_within_s"], beat["done"]) == (600.0, 1)
-    assert beat["clock"] <= time.monotonic()
+    assert beat["clock"] <= time.time()
     assert beat["host_memory"] > 1_000_000
     assert "gpu_memory" not in beat or beat["gpu_memory"] >= 0
 

@@ -15,7 +15,6 @@ import pytest
 
 from tests.support import REPOSITORY
 
-MEMBERS = ("TrainWorker", "RayTrainWorker")
 """What the workers of Ray Train are called."""
 
 STARTS = 3
@@ -30,7 +29,6 @@ class SmallCluster:
         about = self._read()
         self.address: str = about["address"]
         self.nodes: list[str] = about["nodes"]
-        self.killed: set[str] = set()
 
     def _started(self, cpus: tuple[int, ...], env: Mapping[str, str]) -> subprocess.Popen[str]:
         return subprocess.Popen(
@@ -49,12 +47,6 @@ class SmallCluster:
         answer: dict[str, Any] = json.loads(line)
         return answer
 
-    def submissions(self, job_id: str) -> list[dict[str, Any]]:
-        """What Ray knows of a job, the newest first."""
-        listed = httpx.get(f"{self.address}/api/jobs/", timeout=30).json()
-        mine = [entry for entry in listed if str(entry["submission_id"]).startswith(job_id)]
-        return sorted(mine, key=lambda entry: str(entry["submission_id"]), reverse=True)
-
     def end(self) -> None:
         """Take it down and wait until it is gone."""
         self.process.communicate(timeout=120)
@@ -62,7 +54,6 @@ class SmallCluster:
     def kill(self, name: str) -> None:
         """Kill a node by its id, or the head."""
         self._obeyed(f"kill {name}")
-        self.killed.add(name)
 
     def add(self, cpus: int) -> None:
         """Start a new node."""
@@ -72,17 +63,10 @@ class SmallCluster:
         """Start a new head at the old address, with new nodes, as ``ray start`` does after a head's death."""
         self.nodes = self._obeyed("return")["nodes"]
 
-    def members(self) -> list[str]:
-        """The nodes of the Ray workers that live, one for each; Ray hears of a death some seconds later."""
-        listed = httpx.get(f"{self.address}/api/v0/actors?detail=true&limit=1000", timeout=30).json()
-        actors = listed["data"]["result"]["result"]
-        nodes = [a["node_id"] for a in actors if a["state"] == "ALIVE" and a["class_name"] in MEMBERS]
-        return [node for node in nodes if node not in self.killed]
-
-    def members_elsewhere(self, job_id: str) -> list[str]:
-        """Those of them that are not also the node of the job's own worker."""
-        own = {entry["driver_node_id"] for entry in self.submissions(job_id)}
-        return [node for node in self.members() if node not in own]
+    def node_of(self, pid: int) -> str:
+        """The id of the node that has this process of Ray's."""
+        listed = httpx.get(f"{self.address}/api/v0/workers?detail=true&limit=1000", timeout=30).json()
+        return next(w["node_id"] for w in listed["data"]["result"]["result"] if w["pid"] == pid and w["is_alive"])
 
     def _obeyed(self, line: str) -> dict[str, Any]:
         assert self.process.stdin is not None
@@ -103,24 +87,14 @@ def started(tries: int, *cpus: int, env: Mapping[str, str] | None = None) -> Sma
 
 def needs_minutes() -> None:
     """Skip what is long where nobody asked for it (``CDP_CLUSTER=1``): ``make test`` takes minutes as it is."""
-    needs_ray()
-    if os.environ.get("CDP_CLUSTER", "") in ("", "0"):
+    if importlib.util.find_spec("ray") is None or os.environ.get("CDP_CLUSTER", "") in ("", "0"):
         pytest.skip("takes minutes: make cluster")
 
 
-def needs_ray() -> None:
-    if importlib.util.find_spec("ray") is None:
-        pytest.skip("needs Ray: make cluster")
-
-
-def of_nodes(*cpus: int, long: bool = True) -> Iterator[SmallCluster]:
-    """A cluster with a node for each number of CPUs, for a fixture."""
-    (needs_minutes if long else needs_ray)()
-    cluster = started(STARTS, *cpus)
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[SmallCluster]:
+    """A head without CPUs and two nodes with one each."""
+    needs_minutes()
+    cluster = started(STARTS, 1, 1)
     yield cluster
     cluster.end()
-
-
-@pytest.fixture(scope="session")
-def ray_cluster() -> Iterator[SmallCluster]:
-    yield from of_nodes(1, 1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,3 +123,23 @@ def _visible(workspace: Workspace) -> list[str]:
         for folder in (workspace.corpora, workspace.queries, workspace.benchmarks, workspace.uploads)
         for path in folder.glob("[!.]*")
     )
+
+
+def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> None:
+    import torch
+
+    from cdp.base.failures import failure_of
+    from cdp.training import checkpoint
+
+    free = shutil.disk_usage(small.root.parent).free
+    state = {"weights": torch.zeros(10)}
+    folder = small.root / "checkpoints"
+    checkpoint.save(folder, 1, state)
+    for much in (free // 2, free // 4 - 1100, free // 4 - 1000):
+        with pytest.raises((OSError, RuntimeError)) as raised:
+            checkpoint.save(folder, 2, {"weights": torch.zeros(much)})
+        told = failure_of(raised.value)
+        assert told["kind"] == "disk"
+        assert "No space left" in told["message"]
+        assert checkpoint.latest(folder) == folder / "step-000000001"
+        assert [path.name for path in folder.iterdir()] == ["step-000000001"], "nothing half-written is left"

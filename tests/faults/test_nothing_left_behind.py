@@ -13,7 +13,7 @@ from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.jobs.devices import DeviceRequest
 from cdp.jobs.queue import Queue
-from cdp.jobs.tidy import DELETED, NEW
+from cdp.jobs.records import DELETED, NEW
 from tests.faults.conftest import processes_of
 from tests.faults.support import TRUE_WITHIN_S, kill, supervisor_of, worker_of
 from tests.jobs.support import lives, start, state, until, until_state, until_step
@@ -71,8 +71,6 @@ def test_what_a_killed_worker_had_started_is_reported_and_can_be_ended(workspace
 def test_what_a_killed_submitter_left_goes_and_nothing_else(workspace: Workspace) -> None:
     write_json(workspace.jobs / f"{NEW}train-1" / "status.json", {"phase": "queued"})
     write_json(workspace.jobs / f"{DELETED}train-2" / "model" / "config.json", {})
-    write_json(workspace.jobs / "train-3" / "status.json", {"phase": "queued"})  # as versions before left it
-    (workspace.jobs / "train-3" / "alive.lock").touch()
     write_json(workspace.jobs / "train-4" / "status.json", {"phase": "ended"})  # its specification was lost
     write_json(workspace.jobs / "train-4" / "model" / "config.json", {})
     held = workspace.jobs / f"{NEW}train-5"

@@ -11,7 +11,7 @@ from cdp.base.errors import ConfigError
 from cdp.jobs.devices import DeviceRequest, list_gpus
 from cdp.jobs.launchers import SPINS, command, environment, is_launched
 from cdp.jobs.queue import CPU
-from cdp.jobs.spec import JobSpec
+from cdp.jobs.records import JobSpec
 
 ROWS = "GPU-aaaa, NVIDIA Fake, 81920, 0\nGPU-bbbb, NVIDIA Fake, 81920, 1\n"
 

@@ -11,7 +11,7 @@ import pytest
 from cdp import jobs
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.workspace import Workspace, read_json, write_json
-from cdp.jobs.spec import read_spec
+from cdp.jobs.records import read_spec
 from tests.jobs.support import start, status, until, until_state
 
 
@@ -34,7 +34,6 @@ def test_a_job_runs_and_tells_its_story(workspace: Workspace) -> None:
     assert whole.size is not None
     assert whole.size > 500
     assert json.loads(json.dumps(whole.to_dict()))["state"] == "finished"
-    until(lambda: not (workspace.job(job_id) / "reserve").exists(), "the reserve to be given back")
     until(lambda: not list((workspace.root / "queue").glob("*.json")), "its ticket to be given back")
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import starting_folder
-from cdp.jobs.spec import JobSpec
+from cdp.jobs.records import JobSpec
 
 
 def test_no_worker_starts_where_an_archive_may_have_brought_files(workspace: Workspace, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The state of a job follows from its files, its lock and the monotonic clock: the whole table."""
+"""The state of a job follows from its files, its lock and the clock: the whole table."""
 
 from __future__ import annotations
 
@@ -25,6 +25,9 @@ TABLE: list[tuple[str, JobFiles, bool, State]] = [
     ("submitted, supervisor not yet awake", JobFiles(), True, State.QUEUED),
     ("waits for its turn", JobFiles(status("queued")), True, State.QUEUED),
     ("submitter died before the start", JobFiles(), False, State.LOST),
+    ("given to a cluster, not begun there", JobFiles(status("submitted")), False, State.QUEUED),
+    ("its supervisor begins there", JobFiles(status("submitted")), True, State.QUEUED),
+    ("stop asked before it began there", JobFiles(status("submitted"), stop_requested=True), False, State.STOPPING),
     ("supervisor killed in the queue", JobFiles(status("queued")), False, State.LOST),
     ("stop asked in the queue", JobFiles(status("queued"), stop_requested=True), True, State.STOPPING),
     ("started, no heartbeat yet", JobFiles(status()), True, State.RUNNING),

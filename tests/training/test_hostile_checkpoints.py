@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace, write_json
-from cdp.jobs.spec import JobSpec
+from cdp.jobs.records import JobSpec
 from tests.cli.support import refusal, run
 from tests.support_models import tiny_static
 from tests.training.conftest import write_benchmark

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cache
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.jobs import DeviceRequest, Gpu, gpu_trouble, list_gpus, place, ray_cluster
-from cdp.jobs.place import Place
+from cdp.jobs import DeviceRequest, Gpu, gpu_trouble, list_gpus, place
+from cdp.jobs.ray import RayLauncher
 
 
 @cache
@@ -23,25 +22,16 @@ def trouble() -> str:
     return gpu_trouble()
 
 
-def request(
-    workspace: Workspace,
-    gpus: int | None,
-    *,
-    at_most: int | None = None,
-    ids: str = "",
-    together: bool = False,
-) -> DeviceRequest:
+def request(workspace: Workspace, gpus: int | None, *, at_most: int | None = None, ids: str = "") -> DeviceRequest:
     """A CPU slot, or so many GPUs, at most ``at_most``. None means one GPU, the CPU where there is none.
 
     ``ids`` names GPUs by their UUIDs, separated by commas, and takes the place of a number. ConfigError where both
-    contradict each other, where too many are named, or where no node of a cluster has what is asked for. For a training
-    (``together``) it is what each Ray worker has, if the place asks for any; the cluster has to have room for all of
-    them at once.
+    contradict each other, where too many are named, or where a cluster has not what is asked for.
     """
     named = [part.strip() for part in ids.split(",") if part.strip()]
-    where = place.current(workspace)
-    if where.address:
-        return _of_cluster(where if together else replace(where, workers=None), gpus, at_most, named)
+    cluster = place.current(workspace)
+    if cluster:
+        return _of_cluster(cluster, gpus, at_most, named)
     if named:
         if gpus is not None and gpus != len(named):
             raise ConfigError(f"gpus asks for {gpus}, and gpu_ids names {len(named)}.", hint="Set one of the two.")
@@ -54,21 +44,18 @@ def request(
     return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
 
 
-def _of_cluster(where: Place, gpus: int | None, at_most: int | None, named: list[str]) -> DeviceRequest:
+def _of_cluster(cluster: str, gpus: int | None, at_most: int | None, named: list[str]) -> DeviceRequest:
     if named:
         raise ConfigError("gpu_ids names GPUs of this machine, and the job is for a cluster.", hint="Set gpus instead.")
-    ray_cluster.check(where.address)
-    nodes = ray_cluster.list_nodes(where.address)
-    count = where.gpus if where.gpus is not None else gpus
-    if count is None:
-        count = int(any(node.gpus for node in nodes))
+    if gpus == 0:
+        return DeviceRequest.cpu()
+    present = sum(RayLauncher(cluster).gpus())
+    count = min(1, present) if gpus is None else gpus
     if at_most is not None:
         count = min(count, at_most)
-    if where.workers and count > 1:
-        raise ConfigError(f"A Ray worker uses one GPU, and {count} are asked for.", hint="Ask for more workers.")
-    request = DeviceRequest.gpus(count) if count else DeviceRequest.cpu()
-    cpus = where.cpus if where.cpus is not None else float(request.processes)
-    ray_cluster.check_fits(where, count, cpus, nodes)
-    if where.workers:
-        ray_cluster.check_fit_together(where, count, cpus, nodes)
-    return request
+    if count > present:
+        raise ConfigError(
+            f"The job asks for {count} GPU{'s' * (count != 1)}, and the cluster at {cluster} has {present}.",
+            hint="Ask for fewer, or for 0 to run on CPUs.",
+        )
+    return DeviceRequest.gpus(count) if count else DeviceRequest.cpu()

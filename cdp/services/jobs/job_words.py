@@ -51,10 +51,8 @@ FIGURES: dict[str, tuple[str, str]] = {
 
 
 def where(view: JobView) -> str:
-    """On which cluster, and on which of its nodes once it has one; empty for this machine."""
-    if not view.place.address:
-        return ""
-    return f"on {view.host} of {view.place.address}" if view.host else f"on {view.place.address}"
+    """Return ``on <cluster>``, "" for this machine."""
+    return f"on {view.cluster}" if view.cluster else ""
 
 
 def duration(seconds: float | None) -> str:

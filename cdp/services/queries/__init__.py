@@ -27,7 +27,6 @@ from cdp.services.jobs import devices, in_use
 from cdp.services.queries import preview_words, synthesis
 from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
-from cdp.synthesis.cache import PAID_ANSWERS
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.overlap import overlapping_pairs
@@ -184,7 +183,6 @@ def generate(
         },
         device=devices.request(workspace, checked.gpus) if local else jobs.DeviceRequest.light(),
         env_secrets=endpoint.environment,
-        shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint and not local else "",
     )
 
 

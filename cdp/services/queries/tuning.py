@@ -16,8 +16,7 @@ from cdp.jobs import JobView
 from cdp.services import queries
 from cdp.services.sharing import access, endpoints, paths
 from cdp.studies.prompt_tuning import LINE, candidates_of
-from cdp.synthesis.cache import PAID_ANSWERS
-from cdp.synthesis.generators import GENERATORS, make_generator
+from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import METHODS, OWN
 
 WORKER = "cdp.workers.prompt_tuning"
@@ -108,7 +107,6 @@ def start(
         config=checked.to_dict(),
         inputs={"corpus": manifest.id, "corpus_hash": manifest.content_hash, "human": human, "prompts": own},
         env_secrets=endpoint.environment,
-        shares=PAID_ANSWERS if GENERATORS[checked.generator].endpoint else "",
     )
 
 

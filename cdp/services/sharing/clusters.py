@@ -12,8 +12,7 @@ import os
 
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
-from cdp.jobs import place, place_of
-from cdp.jobs.place import Place
+from cdp.jobs import cluster_of, place
 from cdp.services.sharing.modes import Action, NotAllowedError, may
 
 ALLOWED = "CDP_ALLOWED_CLUSTERS"
@@ -21,7 +20,7 @@ ALLOWED = "CDP_ALLOWED_CLUSTERS"
 
 def named(workspace: Workspace) -> list[str]:
     """The addresses that the operator has named, the workspace's own first."""
-    addresses = [place.of_workspace(workspace).address, *_listed()]
+    addresses = [place.of_workspace(workspace), *_listed()]
     return [address for address in dict.fromkeys(addresses) if address]
 
 
@@ -44,19 +43,9 @@ def check(workspace: Workspace, address: str) -> None:
     )
 
 
-def check_store(workspace: Workspace, asked: Place) -> None:
-    """NotAllowedError unless the workspace's files, and its jobs', may go through this store from here."""
-    if may(Action.ANY_CLUSTER) or asked.store == place.with_store(workspace, asked).store:
-        return
-    raise NotAllowedError(
-        "The files of this workspace may not be sent to another store from this dashboard.",
-        hint="Have the operator choose it: cluster use ADDRESS --store ADDRESS",
-    )
-
-
 def check_resume(workspace: Workspace, job_id: str) -> None:
     """As ``check``, and NotAllowedError for a cluster that only the job itself names."""
-    address = place_of(workspace, job_id).address
+    address = cluster_of(workspace, job_id)
     check(workspace, address)
     if address and place.chosen() is None and address not in named(workspace):
         raise NotAllowedError(

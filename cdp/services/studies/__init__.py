@@ -62,7 +62,6 @@ __all__ = [
 
 WORKER = "cdp.workers.study"
 
-SHARES = "the conditions that were trained"
 """What a study reads of all others while they run, so that none trains what another has."""
 
 
@@ -192,7 +191,6 @@ def run(
     ConfigError for a query set that is not whole, unless ``allow_incomplete``, or a named one with queries that a
     benchmark judges, unless ``allow_leakage``; of what methods wrote, such queries are left out, unless it is.
     """
-    jobs.check_shares(workspace, SHARES)
     plan(workspace, config)
     completeness.require(workspace, config.items("query_sets"), allow_incomplete)
     sources, _ = planned_sources.sources(workspace, config)
@@ -224,7 +222,7 @@ def run(
         module=WORKER,
         config=config.to_dict(),
         device=devices.request(workspace, config.gpus, at_most=1),
-        shares=SHARES,
+        spreads=True,
         inputs={"sources": [dataclasses.asdict(source) for source in ready], **leakage.links(leaks)},
         after=generations,
     )

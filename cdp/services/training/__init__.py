@@ -259,7 +259,6 @@ def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
         **os.environ,
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
-        "PYTHONSAFEPATH": "1",
     }
     worker = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
     try:
@@ -306,8 +305,7 @@ def submit(workspace: Workspace, config: TrainingConfig, links: Mapping[str, Any
         module=WORKER,
         config=with_ids.to_dict(),
         launcher="accelerate",
-        device=devices.request(workspace, config.gpus, ids=config.gpu_ids, together=True),
-        divides=True,
+        device=devices.request(workspace, config.gpus, ids=config.gpu_ids),
         inputs={
             "query_set": query_set.id,
             "query_set_hash": query_sets.content_hash(workspace, query_set),

@@ -15,7 +15,7 @@ from cdp.base.locks import is_held
 from cdp.base.staging import OLD_S, PREFIX
 from cdp.base.workspace import Workspace, folder_size
 from cdp.jobs import JobView, State
-from cdp.jobs.tidy import DELETED, NEW
+from cdp.jobs.records import DELETED, NEW
 from cdp.services.sharing import access
 
 PRUNABLE = {

@@ -15,20 +15,19 @@ from cdp.services import clusters, commands
 
 @dataclass(frozen=True)
 class Choice:
-    """A cluster's address and what is asked of it; both empty where there is no choice to make."""
+    """A cluster's address, "" where there is no choice to make."""
 
     on: str = ""
-    resources: str = ""
 
     @contextmanager
     def applied(self, workspace: Workspace) -> Iterator[None]:
         """What is started within runs there."""
-        with clusters.chosen(workspace, self.on, self.resources):
+        with clusters.chosen(workspace, self.on):
             yield
 
     def command(self, line: str) -> str:
         """A command line that does the same there."""
-        return commands.placed(line, self.on, self.resources)
+        return commands.placed(line, self.on)
 
 
 def choose(workspace: Workspace, key: str) -> Choice:
@@ -37,11 +36,7 @@ def choose(workspace: Workspace, key: str) -> Choice:
     if not named:
         return Choice()
     own = clusters.setting(workspace)
-    options = (
-        [own.address, clusters.HERE, *(a for a in named if a != own.address)]
-        if own.address
-        else [clusters.HERE, *named]
-    )
+    options = [own, clusters.HERE, *(a for a in named if a != own)] if own else [clusters.HERE, *named]
     labels = {
         clusters.HERE: "This machine",
         **{address: f"Ray cluster {urlsplit(address).netloc}" for address in named},
@@ -55,14 +50,5 @@ def choose(workspace: Workspace, key: str) -> Choice:
         persist_state="session",
     )
     if on == clusters.HERE:
-        return Choice(clusters.HERE if own.address else "")
-    resources = st.text_input(
-        "Resources",
-        value=own.resources if on == own.address else "",
-        placeholder=clusters.EXAMPLE,
-        key=f"{key}_resources_{urlsplit(on or '').netloc}",
-        help="What the job asks of one node, separated by commas; memory in GB. Without it: what its kind needs. With "
-        "workers=4 a training runs on four nodes, each of which has the rest.",
-        persist_state="session",
-    )
-    return Choice(on or "", (resources or "").strip())
+        return Choice(clusters.HERE if own else "")
+    return Choice(on or "")

@@ -1,0 +1,159 @@
+"""What is known of clusters without one: addresses, the workspace's choice, and what is told where none answers."""
+
+from __future__ import annotations
+
+import importlib.util
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cdp import __version__, jobs
+from cdp.base.errors import ClusterError, ConfigError
+from cdp.base.locks import is_held
+from cdp.base.workspace import Workspace, write_json
+from cdp.cli import main
+from cdp.jobs import place
+from cdp.jobs.queue import CLUSTER, Queue
+from cdp.jobs.ray import RayLauncher, RayNode, map_missing
+from cdp.jobs.records import Status
+from tests.jobs.support import start, until, until_state
+from tests.support import REPOSITORY
+
+DEAD = "http://127.0.0.1:9"
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [("", ""), ("here", ""), (" http://Head:8265/ ", "http://head:8265"), ("http://10.0.0.1", "http://10.0.0.1:80"),
+     ("https://ray.example.org", "https://ray.example.org:443"), ("http://[::1]:8265", "http://[::1]:8265")],
+)  # fmt: skip
+def test_an_address_has_one_spelling(typed: str, read: str) -> None:
+    assert place.checked_address(typed) == read
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["head:8265", "ray://head:10001", "http://", "http://head:99999", "http://me:secret@head:8265", "http://head:8265/x",
+     "http://head:8265?a=b", "http://he ad:8265", "file:///etc/passwd", "auto"],
+)  # fmt: skip
+def test_other_addresses_are_refused(typed: str) -> None:
+    with pytest.raises(ConfigError, match="is not the address of a Ray cluster"):
+        place.checked_address(typed)
+
+
+def test_the_workspace_remembers_and_a_command_chooses(workspace: Workspace) -> None:
+    assert place.current(workspace) == ""
+    place.set_for_workspace(workspace, "http://own:8265")
+    with place.choosing("http://other:8265"):
+        assert place.current(workspace) == "http://other:8265"
+        with place.choosing(""):
+            assert place.current(workspace) == ""
+    assert place.current(workspace) == "http://own:8265"
+
+
+def test_without_ray_a_cluster_says_what_installs_it(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    find: Callable[..., Any] = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *more: None if name == "ray" else find(name, *more))
+    assert main(["cluster", "use", DEAD]) == 2
+    assert "pip install -r requirements-cluster.txt -c constraints.txt" in capsys.readouterr().err
+
+
+def test_a_cluster_that_does_not_answer_begins_nothing(
+    workspace: Workspace, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["demo"]) == 0
+    assert main(["evaluate", "bm25", "--benchmark", "demo", "--on", DEAD]) == 2
+    assert f"No Ray cluster answers at {DEAD}" in capsys.readouterr().err
+    assert not list(workspace.jobs.glob("*"))
+
+
+@pytest.mark.slow
+def test_a_job_on_this_machine_imports_no_ray() -> None:
+    code = (
+        "import sys; from cdp import cli, jobs, services; import cdp.jobs.supervisor, cdp.services.clusters;"
+        "print(sorted({name.partition('.')[0] for name in sys.modules} & {'ray', 'httpx', 'grpc', 'aiohttp'}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def submitted(workspace: Workspace) -> str:
+    """A job as it lies there once a cluster has taken it and before its supervisor begins."""
+    job_id = start(workspace, "fail", how="data")
+    until_state(workspace, job_id, "failed")
+    until(lambda: not is_held(workspace.job(job_id) / "alive.lock"), "its supervisor to leave")
+    Status.queued(workspace.job(job_id), DEAD)
+    queue = Queue(workspace)
+    queue.add(queue.next_sequence(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
+    return job_id
+
+
+@pytest.mark.slow
+def test_a_job_that_its_cluster_has_not_begun_is_queued_and_can_be_withdrawn(workspace: Workspace) -> None:
+    job_id = submitted(workspace)
+    for _ in range(2):
+        (job,) = jobs.list_active(workspace)
+        assert (job.state, job.cluster, job.position) == ("queued", DEAD, None)
+    with pytest.raises(ConfigError, match="still active"), jobs.choosing(""):
+        jobs.resume(workspace, job_id)
+    assert jobs.stop(workspace, job_id)
+    job = jobs.view(workspace, job_id)
+    assert (job.state, job.attempt) == ("stopped", 2)
+    with jobs.choosing(""):
+        assert jobs.resume(workspace, job_id) == 3
+    until_state(workspace, job_id, "failed")
+
+
+@pytest.mark.slow
+def test_a_job_that_its_cluster_cannot_begin_any_more_fails(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job_id = submitted(workspace)
+    monkeypatch.setattr(RayLauncher, "end_of", lambda *_: "No module named cdp")
+    monkeypatch.setitem(sys.modules["cdp.jobs.view"]._asked, job_id, -1000.0)
+    job = jobs.view(workspace, job_id)
+    assert (job.state, job.failure and job.failure["message"]) == ("failed", "No module named cdp")
+
+
+def test_tickets_of_a_cluster_take_no_turn_here(workspace: Workspace) -> None:
+    job_id = "train-1"
+    write_json(workspace.jobs / job_id / "status.json", {"phase": "submitted", "attempt": 1})
+    queue = Queue(workspace)
+    queue.add(queue.next_sequence(), job_id, jobs.DeviceRequest.cpu(), cluster=True)
+    assert [path.name.split(".")[2] for path in queue.folder.glob("[0-9]*")] == [CLUSTER]
+    queue.clear_dead()
+    assert queue.job_ids() == [job_id]
+    write_json(workspace.jobs / "train-2" / "status.json", {"phase": "submitted", "attempt": 1})
+    queue.add(queue.next_sequence(), "train-2", jobs.DeviceRequest.cpu())
+    assert queue.try_take("train-2", slots=1, gpus=[]) == ("cpu",)
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [({"sees": False}, "does not see the workspace"), ({"writes": False}, "may not write"),
+     ({"locks": False}, "each other's locks"), ({"version": "0.1"}, "has CDP Studio 0.1")],
+)  # fmt: skip
+def test_a_node_that_cannot_run_jobs_says_why(workspace: Workspace, changed: dict[str, Any], told: str) -> None:
+    node = RayNode("n1", version=__version__)
+    node.check(workspace)
+    with pytest.raises(ClusterError, match=told):
+        RayNode(**{"host": "n1", "version": __version__, **changed}).check(workspace)
+
+
+def _make(path: Path, text: str) -> None:
+    path.write_text(text)
+
+
+def test_files_that_are_there_are_not_made_again(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("kept")
+    files = [(tmp_path / name, ("made",)) for name in "abc"]
+    stop = iter([False, True])
+    assert [path.name for path in map_missing(_make, files, lambda: next(stop))] == ["a", "b"]
+    assert [path.name for path in map_missing(_make, files, lambda: False)] == ["a", "b", "c"]
+    assert [(tmp_path / name).read_text() for name in "abc"] == ["kept", "made", "made"]
