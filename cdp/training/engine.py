@@ -33,6 +33,7 @@ GPU_OVERHEAD = 4096.0
 """The same on a GPU, where a pass over few tokens is bound by kernel launches."""
 
 Autocast = Callable[[], AbstractContextManager[Any]]
+Backward = Callable[[Tensor], None]
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,8 @@ class Batches:
 class Engine(Protocol):
     """One step up to the gradients."""
 
-    def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
-        """Leave the gradients of ``factor`` times the loss of these pairs in ``.grad``; the loss, detached."""
+    def backward(self, rows: NDArray[np.int64]) -> Tensor:
+        """Leave the gradients of the loss of these pairs in ``.grad``; return the loss, detached."""
 
     def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """RI of these pairs as one batch, shape (B,), with the model as it is."""
@@ -109,17 +110,18 @@ class TransformerEngine:
         *,
         mini_batch: int | None = None,
         autocast: Autocast = nullcontext,
+        propagate: Backward = Tensor.backward,
     ) -> None:
         self.model = model
         self.batches = batches
         self.loss = loss
         self.mini_batch = mini_batch
-        self.autocast = autocast
+        self.autocast, self.propagate = autocast, propagate
         self.device = model.device
         self.parameters = [p for p in model.parameters() if p.requires_grad]
         self._overhead = CPU_OVERHEAD if self.device.type == "cpu" else GPU_OVERHEAD
 
-    def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
+    def backward(self, rows: NDArray[np.int64]) -> Tensor:
         for parameter in self.parameters:
             parameter.grad = None
         documents, position = self.batches.distinct_documents(rows)
@@ -131,10 +133,10 @@ class TransformerEngine:
             queries, embedded = (self._embed(store, which) for store, which in columns)
             soft = self.batches.soft_labels(rows, self.device)
             loss = self.loss.compute_loss_from_embeddings([queries, *embedded[position]], labels, reasoned, soft)
-            (loss * factor).backward()
+            self.propagate(loss)
             return loss.detach()
         soft = self.batches.soft_labels(rows, self.device)
-        return self._backward_cached(columns, position, labels, reasoned, soft, factor)
+        return self._backward_cached(columns, position, labels, reasoned, soft)
 
     def reasoning_intensity(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         assert self.batches.reasoned is not None
@@ -178,7 +180,6 @@ class TransformerEngine:
         labels: Tensor,
         reasoned: Tensor | None,
         soft: Tensor | None,
-        factor: float | Tensor,
     ) -> Tensor:
         """GradCache: embed without gradients, get the embeddings' gradients, then embed each group again with them.
 
@@ -197,7 +198,7 @@ class TransformerEngine:
             leaves.append(leaf)
             cached.append((store, which, members, states))
         loss = self.loss.compute_loss_from_embeddings([leaves[0], *leaves[1][position]], labels, reasoned, soft)
-        (loss * factor).backward()
+        self.propagate(loss)
         for leaf, (store, which, members, states) in zip(leaves, cached, strict=True):
             assert leaf.grad is not None
             for group, state in zip(members, states, strict=True):

@@ -10,15 +10,13 @@ import io
 import math
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-import torch.distributed as dist
+from accelerate.utils import broadcast
 from numpy.typing import NDArray
 
 from cdp.base.config import TrainingConfig
@@ -27,7 +25,14 @@ from cdp.base.workspace import write_bytes
 from cdp.training import checkpoint
 from cdp.training.engine import Batches, Engine, TransformerEngine
 from cdp.training.infonce import WeightedInfoNCE
-from cdp.training.optimiser import adamw, average_gradients, broadcast_parameters, cosine_rate, repeatable
+from cdp.training.optimiser import (
+    accelerator_for,
+    adamw,
+    average_gradients,
+    broadcast_parameters,
+    cosine_rate,
+    repeatable,
+)
 from cdp.training.outcome import Hooks, Outcome, host_memory_mib, precision_of
 from cdp.training.pairs import BatchOrder
 from cdp.training.reasoning import static_ri
@@ -62,18 +67,19 @@ class Training:
         hooks: Hooks,
         checkpoints: Path,
         *,
-        process: int = 0,
         evaluate: Callable[[SentenceTransformer], float | None] | None = None,
         keep: bool = True,
     ) -> None:
         assert config.learning_rate is not None
         assert config.scale is not None
         self.model, self.order, self.config, self.hooks = model, order, config, hooks
-        self.checkpoints, self.process, self.evaluate, self.keep = checkpoints, process, evaluate, keep
+        self.checkpoints, self.evaluate, self.keep = checkpoints, evaluate, keep
         self.device = model.device
         self.precision = precision_of(config, self.device)
+        self.accelerator = accelerator_for(self.device, self.precision)
+        self.process = self.accelerator.process_index
         broadcast_parameters(model)
-        torch.manual_seed(config.seed + process)
+        torch.manual_seed(config.seed + self.process)
         if config.gradient_checkpointing:
             model.gradient_checkpointing_enable({"use_reentrant": False})
         self.data_hash = batches.content_hash
@@ -83,9 +89,7 @@ class Training:
         self.loss = self._make_loss(gather=True)
         self.engine = self._make_engine(batches, self.loss)
         self.parameters = [p for p in model.parameters() if p.requires_grad]
-        self.optimiser = adamw(model, config.learning_rate, config.weight_decay)
-        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.precision == "fp16")
-        self._one = torch.ones((), device=self.device)
+        self.optimiser = self.accelerator.prepare_optimizer(adamw(model, config.learning_rate, config.weight_decay))
         self.outcome = Outcome(steps=order.steps)
         self._ends = max(1, min(ENDS, order.steps // 2))
         self._skipped_in_a_row = 0
@@ -100,10 +104,15 @@ class Training:
 
     def _make_engine(self, batches: Batches, loss: WeightedInfoNCE) -> Engine:
         if StaticEngine.fits(self.model, batches.queries, batches.documents):
-            return StaticEngine(self.model, batches, loss)
-        dtype = {"fp16": torch.float16, "bf16": torch.bfloat16}.get(self.precision)
-        autocast = partial(torch.autocast, self.device.type, dtype=dtype) if dtype else nullcontext
-        return TransformerEngine(self.model, batches, loss, mini_batch=self.config.mini_batch, autocast=autocast)
+            return StaticEngine(self.model, batches, loss, self.accelerator.backward)
+        return TransformerEngine(
+            self.model,
+            batches,
+            loss,
+            mini_batch=self.config.mini_batch,
+            autocast=self.accelerator.autocast,
+            propagate=self.accelerator.backward,
+        )
 
     def _static_ri(self, batches: Batches) -> NDArray[np.float64]:
         """RI of every pair under the untrained model, kept for a resume; every process computes the same."""
@@ -174,18 +183,12 @@ class Training:
         """One update; the loss of this process's rows and the gradient's norm before clipping."""
         for group in self.optimiser.param_groups:
             group["lr"] = rate
-        loss = self.engine.backward(rows, self.scaler.scale(self._one) if self.scaler.is_enabled() else 1.0)
+        loss = self.engine.backward(rows)
         average_gradients(self.parameters)
-        if self.scaler.is_enabled():
-            self.scaler.unscale_(self.optimiser)
-        norm = torch.nn.utils.clip_grad_norm_(self.parameters, self.config.clip_norm or float("inf"))
-        if self.scaler.is_enabled():
-            self.scaler.step(self.optimiser)
-            self.scaler.update()
-        else:
-            if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
-                self._check(float(loss), float(norm), self.outcome.step + 1)
-            self.optimiser.step()
+        norm: torch.Tensor = self.accelerator.clip_grad_norm_(self.parameters, self.config.clip_norm or math.inf)
+        if self.device.type == "cpu":  # looking costs nothing here, and spares the weights
+            self._check(float(loss), float(norm), self.outcome.step + 1)
+        self.optimiser.step()
         return loss, norm.detach()
 
     def _check(self, loss: float, norm: float, step: int) -> None:
@@ -194,7 +197,7 @@ class Training:
             self._skipped_in_a_row = 0
             return
         what = "gradient" if math.isfinite(loss) else "loss"
-        if self.scaler.is_enabled() and what == "gradient":
+        if self.accelerator.scaler is not None and what == "gradient":
             # FP16 overflows now and then; the scaler has skipped the step and lowered its scale.
             self.outcome.skipped += 1
             self._skipped_in_a_row += 1
@@ -216,9 +219,8 @@ class Training:
         outcome = self.outcome
         masked = torch.tensor([float(self.loss.masked_total - self._masked_before)], device=self.device)
         values = torch.cat([torch.stack([loss.float() for loss, _ in pending]), masked])
-        if self._distributed:
-            dist.all_reduce(values)
-            values[:-1] /= dist.get_world_size()
+        values = self.accelerator.reduce(values, "sum")
+        values[:-1] /= self.accelerator.num_processes
         self._masked_before = self.loss.masked_total
         *losses, newly_masked = values.tolist()
         norms = torch.stack([norm for _, norm in pending]).tolist()
@@ -248,17 +250,11 @@ class Training:
         """The epoch under way, from 1."""
         return (max(self.outcome.step, 1) - 1) // self.order.steps_per_epoch + 1
 
-    @property
-    def _distributed(self) -> bool:
-        return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
-
     def _agree(self, flag: bool) -> bool:
         """The first process's answer, on every process."""
-        if not self._distributed:
+        if self.accelerator.num_processes == 1:
             return flag
-        answer = torch.tensor([int(flag)], device=self.device)
-        dist.broadcast(answer, src=0)
-        return bool(answer.item())
+        return bool(broadcast(torch.tensor([int(flag)], device=self.device)).item())
 
     @property
     def _to_be_evaluated(self) -> bool:
@@ -299,8 +295,7 @@ class Training:
                 checkpoint.write_folder(
                     self.checkpoints / "best", lambda folder: checkpoint.write_tensors(folder, weights)
                 )
-        if self._distributed:
-            dist.barrier()
+        self.accelerator.wait_for_everyone()
 
     def _out_of_patience(self) -> bool:
         """Whether the last ``patience`` evaluations were all no better than the best before them."""
@@ -319,35 +314,22 @@ class Training:
 
     def save(self) -> None:
         """Write a checkpoint of the current step."""
-        random_states = [checkpoint.random_state()]
-        if self._distributed:
-            random_states = self._gathered(random_states[0])
+        state = {name: value.to(self.device)[None] for name, value in checkpoint.random_state().items()}
+        random_states = self.accelerator.gather(state)
         if self.process == 0:
             tensors = checkpoint.named("model", self._weights())
             for index, moments in self.optimiser.state_dict()["state"].items():
                 tensors |= checkpoint.named(f"optimiser.{index}", moments)
-            for process, state in enumerate(random_states):
-                tensors |= checkpoint.named(f"random.{process}", state)
+            tensors |= checkpoint.named("random", random_states)
+            scaler = self.accelerator.scaler
             facts = {
-                "scaler": self.scaler.state_dict(),
+                "scaler": scaler.state_dict() if scaler is not None else {},
                 "outcome": asdict(self.outcome),
                 "order": asdict(self.order),
                 "data": self.data_hash,
             }
             checkpoint.save(self.checkpoints, self.outcome.step, tensors, facts)
-        if self._distributed:
-            dist.barrier()
-
-    def _gathered(self, state: dict[str, torch.Tensor]) -> list[dict[str, torch.Tensor]]:
-        """Return the random states of all processes, on the CPU."""
-        states: list[dict[str, torch.Tensor]] = [{} for _ in range(dist.get_world_size())]
-        for name, tensor in state.items():
-            own = tensor.to(self.device)
-            parts = [torch.empty_like(own) for _ in states]
-            dist.all_gather(parts, own)
-            for gathered, part in zip(states, parts, strict=True):
-                gathered[name] = part.cpu()
-        return states
+        self.accelerator.wait_for_everyone()
 
     def _resume(self) -> None:
         latest = checkpoint.latest(self.checkpoints)
@@ -371,9 +353,10 @@ class Training:
         count = sum(len(group["params"]) for group in optimiser["param_groups"])
         optimiser["state"] = {i: checkpoint.under(f"optimiser.{i}", tensors) for i in range(count)}
         self.optimiser.load_state_dict(optimiser)
-        self.scaler.load_state_dict(scaler)
+        if self.accelerator.scaler is not None:
+            self.accelerator.scaler.load_state_dict(scaler)
         self.outcome = outcome
         # With another number of processes each keeps the state that its seed gives.
-        own = checkpoint.under(f"random.{self.process}", tensors)
-        if own and before.processes == order.processes:
-            checkpoint.restore_random_state(own)
+        if before.processes == order.processes:
+            random_states = checkpoint.under("random", tensors)
+            checkpoint.restore_random_state({name: value[self.process] for name, value in random_states.items()})

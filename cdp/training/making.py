@@ -57,7 +57,6 @@ def make_retriever(
     hooks: Hooks,
     checkpoints: Path,
     *,
-    process: int = 0,
     processes: int = 1,
     evaluate: Callable[[SentenceTransformer], float | None] | None = None,
     steps: int | None = None,
@@ -80,7 +79,6 @@ def make_retriever(
         config,
         hooks,
         checkpoints,
-        process=process,
         evaluate=evaluate,
     )
     outcome = training.run()

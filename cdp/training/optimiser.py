@@ -6,17 +6,18 @@ import ctypes
 import inspect
 import math
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import torch
-import torch.distributed as dist
+from accelerate import Accelerator, PartialState
+from accelerate.state import AcceleratorState
+from accelerate.utils import broadcast, reduce
 from torch import Tensor, nn
 
 BETAS = (0.9, 0.98)
 EPSILON = 1e-8
-BUCKET_BYTES = 64 * 2**20
 
 
 class _AdamW(torch.optim.AdamW):
@@ -53,43 +54,28 @@ def cosine_rate(peak: float, step: int, steps: int) -> float:
     return peak * 0.5 * (1.0 + math.cos(math.pi * step / max(1, steps)))
 
 
-def average_gradients(parameters: Sequence[Tensor]) -> None:
-    """Average ``.grad`` over all processes, in place. A parameter without a gradient on this process counts as zero.
+def accelerator_for(device: torch.device, precision: str) -> Accelerator:
+    """Return accelerate's mixed precision and synchronisation for one training; ``precision`` is fp32, fp16 or bf16."""
+    # accelerate keeps the first precision of a process, and a study trains in several.
+    AcceleratorState._reset_state()
+    return Accelerator(mixed_precision="no" if precision == "fp32" else precision, cpu=device.type == "cpu")
 
-    Done by hand instead of by DDP, which silently does not synchronise a model with unused parameters (a BERT's
-    pooler) unless told to look for them, and which takes one forward pass per step where we have several.
+
+def average_gradients(parameters: Iterable[Tensor]) -> None:
+    """Average ``.grad`` over all processes. A parameter without a gradient on this process counts as zero.
+
+    Done here and not by DDP, which does not synchronise a model with unused parameters (a BERT's pooler) unless told to
+    look for them, and which takes one forward pass per step where we have several.
     """
-    if not (dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1):
-        return
-    for bucket in _buckets(parameters):
-        flat = torch.cat([(torch.zeros_like(p) if p.grad is None else p.grad).reshape(-1) for p in bucket])
-        dist.all_reduce(flat)
-        flat /= dist.get_world_size()
-        for parameter, part in zip(bucket, flat.split([p.numel() for p in bucket]), strict=True):
-            if parameter.grad is None:
-                parameter.grad = part.view_as(parameter).clone()
-            else:
-                parameter.grad.copy_(part.view_as(parameter))
+    if PartialState().use_distributed:
+        for parameter in parameters:
+            gradient = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            parameter.grad = reduce(gradient, "mean")
 
 
 def broadcast_parameters(model: nn.Module) -> None:
     """Give every process the first process's weights, so that they start equal whatever was initialised at random."""
-    if dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1:
-        for tensor in (*model.parameters(), *model.buffers()):
-            dist.broadcast(tensor.data, src=0)
-
-
-def _buckets(parameters: Sequence[Tensor]) -> Iterable[list[Tensor]]:
-    bucket: list[Tensor] = []
-    size = 0
-    for parameter in parameters:
-        if bucket and (size >= BUCKET_BYTES or bucket[0].dtype != parameter.dtype):
-            yield bucket
-            bucket, size = [], 0
-        bucket.append(parameter)
-        size += parameter.numel() * parameter.element_size()
-    if bucket:
-        yield bucket
+    broadcast([tensor.data for tensor in (*model.parameters(), *model.buffers())])
 
 
 def keep_freed_memory() -> bool:

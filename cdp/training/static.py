@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from cdp.retrievers.static import is_static
-from cdp.training.engine import Batches
+from cdp.training.engine import Backward, Batches
 from cdp.training.infonce import WeightedInfoNCE
 from cdp.training.tokens import Store, TokenStore
 
@@ -47,8 +47,15 @@ class SparseRows:
 class StaticEngine:
     """The step of a model whose first module is a ``StaticEmbedding`` and whose others have no weights."""
 
-    def __init__(self, model: SentenceTransformer, batches: Batches, loss: WeightedInfoNCE) -> None:
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        batches: Batches,
+        loss: WeightedInfoNCE,
+        propagate: Backward = Tensor.backward,
+    ) -> None:
         self.model = model
+        self.propagate = propagate
         self.batches = batches
         self.loss = loss
         table = model[0].embedding.weight
@@ -76,7 +83,7 @@ class StaticEngine:
             and not any(True for module in list(model)[1:] for _ in module.parameters())
         )
 
-    def backward(self, rows: NDArray[np.int64], factor: float | Tensor = 1.0) -> Tensor:
+    def backward(self, rows: NDArray[np.int64]) -> Tensor:
         gradient = self.table.grad
         assert gradient is not None
         if dist.is_available() and dist.is_initialized():
@@ -94,7 +101,7 @@ class StaticEngine:
             reasoned,
             self.batches.soft_labels(rows, self.device),
         )
-        (loss * factor).backward()
+        self.propagate(loss)
 
         # The transpose: one bag per distinct token, over the texts that hold it.
         order = torch.argsort(ids, stable=True)

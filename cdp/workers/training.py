@@ -107,7 +107,6 @@ def train(job: Job, data: TrainingData, plan: RunPlan) -> None:
         data.weights[usable],
         JobHooks(job, tracking),
         job.folder / "checkpoints",
-        process=state.process_index,
         processes=state.num_processes,
         evaluate=dev_evaluation(config, job),
     )

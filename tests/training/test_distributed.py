@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-import torch.distributed as dist
 import torch.multiprocessing as mp
+from accelerate import PartialState
 from datasets import Dataset
 from sentence_transformers import (
     SentenceTransformer,
@@ -53,7 +53,9 @@ def build(
 
 
 def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process: bool, hard: bool, out: str) -> None:
-    dist.init_process_group("gloo", init_method=f"tcp://127.0.0.1:{port}", rank=rank, world_size=2)
+    address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in address.items()})
+    state = PartialState(cpu=True, backend="gloo")
     torch.set_num_threads(1)
     if per_process:  # the mistake this test must catch: weights normalised over the own rows only
         infonce.normalised = lambda weights: weights / weights.mean()
@@ -66,7 +68,7 @@ def share(rank: int, port: int, folder: str, mini_batch: int | None, per_process
     value = engine.backward(np.arange(4) + 4 * rank)
     average_gradients([p for p in model.parameters() if p.requires_grad])
     torch.save((value, gradients(model), loss.masked), f"{out}.{rank}")
-    dist.destroy_process_group()
+    state.destroy_process_group()
 
 
 def trainer_step(rank: int, port: int, processes: int, folder: str, mini_batch: int | None, out: str) -> None:

@@ -34,6 +34,11 @@ def batches(model: SentenceTransformer, prompt: str = "") -> Batches:
     return Batches(tokenise(model, QUERIES, prompt), tokenise(model, DOCUMENTS), DOCUMENT_OF, WEIGHTS)
 
 
+def scaled(loss: torch.Tensor) -> None:
+    """Propagate as a gradient scaler does."""
+    (2.5 * loss).backward()
+
+
 def reference(model: SentenceTransformer, factor: float, prompt: str = "") -> tuple[float, dict[str, torch.Tensor]]:
     """Loss and gradients of the batch embedded at once by the model itself."""
     model.zero_grad(set_to_none=True)
@@ -54,8 +59,10 @@ def test_transformer_engine_gives_the_full_batch_gradients(
 ) -> None:
     model = SentenceTransformer(str(tiny_retriever(tmp_path, pooling=pooling)), device="cpu").double().eval()
     expected, gradients = reference(model, factor=2.5, prompt="find: ")
-    engine = TransformerEngine(model, batches(model, "find: "), WeightedInfoNCELoss(None), mini_batch=mini_batch)
-    assert engine.backward(ROWS, 2.5).item() == pytest.approx(expected, rel=1e-12)
+    engine = TransformerEngine(
+        model, batches(model, "find: "), WeightedInfoNCELoss(None), mini_batch=mini_batch, propagate=scaled
+    )
+    assert engine.backward(ROWS).item() == pytest.approx(expected, rel=1e-12)
     for name, parameter in model.named_parameters():
         assert (parameter.grad is None) == (name not in gradients), name
         if name in gradients:
@@ -68,10 +75,10 @@ def test_static_engine_gives_the_gradients_of_autograd_step_after_step(tmp_path:
     if normalise:
         model.append(Normalize())
     expected, gradients = reference(model, factor=2.5)
-    engine = StaticEngine(model, batches(model), WeightedInfoNCELoss(None))
+    engine = StaticEngine(model, batches(model), WeightedInfoNCELoss(None), scaled)
     engine.backward(np.array([1, 2]))  # another batch before: nothing of it may remain
     assert bool((engine.table.grad[gradients["0.embedding.weight"].abs().sum(1) == 0] != 0).any())
-    assert engine.backward(ROWS, 2.5).item() == pytest.approx(expected, rel=1e-5)
+    assert engine.backward(ROWS).item() == pytest.approx(expected, rel=1e-5)
     torch.testing.assert_close(engine.table.grad, gradients["0.embedding.weight"], rtol=1e-5, atol=1e-7)
 
 

@@ -309,7 +309,7 @@ def test_every_step_that_fp16_skips_is_counted_and_too_many_in_a_row_are_diverge
     config = TrainingConfig(query_set="q", learning_rate=1e-3, batch_size=6, epochs=20, scale=20.0)
     order = BatchOrder(24, 6, 20)
     training = Training(model, Batches(*stores, DOCUMENT_OF, np.ones(24)), order, config, Recorder(), tmp_path / "run")
-    training.scaler = torch.amp.GradScaler("cpu", enabled=True)
+    training.accelerator.scaler = torch.amp.GradScaler("cpu", enabled=True)
 
     def log(norms: list[float]) -> None:
         training.outcome.step += len(norms)
