@@ -7,9 +7,9 @@ assumptions, written out below; a short run on the machine itself replaces them 
 from __future__ import annotations
 
 from cdp.benchmarks import registry
+from cdp.llm.prices import load_price
 from cdp.retrievers import PRESETS
 from cdp.studies.text import minutes, table
-from cdp.synthesis.pricing import load_price
 
 GROUPS = ("TREC-DL", "BEIR", "BRIGHT", "Multi-hop")
 """31 datasets of the paper, HotpotQA counted in both of its groups."""

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cdp.base.markup import shown
 from cdp.base.numbers import counted, signed
+from cdp.llm.prices import dollars
 from cdp.principle import level_of, threshold
 from cdp.studies.estimate import StudyPlan
 from cdp.studies.gains import TITLES
@@ -23,7 +24,6 @@ from cdp.studies.tables import (
     rank_one_rows,
     training_rows,
 )
-from cdp.synthesis.pricing import dollars
 
 
 def plan_text(plan: StudyPlan) -> str:

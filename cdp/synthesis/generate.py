@@ -10,13 +10,13 @@ from typing import Any
 
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError, Usage
-from cdp.synthesis.cache import AnswerCache, cache_key
+from cdp.llm.budget import Account
+from cdp.llm.cache import AnswerCache, cache_key
+from cdp.llm.tokens import cut
 from cdp.synthesis.generators import Generator
 from cdp.synthesis.generators.base import usual_usage
 from cdp.synthesis.methods import Method
 from cdp.synthesis.parsing import Parsed, comparison_key, select
-from cdp.synthesis.spending import Account
-from cdp.synthesis.tokens import cut
 
 Ask = Callable[..., Answer]
 MAX_DOCUMENT_TOKENS = 2048

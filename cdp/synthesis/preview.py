@@ -23,10 +23,10 @@ from cdp.base.failures import Failures
 from cdp.base.records import Document
 from cdp.base.workspace import CODE, Workspace
 from cdp.corpus import get_documents
+from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import GENERATORS, Generator, make_generator
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.tokens import estimate_tokens
 
 LONGEST_S = 900.0
 

@@ -12,11 +12,11 @@ from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, Re
 from cdp.base.failures import Failures, concerns_run, describe, line_of
 from cdp.base.records import Document
 from cdp.llm.answers import Cancelled, RequestError, Usage
-from cdp.synthesis.cache import AnswerCache
+from cdp.llm.budget import Account
+from cdp.llm.cache import AnswerCache
 from cdp.synthesis.generate import Generation, generate_for, to_line
 from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.methods import Method
-from cdp.synthesis.spending import Account
 from cdp.synthesis.work import Item
 
 FAILURES_IN_A_ROW = 20

@@ -21,17 +21,17 @@ from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Usage
+from cdp.llm.budget import Account
+from cdp.llm.cache import AnswerCache
+from cdp.llm.prices import load_price, price_file
 from cdp.query_sets.ordered import put_in_order, scan
-from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.generators import Generator as QuerySource
-from cdp.synthesis.generators.spread import spread
+from cdp.synthesis.generators.template import spread
 from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.pricing import load_price, price_file
 from cdp.synthesis.recording import DocumentOutcome, Recorder, outcome_of
-from cdp.synthesis.spending import Account
 from cdp.synthesis.work import Item, Work
 
 FLUSH_LINES = 256

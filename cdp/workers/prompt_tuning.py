@@ -30,6 +30,8 @@ from cdp.base.worker import Job
 from cdp.base.workspace import now
 from cdp.corpus import load_manifest
 from cdp.llm.answers import Usage
+from cdp.llm.cache import AnswerCache
+from cdp.llm.prices import load_price, price_file
 from cdp.metrics import measure_query_set
 from cdp.metrics.measures.dist_sim import document_dist_sims
 from cdp.metrics.pairs import PairTable
@@ -40,9 +42,7 @@ from cdp.metrics.values import DOCUMENT, MetricValue
 from cdp.studies.prompt_tuning.candidates import PromptCandidate, candidates_of, sample_documents
 from cdp.studies.prompt_tuning.choice import Tried, choose, standing
 from cdp.studies.prompt_tuning.writing import WrittenQueries, tokens_per_document, write
-from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Generator, make_generator
-from cdp.synthesis.pricing import load_price, price_file
 
 _LOADING_S = 600.0
 EXAMPLES = 3

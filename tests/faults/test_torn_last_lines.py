@@ -49,7 +49,7 @@ def test_every_jsonl_of_a_job_torn_and_the_job_resumed(workspace: Workspace) -> 
 
 
 DOCUMENTS = 1700
-"""So many that several processes write, see ``cdp.synthesis.generators.spread``."""
+"""So many that several processes write, see ``cdp.synthesis.generators.template``."""
 
 
 def lines_of(path: Path) -> list[dict[str, Any]]:

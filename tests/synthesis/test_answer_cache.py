@@ -10,7 +10,7 @@ from cdp.base.errors import WorkspaceError
 from cdp.base.worker import LOCK_VARIABLE
 from cdp.base.workspace import Workspace
 from cdp.llm.answers import Answer, RequestError, Usage
-from cdp.synthesis.cache import AnswerCache
+from cdp.llm.cache import AnswerCache
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, ChatServer
@@ -108,7 +108,7 @@ def test_once_a_node_has_used_it_no_process_needs_shared_memory(
 def test_a_node_waits_for_nobody_who_uses_it_with_shared_memory(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cdp.synthesis.cache.BUSY_TIMEOUT_S", 0.1)
+    monkeypatch.setattr("cdp.llm.cache.BUSY_TIMEOUT_S", 0.1)
     with AnswerCache(workspace) as cache:
         cache.put(KEY_OF_IT, Answer("x"))
         with monkeypatch.context() as there:

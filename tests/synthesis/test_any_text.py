@@ -11,6 +11,7 @@ from hypothesis import given
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
+from cdp.llm.tokens import cut
 from cdp.query_sets.formats import format_mix
 from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
@@ -26,7 +27,6 @@ from cdp.synthesis.parsing import (
     parse_task_query,
 )
 from cdp.synthesis.templates.phrases import sentences
-from cdp.synthesis.tokens import cut
 from tests.strategies import LONG, SOAK, examples, is_linear, result_or_error, texts
 
 PARSERS = (parse, parse_line, parse_passage, parse_after_summary, parse_task_query)

@@ -11,9 +11,9 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
+from cdp.llm.cache import AnswerCache
 from cdp.synthesis import batch
 from cdp.synthesis.batch import read_batch, write_batch
-from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MALFORMED, MODEL, ChatServer, asked_for, completion, numbered

@@ -10,7 +10,7 @@ import pytest
 from cdp import query_sets
 from cdp.base.errors import ProviderError
 from cdp.base.redaction import CUT
-from cdp.synthesis.cache import AnswerCache
+from cdp.llm.cache import AnswerCache
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, LOST, MALFORMED, ODD, ChatServer

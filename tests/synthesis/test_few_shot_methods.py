@@ -11,14 +11,14 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
+from cdp.llm.cache import AnswerCache
+from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis import METHODS, generate_for, get_method, make_generator
-from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generators import Generator
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.methods.examples import EXAMPLES
 from cdp.synthesis.parsing import Parsed, parse_after_summary, parse_line, parse_task_query
 from cdp.synthesis.run import Run
-from cdp.synthesis.tokens import estimate_tokens
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 

@@ -9,10 +9,10 @@ import pytest
 from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
+from cdp.llm.cache import AnswerCache, cache_key
+from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.cache import AnswerCache, cache_key
 from cdp.synthesis.generators import Generator
-from cdp.synthesis.tokens import cut, estimate_tokens
 from tests.synthesis.server import KEY, MODEL, ChatServer, document_of
 
 DOCUMENT = Document("d1", "Basalt is a dark rock. It forms when lava cools quickly.", "Basalt")

@@ -12,9 +12,9 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace
 from cdp.llm.answers import _mean_logprob
+from cdp.llm.cache import AnswerCache
 from cdp.services import queries
 from cdp.synthesis import METHODS
-from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import make_generator
 from cdp.synthesis.methods import method_of

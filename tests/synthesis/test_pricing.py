@@ -11,9 +11,10 @@ from cdp import query_sets
 from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.workspace import Workspace
+from cdp.llm import prices
 from cdp.llm.answers import Usage
-from cdp.synthesis import pricing
-from cdp.synthesis.pricing import PRICES, Price, estimate, load_price
+from cdp.llm.prices import PRICES, Price, load_price
+from cdp.synthesis.estimate import estimate
 from cdp.synthesis.run import Run
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer
@@ -25,7 +26,7 @@ def priced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "prices.json"
     table = {"as_of": "2026-01-01", "models": {MODEL: {"input": 1.0, "output": 10.0, "batch_discount": 0.5}}}
     path.write_text(json.dumps(table))
-    monkeypatch.setattr(pricing, "PRICES", path)
+    monkeypatch.setattr(prices, "PRICES", path)
     return path
 
 
@@ -47,7 +48,7 @@ def test_a_dated_release_has_its_models_price_and_a_relative_has_not() -> None:
 
 
 def test_cost_is_tokens_times_price() -> None:
-    assert Price(2.0, 8.0, 0.5, "2026-01-01").cost(Usage(500_000, 250_000, 1)) == pytest.approx(3.0)
+    assert Price("m", 2.0, 8.0).cost(Usage(500_000, 250_000, 1)) == pytest.approx(3.0)
 
 
 def test_a_damaged_table_is_told(tmp_path: Path) -> None:
@@ -151,7 +152,7 @@ def test_a_price_that_is_none_is_told(workspace: Workspace, tmp_path: Path, entr
         load_price("m", path)
     assert len(str(caught.value)) < 300
     with pytest.raises(WorkspaceError, match="is damaged"):
-        pricing.read_prices(workspace)
+        prices.read_prices(workspace)
 
 
 @pytest.mark.parametrize("table", ["[]", "7", '{"models": []}', '{"models": ["m"]}', '{"as_of": "x"}', "null"])
@@ -159,4 +160,4 @@ def test_a_price_table_that_is_none_is_told(workspace: Workspace, table: str) ->
     workspace.root.mkdir(parents=True)
     (workspace.root / "prices.json").write_text(table)
     with pytest.raises(WorkspaceError, match="is damaged"):
-        pricing.read_prices(workspace)
+        prices.read_prices(workspace)

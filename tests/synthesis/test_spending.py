@@ -13,23 +13,23 @@ from cdp.base.errors import ConfigError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, append_jsonl, read_json
 from cdp.llm.answers import Answer, Cancelled, Usage
-from cdp.synthesis.cache import AnswerCache
-from cdp.synthesis.pricing import Price, PriceRow, write_prices
+from cdp.llm.budget import Account, OverBudget
+from cdp.llm.cache import AnswerCache
+from cdp.llm.prices import Price, write_prices
 from cdp.synthesis.run import Run
-from cdp.synthesis.spending import Account, OverBudget
 from tests.strategies import SOAK
 from tests.synthesis.conftest import CorpusMaker, JobMaker
 from tests.synthesis.server import KEY, MODEL, ChatServer, numbered
 from tests.synthesis.test_run import settings, start_worker
 
-PRICE = Price(input=1.0, output=10.0, batch_discount=0.0, as_of="2026-01-01")
+PRICE = Price(MODEL, 1.0, 10.0, as_of="2026-01-01")
 REQUEST = Usage(100, 20, 1)
 
 
 @pytest.fixture
 def priced(workspace: Workspace) -> None:
     """A price for the server's model, in the workspace's own table."""
-    write_prices(workspace, [PriceRow(MODEL, PRICE.input, PRICE.output)], PRICE.as_of)
+    write_prices(workspace, [Price(MODEL, PRICE.input, PRICE.output)], PRICE.as_of)
 
 
 @pytest.mark.slow

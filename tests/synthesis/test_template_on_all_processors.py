@@ -1,4 +1,4 @@
-"""The template generator in several processes writes what it writes in one, whatever becomes of the processes."""
+"""The template generator in several processes writes what it writes in one, even when its processes are killed."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 
 from cdp.base.records import Document
-from cdp.synthesis.generators import spread as module
+from cdp.synthesis.generators import template as module
 from cdp.synthesis.generators.recorded import RecordedGenerator
-from cdp.synthesis.generators.spread import FEWEST_DOCUMENTS, SpreadGenerator, spread
-from cdp.synthesis.generators.template import TemplateGenerator
+from cdp.synthesis.generators.template import MIN_SPREAD, TemplateGenerator, TemplatePool, spread
 from cdp.synthesis.methods import METHODS
 from tests.jobs.support import lives, until
 
@@ -33,60 +32,57 @@ def queries(source: Any, method: str) -> list[tuple[str, ...] | None]:
         return [answer.queries for answer in answers]
 
 
-def processes_of(several: SpreadGenerator) -> list[subprocess.Popen[str]]:
-    """Those of this generator that run: what an earlier test started may still be a child of this process."""
-    return [process for process in several._all if process.poll() is None]
-
-
 @pytest.mark.slow
 def test_the_same_queries_and_a_killed_process_loses_none() -> None:
     source = TemplateGenerator(seed=3)
-    with spread(source, FEWEST_DOCUMENTS, processes=2) as several:
-        assert isinstance(several, SpreadGenerator)
+    with spread(source, MIN_SPREAD, processes=2) as several:
+        assert isinstance(several, TemplatePool)
         assert several.parameters == source.parameters
-        children = processes_of(several)
-        assert len(children) == 2
         for method in ("diverse", "paraphrase"):
             assert queries(several, method) == queries(source, method)
-        children[0].send_signal(signal.SIGTERM)  # a stop of the whole group is decided by the process that asks
-        children[1].kill()
-        assert queries(several, "diverse") == queries(source, "diverse")
         broken = Document(id="broken", title=5, text="A text.")  # type: ignore[arg-type]
         with pytest.raises(TypeError):
             several.generate("", broken, METHODS["diverse"], 2)
-        children = processes_of(several)
+        children = list(several._pool._processes)
         assert len(children) == 2
-    assert not any(lives(child.pid) for child in children)
+        os.kill(children[0], signal.SIGTERM)  # a stop of the whole group is decided by the process that asks
+        assert queries(several, "diverse") == queries(source, "diverse")
+        os.kill(children[1], signal.SIGKILL)
+        assert queries(several, "diverse") == queries(source, "diverse")
+    assert not any(map(lives, children))
 
 
 @pytest.mark.slow
 def test_its_processes_end_with_the_one_that_started_them() -> None:
     program = (
-        "import psutil, time\n"
-        "from cdp.synthesis.generators.spread import spread\n"
-        "from cdp.synthesis.generators.template import TemplateGenerator\n"
-        "with spread(TemplateGenerator(), 10**6, processes=2):\n"
-        "    print(*(child.pid for child in psutil.Process().children()), flush=True)\n"
-        "    time.sleep(600)\n"
+        "import time\n"
+        "from cdp.base.records import Document\n"
+        "from cdp.synthesis.generators.template import TemplateGenerator, spread\n"
+        "if __name__ == '__main__':\n"
+        "    with spread(TemplateGenerator(), 10**6, processes=2) as pool:\n"
+        "        pool.queries(Document('d', 'A text.'), 'diverse', 1)\n"
+        "        print(*pool._pool._processes, flush=True)\n"
+        "        time.sleep(600)\n"
     )
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout is not None
         children = [int(pid) for pid in parent.stdout.readline().split()]
         os.kill(parent.pid, signal.SIGKILL)
-    assert len(children) == 2
+    assert children
     until(lambda: not any(map(lives, children)), "the processes to end")
 
 
 def test_few_documents_one_processor_and_other_generators_stay_in_one_process() -> None:
     source, recorded = TemplateGenerator(), RecordedGenerator()
-    for generator, n, processes in ((source, FEWEST_DOCUMENTS - 1, 8), (source, 10**6, 1), (recorded, 10**6, 8)):
+    for generator, n, processes in ((source, MIN_SPREAD - 1, 8), (source, 10**6, 1), (recorded, 10**6, 8)):
         with spread(generator, n, processes) as chosen:
             assert chosen is generator
 
 
-def test_what_cannot_be_written_there_is_told_as_such() -> None:
+def test_what_cannot_be_written_there_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
     class Failing(TemplateGenerator):
         def queries(self, document: Document, method: str, m: int) -> list[str]:
             raise ValueError
 
-    assert module.answer(Failing(), {"id": "a", "title": "", "text": "b", "method": "diverse", "m": 1}) is None
+    monkeypatch.setattr(module, "_source", Failing())
+    assert module._queries(Document("a", "b"), "diverse", 1) is None

@@ -9,15 +9,16 @@ from cdp.base.errors import CdpError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, resolve_corpus
+from cdp.llm import prices
+from cdp.llm.tokens import estimate_tokens
 from cdp.principle import Recommendation
 from cdp.services import commands
 from cdp.services.advice.complexity import Profiled
 from cdp.services.queries import synthesis
 from cdp.services.queries.writers import EXAMPLE, Writer, writer
 from cdp.studies import StudyConfig
-from cdp.synthesis import pricing
+from cdp.synthesis.estimate import expected_usage
 from cdp.synthesis.methods import get_method
-from cdp.synthesis.tokens import estimate_tokens
 
 TYPICAL_WORDS = 120
 """Words of a document where none is named: about a paragraph of an encyclopaedia."""
@@ -85,13 +86,13 @@ def _price(workspace: Workspace, answer: Recommendation, manifest: CorpusManifes
             if estimate.cost is None:
                 return f"The price is not known: the price table has no {writes.model}."
             noun = "document" if documents == 1 else "documents"
-            return f"Price: about {pricing.dollars(estimate.cost)} {by} for {documents:,} {noun} of {manifest.name}."
-        price = pricing.load_price(writes.model, pricing.price_file(workspace))
+            return f"Price: about {prices.dollars(estimate.cost)} {by} for {documents:,} {noun} of {manifest.name}."
+        price = prices.load_price(writes.model, prices.price_file(workspace))
     except CdpError as error:
         return f"The price is not known: {error.message.rstrip('.')}."
     if price is None:
         return f"The price is not known: the price table has no {writes.model}."
     method = get_method("diverse")
     text = Document("typical", "paragraph " * TYPICAL_WORDS).content
-    usage = pricing.expected_usage(method, estimate_tokens(method.render(text, per_doc)), PER, PER * per_doc)
-    return f"Price: about {pricing.dollars(price.cost(usage))} {by} per {PER:,} documents of {TYPICAL_WORDS} words."
+    usage = expected_usage(method, estimate_tokens(method.render(text, per_doc)), PER, PER * per_doc)
+    return f"Price: about {prices.dollars(price.cost(usage))} {by} per {PER:,} documents of {TYPICAL_WORDS} words."

@@ -19,6 +19,7 @@ from cdp.complexity import count_content_words
 from cdp.corpus import load_manifest, resolve_corpus
 from cdp.corpus.origin import KIND_OF, described
 from cdp.llm.answers import Usage
+from cdp.llm.prices import Price, load_price, price_file
 from cdp.metrics import self_bleu
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.formats import format_mix, query_format
@@ -31,7 +32,6 @@ from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
 from cdp.synthesis.overlap import overlapping_pairs
 from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
-from cdp.synthesis.pricing import Price, load_price, price_file
 
 WORKER = "cdp.workers.synthesis"
 

@@ -12,18 +12,20 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import ConfigError
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.corpus import resolve_corpus
-from cdp.llm import address
+from cdp.llm import address, prices
 from cdp.llm.answers import Usage
+from cdp.llm.prices import Price, PriceTable, read_prices
+from cdp.llm.prices import dollars as dollars
 from cdp.query_sets import QuerySet, exports
 from cdp.query_sets.exports import EXPORTS, Export
 from cdp.services import completeness
 from cdp.services.sharing import access, paths
-from cdp.synthesis import batch, pricing
+from cdp.synthesis import batch
+from cdp.synthesis import estimate as estimates
 from cdp.synthesis.batch import BatchResult
+from cdp.synthesis.estimate import Estimate
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import METHODS, OTHER_CONDITIONS, OWN
-from cdp.synthesis.pricing import Estimate, PriceRow, PriceTable, read_prices
-from cdp.synthesis.pricing import dollars as dollars
 
 __all__ = ["read_prices"]
 
@@ -105,7 +107,7 @@ def estimate(
     """
     if GENERATORS[config.generator].endpoint:
         address.address(config.base_url)
-    return pricing.estimate(
+    return estimates.estimate(
         workspace, resolved(workspace, config), tokens_per_query=tokens_per_query, latency_s=latency_s
     )
 
@@ -115,7 +117,7 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
     """Keep an edited price table in this workspace; ConfigError names what is no price."""
     try:
         rows = [
-            PriceRow(
+            Price(
                 str(row.get("model") or "").strip(),
                 float(row["input"]),
                 float(row["output"]),
@@ -125,7 +127,7 @@ def save_prices(workspace: Workspace, table: list[dict[str, Any]], as_of: str) -
         ]
     except (KeyError, TypeError, ValueError):
         raise ConfigError("A row of the price table lacks its input or output price.") from None
-    pricing.write_prices(workspace, rows, as_of)
+    prices.write_prices(workspace, rows, as_of)
     return read_prices(workspace)
 
 

@@ -14,12 +14,12 @@ from cdp.base.records import Document
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl, read_jsonl
 from cdp.llm.answers import Cancelled, RequestError, Usage
+from cdp.llm.cache import AnswerCache
+from cdp.llm.tokens import cut, estimate_tokens
 from cdp.studies.prompt_tuning.candidates import PromptCandidate
-from cdp.synthesis.cache import AnswerCache
 from cdp.synthesis.concurrency import map_unordered
 from cdp.synthesis.generate import generate_for
 from cdp.synthesis.generators import Generator
-from cdp.synthesis.tokens import cut, estimate_tokens
 
 FAILURES_AT_FIRST = 20
 """So many documents without an answer before the first one that has one: the endpoint is down."""

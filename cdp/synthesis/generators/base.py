@@ -10,8 +10,8 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.records import Document
 from cdp.base.registry import Registered
 from cdp.llm.answers import Answer, Usage
+from cdp.llm.tokens import estimate_tokens
 from cdp.synthesis.methods.base import Method
-from cdp.synthesis.tokens import estimate_tokens
 
 
 class Generator(Protocol):

@@ -1,47 +1,31 @@
-"""What a synthesis run will cost and how long it will take, before it starts; and what it did cost.
+"""Tokens, price and time of a synthesis run, before it starts.
 
-Prices stand in ``data/prices/prices.json``, with their date, for everyone to edit. Input tokens are measured on a
-sample of the corpus' rendered prompts (see ``tokens`` for how well); output tokens come from the answers to a preview
-where there was one, else from a typical query's length.
+Input tokens are measured on a sample of the corpus' rendered prompts (``cdp.llm.tokens`` says how well); output tokens
+come from the answers to a preview where there was one, else from a typical query's length.
 """
 
 from __future__ import annotations
 
 import math
 import random
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import ConfigError, WorkspaceError
 from cdp.base.records import Document
-from cdp.base.workspace import SHIPPED_DATA, Workspace, read_json, write_json
+from cdp.base.workspace import Workspace
 from cdp.corpus import get_documents, load_documents, load_manifest
 from cdp.llm.answers import Usage
+from cdp.llm.prices import Price, load_price, price_file
+from cdp.llm.tokens import cut, estimate_tokens
 from cdp.synthesis.generators import GENERATORS
 from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.tokens import cut, estimate_tokens
 from cdp.synthesis.work import Work
 
-PRICES = SHIPPED_DATA / "prices" / "prices.json"
 SAMPLE = 200
 Z_95 = 1.96
-
-
-@dataclass(frozen=True)
-class Price:
-    """US dollars per million tokens; ``batch_discount`` is the share that the provider's batch endpoint saves."""
-
-    input: float
-    output: float
-    batch_discount: float
-    as_of: str
-
-    def cost(self, usage: Usage) -> float:
-        """US dollars for what was used."""
-        return (usage.input_tokens * self.input + usage.output_tokens * self.output) / 1e6
 
 
 @dataclass(frozen=True)
@@ -61,48 +45,6 @@ class Estimate:
     cost: float | None
     batch_cost: float | None
     seconds: float | None
-
-
-def dollars(value: float | None) -> str:
-    """``$1.23``, with more digits where it is little; a dash where nobody knows."""
-    if value is None:
-        return "–"
-    return f"${value:,.2f}" if value >= 0.1 or value == 0 else f"${value:.2g}"
-
-
-def price_file(workspace: Workspace) -> Path:
-    """The price table in use: the workspace's own, once it was edited, else the one that comes with the program."""
-    own = workspace.root / "prices.json"
-    return own if own.exists() else PRICES
-
-
-def load_price(model: str, path: Path | None = None) -> Price | None:
-    """The price of a model, by its name or by the longest priced name that it extends with a date; None if unpriced."""
-    path = path or PRICES
-    table = read_json(path)
-    try:
-        models = table["models"]
-        name = max((priced for priced in models if model == priced or _dated(model, priced)), key=len, default=None)
-        if name is None:
-            return None
-        row = _row(name, models[name])
-        return Price(row.input, row.output, row.batch_discount, str(table["as_of"]))
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
-
-
-_DAMAGE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
-"""What a table raises that is not made as ours is: other types, numbers beyond all bounds."""
-
-
-def _damaged(path: Path, error: Exception) -> WorkspaceError:
-    return WorkspaceError(f"The price table {path.name} is damaged near {str(error)[:120]}.", hint="See its note.")
-
-
-def _dated(model: str, undated: str) -> bool:
-    """Whether ``model`` is ``undated`` with a release date, as in gpt-4o-mini-2024-07-18."""
-    rest = model.removeprefix(undated)
-    return rest != model and rest.startswith("-") and rest[1:].replace("-", "").isdigit()
 
 
 def estimate(
@@ -190,62 +132,3 @@ def prompt_tokens(method: Method, document: Document, limit: int, m: int, querie
     if method.from_queries:
         return sum(estimate_tokens(method.render(text, m, query)) for query in queries)
     return (m if method.one_per_call else 1) * estimate_tokens(method.render(text, m))
-
-
-@dataclass(frozen=True)
-class PriceRow:
-    """One model's price: US dollars per million tokens, and the share that its batch endpoint saves."""
-
-    model: str
-    input: float
-    output: float
-    batch_discount: float = 0.0
-
-
-@dataclass(frozen=True)
-class PriceTable:
-    """The prices in use. ``own`` is whether they were edited in this workspace; ``as_of`` is the day they were read."""
-
-    as_of: str
-    rows: tuple[PriceRow, ...]
-    own: bool
-
-
-def read_prices(workspace: Workspace) -> PriceTable:
-    """The table in use; WorkspaceError where its file is damaged."""
-    path = price_file(workspace)
-    table = read_json(path)
-    try:
-        rows = tuple(_row(name, entry) for name, entry in table["models"].items())
-        return PriceTable(str(table["as_of"]), rows, path != PRICES)
-    except _DAMAGE as error:
-        raise _damaged(path, error) from error
-
-
-def write_prices(workspace: Workspace, rows: Sequence[PriceRow], as_of: str) -> None:
-    """Keep an edited table in the workspace; ConfigError names every row that is no price."""
-    problems = [f"{row.model or 'a row without a name'} has no price" for row in rows if not _usable(row)]
-    names = [row.model for row in rows]
-    problems += [f"{name} stands there twice" for name in sorted({name for name in names if names.count(name) > 1})]
-    if problems:
-        raise ConfigError.from_problems(
-            problems, hint="Give US dollars per million tokens, and a discount from 0 to 1."
-        )
-    models: Mapping[str, dict[str, float]] = {
-        row.model: {name: value for name, value in asdict(row).items() if name != "model"} for row in rows
-    }
-    write_json(workspace.root / "prices.json", {"as_of": as_of, "models": models})
-
-
-def _row(name: str, entry: Mapping[str, object]) -> PriceRow:
-    """One entry of the table; ValueError for what is no price (less than nothing, ``inf``, no number at all)."""
-    read, written, discount = entry["input"], entry["output"], entry.get("batch_discount", 0)
-    row = PriceRow(name, float(str(read)), float(str(written)), float(str(discount)))
-    if not _usable(row):
-        raise ValueError(f"{name!r}, which has no price")
-    return row
-
-
-def _usable(row: PriceRow) -> bool:
-    prices = (row.input, row.output)
-    return bool(row.model.strip()) and all(math.isfinite(p) and p >= 0 for p in prices) and 0 <= row.batch_discount <= 1

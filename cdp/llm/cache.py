@@ -29,9 +29,6 @@ from cdp.llm.answers import Answer, RequestError, Usage
 
 BUSY_TIMEOUT_S = 30.0
 
-PAID_ANSWERS = "the answers that were paid for"
-"""What jobs that ask an endpoint share, as it is said where they cannot."""
-
 _TABLES = (
     "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, created TEXT, answer TEXT) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS asked (job TEXT, key TEXT, input_tokens INTEGER, output_tokens INTEGER,"

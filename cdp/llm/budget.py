@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable
 
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
-from cdp.synthesis.cache import AnswerCache
-from cdp.synthesis.pricing import Price
+from cdp.llm.cache import AnswerCache
+from cdp.llm.prices import Price
 
 
 class OverBudget(Cancelled):
