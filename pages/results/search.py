@@ -6,7 +6,7 @@ import streamlit as st
 
 from cdp.base.workspace import Workspace
 from cdp.services import search
-from cdp.ui.search import choices, results
+from cdp.ui import search as page
 from cdp.ui.shell import frame, project
 
 workspace = Workspace.default()
@@ -14,20 +14,20 @@ frame.head("search")
 
 with frame.guarded():
     members = project.scope(workspace)
-    collections = choices.of_project(members, search.list_collections(workspace))
+    collections = page.of_project(members, search.list_collections(workspace))
     if not collections:
         frame.empty("No documents yet", "There is nothing to search. Add a corpus first.")
         frame.navigation.button("corpus", "Add a corpus", "to_corpus")
     else:
-        query = choices.query()
+        query = page.query()
         left, right = st.columns([2, 3], gap="medium")
         with left:
-            collection = choices.collection(collections)
+            collection = page.collection(collections)
         with right:
-            retrievers = choices.retrievers(workspace, members)
-        choices.from_benchmark(workspace, collection, members)
+            retrievers = page.retrievers(workspace, members)
+        page.from_benchmark(workspace, collection, members)
         if query and retrievers:
-            results.show(workspace, members, collection, retrievers, query)
+            page.show(workspace, members, collection, retrievers, query)
         elif retrievers:
             st.caption("Type a query and press Enter.")
         else:

@@ -94,7 +94,7 @@ def provider(email: str) -> Iterator[Provider]:
                 there.codes[code] = query
                 back = urlencode({"code": code, "state": query["state"]})
                 self._send(
-                    200, "text/html", f'<a href="{query["redirect_uri"]}?{back}">Continue as {email}</a>'.encode()
+                    200, "text/html", f'<a href="{query["redirect_uri"]}?{back}">Continue as {there.email}</a>'.encode()
                 )
             elif address.path == "/logout":
                 self.send_response(302)

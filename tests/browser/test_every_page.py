@@ -56,11 +56,10 @@ FAINT_WORDS = """least => {
 @pytest.mark.parametrize(
     ("state", "width", "dark"),
     [
-        ("full", 1280, False),
-        ("demo", 390, True),
+        ("full", 1440, False),
         *(
             pytest.param(*screen, marks=pytest.mark.soak)
-            for screen in (("full", 1280, True), ("empty", 1280, False), ("damaged", 1280, True))
+            for screen in (("demo", 390, True), ("full", 1280, True), ("empty", 1280, False), ("damaged", 1280, True))
         ),
     ],
 )

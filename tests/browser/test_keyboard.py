@@ -94,11 +94,22 @@ def test_the_main_path_needs_no_mouse(serve: Callable[..., Server], look: Callab
     assert [view.kind for view in jobs.list_jobs(server.workspace)].count("training") == 1
 
 
-@pytest.mark.parametrize("path", ["", "queries", "complexity", "launch"])
-def test_the_focus_is_seen_and_never_trapped(path: str, demo_server: Server, look: Callable[..., Looker]) -> None:
+@pytest.mark.parametrize(
+    "path", ["launch", *(pytest.param(path, marks=pytest.mark.soak) for path in ("", "queries", "complexity"))]
+)
+def test_the_menu_can_be_skipped_and_the_focus_is_seen_and_never_trapped(
+    path: str, demo_server: Server, look: Callable[..., Looker]
+) -> None:
     tab = look(demo_server).open(path)
     tab.page.get_by_test_id("stMain").locator("button, input").first.wait_for()
     tab.drawn()
+    tab.page.keyboard.press("Tab")
+    first = focused(tab)
+    assert first is not None
+    assert first["name"] == "Skip to main content"
+    tab.page.keyboard.press("Enter")
+    tab.page.keyboard.press("Tab")
+    assert tab.page.evaluate("document.querySelector('[data-testid=stMain]').contains(document.activeElement)")
     unseen, stops = [], 0
     resting = tab.page.evaluate(
         "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).getPropertyValue('border-top-color')"
@@ -117,14 +128,3 @@ def test_the_focus_is_seen_and_never_trapped(path: str, demo_server: Server, loo
     assert here is None, "Tab never leaves the page"
     assert stops > 10
     assert unseen == []
-
-
-def test_the_menu_can_be_skipped(demo_server: Server, look: Callable[..., Looker]) -> None:
-    tab = look(demo_server).open("corpus").see("Median length")
-    tab.page.keyboard.press("Tab")
-    here = focused(tab)
-    assert here is not None
-    assert here["name"] == "Skip to main content"
-    tab.page.keyboard.press("Enter")
-    tab.page.keyboard.press("Tab")
-    assert tab.page.evaluate("document.querySelector('[data-testid=stMain]').contains(document.activeElement)")

@@ -33,6 +33,7 @@ def asked_to_sign_in(tab: Looker) -> Looker:
 
 
 def test_in_and_out(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
+    """Ada is on the list, Eve is not, and a token with a wrong signature opens nothing."""
     with oidc.provider("ada@example.org") as provider:
         server = serve(with_demo=True, secrets=secrets(provider, '["@example.org"]'))
         tab = look(server)
@@ -45,23 +46,13 @@ def test_in_and_out(serve: Callable[..., Server], look: Callable[..., Looker]) -
         tab.page.get_by_role("button", name="Sign out").wait_for()
         assert "ada@example.org" in tab.page.get_by_test_id("stSidebar").inner_text().replace("\u2060", "")
         assert {"/jwks", "/token"} <= set(provider.asked)
-
         tab.page.reload()
         tab.see("of 5 steps done")
-        asked_to_sign_in(look(server, stranger=True).open())  # another browser is nobody yet
-
         tab.page.get_by_role("button", name="Sign out").click()
         asked_to_sign_in(tab)
         assert "/logout" in provider.asked
-        tab.page.reload()
-        asked_to_sign_in(tab)
-        assert "Traceback" not in server.console()
 
-
-def test_who_is_not_on_the_list_is_told_so(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    with oidc.provider("eve@example.com") as provider:
-        server = serve(with_demo=True, secrets=secrets(provider, '["ada@example.org"]'))
-        tab = asked_to_sign_in(look(server).open())
+        provider.email = "eve@example.com"
         tab.page.get_by_role("button", name="Sign in").click()
         tab.page.get_by_role("link", name="Continue as").click()
         tab.see("has no access to this workspace")
@@ -70,19 +61,9 @@ def test_who_is_not_on_the_list_is_told_so(serve: Callable[..., Server], look: C
         tab.page.get_by_role("button", name="Sign out").click()
         asked_to_sign_in(tab)
 
-
-def test_a_forged_token_opens_nothing(serve: Callable[..., Server], look: Callable[..., Looker]) -> None:
-    with oidc.provider("ada@example.org") as provider:
-        server = serve(with_demo=True, secrets=secrets(provider, "[]"))
-        tab = asked_to_sign_in(look(server).open())
-        provider.signing_key = oidc.new_key()  # what it signs with is not what it publishes
+        provider.email, provider.signing_key = "ada@example.org", oidc.new_key()  # not the key that it publishes
+        provider.asked.clear()
         tab.page.get_by_role("button", name="Sign in").click()
         tab.page.get_by_role("link", name="Continue as").click()
         asked_to_sign_in(tab)
-        assert {"/token", "/jwks"} <= set(provider.asked)
-
-
-def test_without_configuration_nobody_is_asked(demo_server: Server, look: Callable[..., Looker]) -> None:
-    tab = look(demo_server).open().see("of 5 steps done")
-    assert tab.page.get_by_role("button", name="Sign in").count() == 0
-    assert tab.page.get_by_role("button", name="Sign out").count() == 0
+        assert "/token" in provider.asked

@@ -1,0 +1,251 @@
+"""Try a query: what is searched for, where and by which retrievers (all of it in the address), and what each of them
+retrieves, side by side; on a phone one below the other. Documents are text, never markup."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from html import escape
+
+import streamlit as st
+
+from cdp.base.config import IndexConfig
+from cdp.base.workspace import Workspace
+from cdp.services import commands, jobs, judged, queries, search
+from cdp.services.judged import Judgment
+from cdp.services.projects import Members
+from cdp.services.search import Answer, Collection, Hit
+from cdp.ui.jobs import live
+from cdp.ui.shell import access, command, navigation, state
+from cdp.ui.shell.text import count, cut, duration, md, number
+
+QUERY = "q"
+MOST_QUERIES = 500  # queries of a benchmark that are offered: a browser is sent all of them
+
+
+def of_project(members: Members, collections: Sequence[Collection]) -> list[Collection]:
+    """Return the corpora and benchmarks of the project on screen."""
+    return [c for c in collections if members.has("benchmark" if c.benchmark else "corpus", c.benchmark or c.id)]
+
+
+def query() -> str:
+    """Draw the query field; return the query that the address names. The menu's link carries the last one."""
+    current = st.query_params.get(QUERY, "").strip()  # Back to the address without one empties the field
+    if st.session_state.get("query_text", "").strip() != current:
+        st.session_state["query_text"] = current
+    st.text_input(
+        "Query",
+        key="query_text",
+        placeholder="Type a query, as your users would",
+        label_visibility="collapsed",
+        icon=":material/search:",
+        on_change=_typed,
+    )
+    state.settle(QUERY, current or None)
+    return current
+
+
+def _typed() -> None:
+    state.write(QUERY, str(st.session_state["query_text"]).strip() or None)
+
+
+def collection(collections: Sequence[Collection]) -> Collection:
+    """Draw the choice of documents, at first the corpus that was looked at last."""
+    by_id = {c.id: c for c in collections}
+    last = state.kept("corpus")
+    if state.kept("collection") not in by_id and last in by_id:
+        state.keep("collection", last)
+    names = {
+        c.id: f"{cut(c.name, 50)}{' (benchmark)' if c.benchmark else ''} · {count(c.n_documents, 'document')}"
+        for c in collections
+    }
+    chosen = state.choose("Documents", names, "collection", what="documents")
+    return by_id[chosen] if chosen in by_id else collections[0]
+
+
+def retrievers(workspace: Workspace, members: Members) -> list[str]:
+    """Draw the choice of up to three retrievers: at first BM25, an untrained one, and the newest trained one."""
+    choices = [c for c in search.list_retrievers(workspace) if c.kind != "job" or members.has("job", c.id)]
+    ids = {c.id for c in choices}
+    for gone in [name for name in st.query_params.get_all("search_with") if name not in ids]:
+        st.warning(f"The link names the retriever {md(gone, 80)}, which cannot be searched with here.")
+    trained = next((c.id for c in choices if c.kind == "job"), None)
+    default = [name for name in ("bm25", "static-minilm", trained) if name]
+    chosen = state.choose_many(
+        "Retrievers",
+        {c.id: c.title for c in choices},
+        "search_with",
+        default=default,
+        most=search.MOST_RETRIEVERS,
+        placeholder="Choose up to three",
+        help="BM25 matches words. Untrained retrievers are as they were published; trained ones come from your jobs. "
+        "Ranks are compared with the first one.",
+    )
+    return chosen[: search.MOST_RETRIEVERS]
+
+
+def from_benchmark(workspace: Workspace, picked: Collection, members: Members) -> None:
+    """Offer queries that a benchmark judges: their relevant documents are marked."""
+
+    def wanted(name: str) -> bool:
+        return members.has("benchmark", name)
+
+    if not judged.candidates(workspace, picked, wanted):
+        return
+    popover = st.popover(
+        "Use a judged query", icon=":material/fact_check:", type="tertiary", on_change="rerun", key="judged"
+    )
+    if not popover.open:  # looking into benchmarks takes a moment where they are large
+        return
+    with popover:
+        benchmarks = judged.list_benchmarks(workspace, picked, wanted)
+        if not benchmarks:
+            st.caption("No benchmark of this project judges these documents.")
+            return
+        name = benchmarks[0]
+        if len(benchmarks) > 1:
+            name = st.selectbox("Benchmark", benchmarks, key="judged_benchmark")
+        texts = judged.list_queries(workspace, name)
+        offered = texts[:MOST_QUERIES]
+        st.selectbox(
+            f"Query of {name}",
+            offered,
+            index=None,
+            format_func=lambda text: cut(" ".join(text.split()), 160),
+            key="judged_query",
+            placeholder="Choose a query",
+            on_change=_picked,
+            filter_mode="fuzzy",
+        )
+        more = f"The first {number(len(offered))} of {number(len(texts))}. " if len(texts) > len(offered) else ""
+        st.caption(f"{more}Documents that {name} judges relevant are marked, also for a judged query that you type.")
+
+
+def _picked() -> None:
+    text = st.session_state.get("judged_query")
+    if text:
+        state.write(QUERY, str(text).strip())
+
+
+def show(workspace: Workspace, members: Members, collection: Collection, retrievers: Sequence[str], query: str) -> None:
+    """Search, and draw the answers side by side."""
+    with st.spinner("Searching. The first search loads the models, which takes some seconds.", show_time=True):
+        searched = search.search(workspace, query, retrievers, collection.id)
+    judgments = judged.judgments(
+        workspace, searched.collection, searched.query, lambda name: members.has("benchmark", name)
+    )
+    for judgment in judgments:
+        relevant = count(len(judgment.relevant), "relevant document")
+        st.caption(f":material/fact_check: A query of {md(judgment.benchmark)} with {relevant}, marked below.")
+    corpus = "" if collection.benchmark else collection.id
+    sets = [q.id for q in queries.list_query_sets(workspace, corpus=corpus) if q.n_queries] if corpus else []
+    first = next((answer.title for answer in searched.answers if answer.hits), "")
+    with st.grid(len(searched.answers), min_column_width=280):
+        for number, answer in enumerate(searched.answers):
+            with st.container(key=f"answer_{number}"):
+                trained = _training_set(workspace, answer.retriever, sets)
+                _answer(workspace, searched.collection, answer, judgments, corpus, trained, first)
+    given = [word for name in retrievers for word in ("--retriever", name)]
+    command.show(commands.line("search", cut(searched.query, 200), *given, corpus=collection.id))
+
+
+def _training_set(workspace: Workspace, retriever: str, sets: Sequence[str]) -> str:
+    """Return the query set of this corpus that a hit links to: the one that the retriever was trained on, else the one
+    that was looked at last, else the newest."""
+    job = next((job for job in jobs.list_jobs(workspace, ["training"]) if job.id == retriever), None)
+    wanted = (str(job.config.get("query_set", "")) if job else "", state.kept("query_set") or "", *sets)
+    return next((name for name in wanted if name in sets), "")
+
+
+def _answer(
+    workspace: Workspace,
+    collection: Collection,
+    answer: Answer,
+    judgments: Sequence[Judgment],
+    corpus: str,
+    query_set: str,
+    first: str,
+) -> None:
+    st.subheader(md(answer.title, 60), anchor=False)
+    if answer.problem is not None:
+        _problem(workspace, collection, answer)
+        return
+    compared = "" if answer.title == first else f" · ▲▼ against {md(first, 40)}"
+    st.caption(f"{1000 * answer.search_s:.0f} ms{compared}")
+    if not answer.hits:
+        st.markdown("No document shares a word with the query.")
+    for hit in answer.hits:
+        with st.container(border=True, gap="small"):
+            _hit(hit, judgments, corpus, query_set, moved=bool(compared))
+
+
+def _hit(hit: Hit, judgments: Sequence[Judgment], corpus: str, query_set: str, *, moved: bool) -> None:
+    title = cut(" ".join((hit.title or hit.id).split()), 100) or "Untitled"
+    facts = [f"**{hit.rank}**", *([_move(hit)] if moved else []), *_badge(hit.id, judgments)]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(" ".join(facts), width="content")
+        if corpus:
+            navigation.link("corpus", md(title), icon=":material/description:", corpus=corpus, document=hit.id)
+        else:
+            st.markdown(f"**{md(title)}**", width="content")
+    # Every character is escaped.
+    pieces = search.snippet(hit.text, hit.words)
+    shown = "".join(f"<mark>{escape(piece)}</mark>" if matches else escape(piece) for piece, matches in pieces)
+    st.html(f"<p class='snippet'>{shown}</p>")
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        if query_set:
+            navigation.link(
+                "review", "Training queries", icon=":material/edit_note:", query_set=query_set, document=hit.id
+            )
+        if not corpus:
+            with st.popover("Whole document", type="tertiary"):
+                st.text(hit.text)
+        st.caption(f"score {hit.score:.3f}", width="content")
+
+
+def _move(hit: Hit) -> str:
+    """Return a badge: the change of rank against the first retriever."""
+    if hit.before is None:
+        return ":violet-badge[new]"
+    if hit.before == hit.rank:
+        return ":gray[=]"
+    steps = hit.before - hit.rank
+    return f":green[▲ {steps}]" if steps > 0 else f":red[▼ {-steps}]"
+
+
+def _badge(document: str, judgments: Sequence[Judgment]) -> list[str]:
+    """Return a badge for a judged document: relevant or not."""
+    if any(document in judgment.relevant for judgment in judgments):
+        return [":green-badge[:material/check: relevant]"]
+    if any(document in judgment.grades for judgment in judgments):
+        return [":gray-badge[judged, not relevant]"]
+    return []
+
+
+def _problem(workspace: Workspace, collection: Collection, answer: Answer) -> None:
+    """Draw why a retriever did not answer; where its index is missing, a button that makes it."""
+    assert answer.problem is not None
+    if answer.index_s is None:
+        st.warning(md(answer.problem.hint) or "Choose another retriever.", title=md(answer.problem.message))
+        return
+    job = search.indexing(workspace, answer.retriever, collection.id)
+    st.info(
+        f"That takes about {duration(answer.index_s)} on this machine. You can go on meanwhile.",
+        title=md(answer.problem.message),
+    )
+    if job is not None:
+        live.live(_progress, True, workspace, answer.retriever, collection.id)
+    elif access.button(
+        "Index the documents", key=f"index_{answer.retriever}", icon=":material/database:", type="primary"
+    ):
+        settings = {"retriever": answer.retriever, "collection": collection.id}
+        search.start_index(workspace, IndexConfig.from_dict(settings))
+        st.rerun()
+
+
+def _progress(workspace: Workspace, retriever: str, collection: str) -> None:
+    job = search.indexing(workspace, retriever, collection)
+    if job is None:
+        st.rerun()
+    assert job is not None
+    st.progress(job.fraction, text=md(live.doing(job)))
+    navigation.link("jobs", "Watch", job=job.id)
