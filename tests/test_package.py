@@ -34,7 +34,7 @@ def requirements(texts: list[str]) -> dict[str, Requirement]:
 def test_what_is_pinned_is_what_the_package_asks_for() -> None:
     extras = PROJECT["optional-dependencies"]
     for file, wanted in {
-        "requirements.txt": [*PROJECT["dependencies"], *extras["app"], *extras["languages"], *extras["serve"]],
+        "requirements.txt": [*PROJECT["dependencies"], *extras["app"], *extras["languages"]],
         "requirements-cluster.txt": extras["cluster"],
         "requirements-dev.txt": [text for text in extras["dev"] if not text.startswith("cdp-studio[")],
     }.items():

@@ -81,21 +81,20 @@ class Documents:
     """The documents of a collection in memory, in order, without a Python object for each."""
 
     def __init__(self, tables: Sequence[pa.Table]) -> None:
-        self.tables = [table for table in tables if table.num_rows]
-        self.starts = np.cumsum([0, *(table.num_rows for table in self.tables)])
+        self.table = pa.concat_tables(tables) if tables else SCHEMA.empty_table()
         self.hash = texts_hash(self.contents())
 
     def __len__(self) -> int:
-        return int(self.starts[-1])
+        return int(self.table.num_rows)
 
     @property
     def nbytes(self) -> int:
-        return sum(int(table.nbytes) for table in self.tables)
+        return int(self.table.nbytes)
 
     def contents(self) -> Iterator[str]:
         """Yield the text that is encoded for each document."""
-        for table in self.tables:
-            for document in to_documents(table):
+        for batch in self.table.to_batches(max_chunksize=ROW_GROUP_ROWS):
+            for document in to_documents(pa.table(batch)):
                 yield document.content
 
     def sample(self, n: int) -> list[str]:
@@ -105,11 +104,7 @@ class Documents:
 
     def take(self, numbers: Sequence[int]) -> list[Document]:
         """Return the documents at these positions, in the order given."""
-        documents: list[Document] = []
-        for number in numbers:
-            at = int(np.searchsorted(self.starts, number, side="right")) - 1
-            documents += to_documents(self.tables[at].slice(number - int(self.starts[at]), 1))
-        return documents
+        return [document for number in numbers for document in to_documents(self.table.slice(number, 1))]
 
 
 def open_documents(workspace: Workspace, collection: Collection) -> Documents:

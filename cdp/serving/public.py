@@ -121,7 +121,7 @@ class Batcher:
         *,
         batch_texts: int,
         max_queue: int,
-        observe: Callable[[str, int, float], None],
+        observe: Callable[[str, int], None],
     ) -> None:
         self.run, self.batch_texts, self.max_queue, self.observe = run, batch_texts, max_queue, observe
         self.waiting = 0  # texts that no batch has taken yet
@@ -168,7 +168,6 @@ class Batcher:
 
     async def _run(self, kind: str, shares: list[tuple[_Work, list[Any]]]) -> None:
         items = [item for _, share in shares for item in share]
-        began = time.perf_counter()
         try:
             results = await asyncio.get_running_loop().run_in_executor(self._thread, self.run, kind, items)
         except Exception as error:
@@ -183,7 +182,7 @@ class Batcher:
             if not work.future.done():
                 work.future.set_exception(error)
             return
-        self.observe(kind, len(items), time.perf_counter() - began)
+        self.observe(kind, len(items))
         at = 0
         for work, share in shares:
             work.results += results[at : at + len(share)]
@@ -202,20 +201,11 @@ class Metrics:
         self.seconds = Histogram(
             "cdp_request_seconds", "Time of a request.", ["route"], buckets=seconds, registry=registry
         )
-        self.refused = Counter("cdp_refused", "Requests refused, by the error's code.", ["code"], registry=registry)
         self.tokens = Counter("cdp_tokens", "Tokens of embedded texts.", registry=registry)
-        self.cut = Counter("cdp_cut_texts", "Texts longer than the model reads.", registry=registry)
         texts = [2**n for n in range(13)]
         self.batch = Histogram("cdp_batch_texts", "Texts in a batch.", ["kind"], buckets=texts, registry=registry)
-        self.batch_seconds = Histogram(
-            "cdp_batch_seconds", "Time of a batch.", ["kind"], buckets=seconds, registry=registry
-        )
         Gauge("cdp_waiting_texts", "Texts in the queue.", registry=registry).set_function(waiting)
         ProcessCollector(registry=registry)
-
-    def of_batch(self, kind: str, texts: int, seconds: float) -> None:
-        self.batch.labels(kind).observe(texts)
-        self.batch_seconds.labels(kind).observe(seconds)
 
 
 @dataclass(frozen=True)
@@ -271,7 +261,7 @@ class PublicApi:
             loaded.run,
             batch_texts=config.batch_texts,
             max_queue=QUEUED_REQUESTS * config.max_inputs,
-            observe=self.metrics.of_batch,
+            observe=lambda kind, texts: self.metrics.batch.labels(kind).observe(texts),
         )
         routes = [
             Route("/v1/embeddings", self.embeddings, methods=["POST"]),
@@ -317,7 +307,6 @@ class PublicApi:
             rows = await self.batcher.submit(role, asked.input)
             tokens, cut = sum(row.tokens for row in rows), sum(row.cut for row in rows)
             self.metrics.tokens.inc(tokens)
-            self.metrics.cut.inc(cut)
 
             def written() -> Response:
                 data = [
@@ -404,8 +393,6 @@ class PublicApi:
         route = "/v1/models" if path.startswith("/v1/models/") else path if path in ROUTES else "other"
         self.metrics.requests.labels(route, str(status)).inc()
         self.metrics.seconds.labels(route).observe(seconds)
-        if code:
-            self.metrics.refused.labels(code).inc()
         if route in ("/healthz", "/metrics") and status == 200:
             return
         # Never the address's query, which holds what is searched for; no bytes that move a terminal's cursor.

@@ -241,7 +241,7 @@ def test_a_full_queue_and_a_fault(strict: Serving) -> None:
     waiting.join(20)
     page = CLIENT.get(f"{strict.address}/metrics", headers=bearer).text
     for line in (
-        'cdp_refused_total{code="server_busy"} 1.0',
+        'cdp_requests_total{route="/v1/embeddings",status="429"} 1.0',
         'cdp_requests_total{route="/v1/embeddings",status="500"} 1.0',
         "cdp_waiting_texts 0.0",
     ):
