@@ -12,7 +12,7 @@
 # make audit  look up known faults of the pinned libraries (needs a network)
 # make reproduction  run the paper's experiment (about an hour on two cores, resumable) and write docs/REPRODUCTION.md
 # make reproduction-small  the same pipeline on the demo, in minutes; make reproduction-full  what the paper's own size takes
-# make bench  measure speed against peers in under 20 minutes, write benchmarks/results/<kind of machine>.json
+# make bench  measure speed against peers in under 20 minutes, write perf/results/<kind of machine>.json
 
 PYTHON ?= python3.11
 PORT ?= 8501
@@ -106,9 +106,9 @@ reproduction-full: install
 
 bench: install-dev
 	$(BIN)/python -m perf
-	$(BIN)/python -m perf.results
+	$(BIN)/python -m perf.report
 
-# What is measured lies in benchmarks/results under the card's name; without a CUDA device both parts say so.
+# What is measured lies in perf/results under the card's name; without a CUDA device both parts say so.
 gpu: install-dev
 	$(BIN)/python -m pytest -n 0 -m gpu
 	$(BIN)/python -m perf gpu
@@ -116,7 +116,7 @@ gpu: install-dev
 # What docs/ quotes from the code.
 docs: install
 	$(BIN)/python docs/generate_reference.py
-	$(BIN)/python -m perf.results
+	$(BIN)/python -m perf.report
 
 site: install-dev
 	$(BIN)/python docs/build_site.py

@@ -1,7 +1,7 @@
 """``python -m perf [name …]``: run the benchmarks, each in a process of its own, and keep what they say.
 
 A benchmark is a module here with ``run() -> list[Row]``; a ratio above 1 means that ours is ahead. What is measured
-goes into ``benchmarks/results``, one file per kind of machine, and from there into ``docs/BENCHMARKS.md`` (``make
+goes into ``perf/results``, one file per kind of machine, and from there into ``docs/BENCHMARKS.md`` (``make
 docs``). One that cannot run here (no browser, no reference data) says so and leaves what was measured before as it is.
 
 Without names the parts of ``PARTS`` run, each for so many seconds at most: together less than twenty minutes, however
@@ -24,7 +24,7 @@ from pathlib import Path
 
 from cdp.base.workspace import REPOSITORY, read_json, write_json
 from perf.machine import this_machine
-from perf.results import keep
+from perf.report import keep
 from perf.timing import Row, show
 
 PARTS = {

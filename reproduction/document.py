@@ -1,7 +1,9 @@
-"""docs/REPRODUCTION.md, its figures and the tables behind them, from the studies' reports: nothing in it is typed."""
+"""docs/REPRODUCTION.md and the tables behind it, from the studies' reports: nothing in it is typed."""
 
 from __future__ import annotations
 
+import csv
+import io
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -15,13 +17,14 @@ from cdp.principle.claims import limits as published_limits
 from cdp.principle.published import notes
 from cdp.services import studies
 from cdp.services.studies import StudyReport
-from cdp.studies.gains import SCALING
+from cdp.studies.gains import PARAPHRASE, SCALING, TITLES, WEIGHTING
 from cdp.studies.plan import PARAPHRASED, method_of
 from cdp.studies.pooling import MEAN, Pooled
 from cdp.studies.tables import (
     POOLED_NOTE,
     RANK_ONE_NOTE,
     benchmark_rows,
+    difference_rows,
     p_text,
     pooled_rows,
     rank_one_rows,
@@ -29,7 +32,7 @@ from cdp.studies.tables import (
     training_rows,
 )
 from cdp.studies.text import minutes, table
-from reproduction import claims, figures, preface
+from reproduction import claims, preface
 from reproduction.evidence import POOLS, Evidence, in_domain
 from reproduction.runs import Runs, keep
 from reproduction.stages import Stage
@@ -39,15 +42,50 @@ FOLDER = "reproduction"
 
 
 def write(runs: Runs, chosen: Sequence[Stage], out: Path, *, small: bool = False) -> Path:
-    """The document in ``out``, its figures, tables and what it can be made from again in ``out/reproduction``."""
-    drawn = figures.files(runs.evidence.reports)
-    for name, content in drawn.items():
+    """The document in ``out``, its tables and what it can be made from again in ``out/reproduction``."""
+    files = _differences(runs.evidence.reports)
+    for name, content in files.items():
         write_bytes(out / FOLDER / name, content.encode())
     for plan, report in runs.evidence.reports.items():
         write_bytes(out / FOLDER / f"{plan}.md", studies.to_markdown(report).encode())
     keep(runs, out / FOLDER)
-    write_bytes(out / NAME, _text(runs, chosen, small=small, drawn=drawn).encode())
+    write_bytes(out / NAME, _text(runs, chosen, small=small, files=tuple(files)).encode())
     return out / NAME
+
+
+def _differences(reports: Mapping[str, StudyReport]) -> dict[str, str]:
+    """{file: CSV}: every difference of a study, a file for each comparison that it makes."""
+    made = {}
+    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
+        for plan, report in reports.items():
+            gains = [gain for gain in report.of(comparison) if method_of(gain.source) != PARAPHRASED]
+            if gains:
+                head, rows = difference_rows(gains)
+                domains = ["in-domain" if in_domain(report, gain) else "out of domain" for gain in gains]
+                out = io.StringIO()
+                writer = csv.writer(out, lineterminator="\n")
+                writer.writerow(["Domain", *head])
+                writer.writerows([domain, *row] for domain, row in zip(domains, rows, strict=True))
+                made[f"{comparison}-{plan}.csv"] = out.getvalue()
+    return made
+
+
+def _links(files: Sequence[str]) -> list[str]:
+    """The files of differences, by comparison."""
+    if not files:
+        return []
+    lines = [
+        "## The differences, one by one",
+        "",
+        "Each row of a file is a difference on a judged set, the mean over seeds, with its 95% interval over queries "
+        "and seeds. With so many intervals some miss 0 by chance: the tables of each study correct for that, a single "
+        "row does not.",
+        "",
+    ]
+    for comparison in (SCALING, PARAPHRASE, WEIGHTING):
+        own = [name for name in files if name.startswith(f"{comparison}-")]
+        lines += [f"- {TITLES[comparison]}: " + ", ".join(f"[{name}]({FOLDER}/{name})" for name in own)] if own else []
+    return [*lines, ""]
 
 
 def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
@@ -95,15 +133,15 @@ def _stages(runs: Runs, chosen: Sequence[Stage]) -> list[str]:
     ]
 
 
-def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool, drawn: Mapping[str, str]) -> str:
+def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool, files: Sequence[str]) -> str:
     evidence, reports = runs.evidence, runs.evidence.reports
     lines = ["# Does it hold? The paper's experiment, run by the product", ""]
     if small:
         lines += ["**The form for tests: it checks the pipeline. None of its numbers means anything.**", ""]
     lines += [
         "Made by `make reproduction` from the reports of the studies below, which any user can run: their plans are in "
-        "`data/plans` and on the Study page, and state what would count as support before the run. Every figure and "
-        f"table of the studies comes from files in `{FOLDER}/`, which the command makes anew.",
+        "`data/plans` and on the Study page, and state what would count as support before the run. Every table "
+        f"of the studies comes from files in `{FOLDER}/`, which the command makes anew.",
         "",
         *preface.lines(),
         "## What was run",
@@ -127,7 +165,7 @@ def _text(runs: Runs, chosen: Sequence[Stage], *, small: bool, drawn: Mapping[st
     for whose, own in models:
         lines += [f"### {whose}", "", table(*pooled_rows(own)), ""]
     lines += [POOLED_NOTE, ""]
-    lines += [*_spread(reports), *figures.lines(reports, drawn, FOLDER)]
+    lines += [*_spread(reports), *_links(files)]
     lines += [
         "## What else could explain it",
         "",

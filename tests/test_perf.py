@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from cdp.base.workspace import read_json
-from perf import results, sizes
+from perf import report, sizes
 from perf.__main__ import LONGEST_S, ON_REQUEST, PARTS, run_part
 from perf.machine import Machine, of_cpuinfo
 from perf.timing import Row, paired
@@ -91,7 +91,7 @@ def test_another_run_is_held_against_the_range_that_those_before_it_stated(tmp_p
 
     def run(steady: list[float], moved: list[float]) -> list[str]:
         rows = [paired(name, [1.0] * len(of), of, target=1.0) for name, of in (("steady", steady), ("moved", moved))]
-        return results.keep(machine, "part", rows, **cost)  # type: ignore[arg-type]
+        return report.keep(machine, "part", rows, **cost)  # type: ignore[arg-type]
 
     def rows() -> list[Row]:
         found: list[Row] = read_json(tmp_path / "amd-epyc-avx2-2-cores.json")["parts"]["part"]["rows"]
@@ -100,19 +100,19 @@ def test_another_run_is_held_against_the_range_that_those_before_it_stated(tmp_p
     assert run([2.0, 2.5, 3.0], [2.0, 2.5, 3.0]) == []
     assert rows()[0]["stated"] is None
     assert run([2.4, 2.6], [9.0, 9.0]) == ["moved: 9, stated before 0.899 to 6.76"]
-    assert [results.within(row) for row in rows()] == [True, False]
+    assert [report.within(row) for row in rows()] == [True, False]
     assert rows()[0]["runs"] == [[2.0, 2.5, 3.0], [2.4, 2.6]]
-    assert "Of 2 ratios that were taken again, 1 lie in the range" in results.tables(tmp_path)
-    for _ in range(results.RUNS):
+    assert "Of 2 ratios that were taken again, 1 lie in the range" in report.tables(tmp_path)
+    for _ in range(report.RUNS):
         run([2.5], [9.0])
-    assert [len(row["runs"]) for row in rows()] == [results.RUNS] * 2
+    assert [len(row["runs"]) for row in rows()] == [report.RUNS] * 2
 
 
 def test_the_range_of_another_run_by_hand() -> None:
-    assert results.another_run([]) is None
-    assert results.another_run([[2.0]]) is None
+    assert report.another_run([]) is None
+    assert report.another_run([[2.0]]) is None
     # Logarithms -1, 0, 1: mean 0, standard deviation 1; t of two degrees of freedom 4.3027; the root of 4/3.
-    ends = results.another_run([[math.exp(-1), 1.0, math.exp(1)]])
+    ends = report.another_run([[math.exp(-1), 1.0, math.exp(1)]])
     assert ends == pytest.approx([math.exp(-4.9683), math.exp(4.9683)], rel=1e-3)
 
 
@@ -125,18 +125,18 @@ def test_how_often_another_run_lies_in_the_range(repeats: int, runs: int, betwee
     draw, hit, n = np.random.default_rng(repeats + 10 * runs), 0, 500
     for _ in range(n):
         ratios = np.exp(0.1 * (draw.normal(0, between, (runs + 1, 1)) + draw.normal(0, 1, (runs + 1, repeats))))
-        low, high = results.another_run(ratios[:-1]) or (0.0, 0.0)
+        low, high = report.another_run(ratios[:-1]) or (0.0, 0.0)
         hit += low <= np.median(ratios[-1]) <= high
     assert hit / n >= LEAST_COVERAGE[between]
 
 
 def test_the_tables_of_the_document_are_those_of_the_files() -> None:
-    text = results.DOCUMENT.read_text(encoding="utf-8")
-    assert text == results.document(text), "docs/BENCHMARKS.md is stale: run make docs"
+    text = report.DOCUMENT.read_text(encoding="utf-8")
+    assert text == report.document(text), "docs/BENCHMARKS.md is stale: run make docs"
 
 
 def test_every_file_of_results_is_named_after_its_machine() -> None:
-    files = list(results.FOLDER.glob("*.json"))
+    files = list(report.FOLDER.glob("*.json"))
     assert files
     for path in files:
         stored = read_json(path)

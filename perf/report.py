@@ -1,6 +1,6 @@
-"""What was measured, one file per kind of machine in ``benchmarks/results``, and the tables that are made of it.
+"""What was measured, one file per kind of machine in ``perf/results``, and the tables that are made of it.
 
-python -m perf.results          # docs/BENCHMARKS.md, its tables made anew (make docs)
+python -m perf.report           # docs/BENCHMARKS.md, its tables made anew (make docs)
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from cdp.base.workspace import REPOSITORY, read_json_or_none, write_json
 from perf.machine import Machine
 from perf.timing import Row
 
-FOLDER = REPOSITORY / "benchmarks" / "results"
+FOLDER = REPOSITORY / "perf" / "results"
 DOCUMENT = REPOSITORY / "docs" / "BENCHMARKS.md"
 RUNS = 5
 """Of so many runs the newest are kept: older ones may be of older code."""
 
-BEGIN, END = "<!-- made from benchmarks/results by make docs -->", "<!-- end of what is made -->"
+BEGIN, END = "<!-- made from perf/results by make docs -->", "<!-- end of what is made -->"
 
 
 def keep(
@@ -101,7 +101,7 @@ def _section(stored: Mapping[str, Any]) -> str:
         f"### {machine.processor}, {machine.vectors or 'no vector products'}, {machine.processors} processors"
         + (f", {machine.gpu}" if machine.gpu else ""),
         "",
-        f"{machine.memory_gib} GiB of memory; `benchmarks/results/{machine.kind}.json`. {_again(parts)}",
+        f"{machine.memory_gib} GiB of memory; `perf/results/{machine.kind}.json`. {_again(parts)}",
         "",
         "| question, peer | CDP Studio | peer | unit | ratio (lowest to highest) | another run | goal | `perf` | taken "
         "| load |",
