@@ -17,8 +17,6 @@ from hypothesis import settings
 
 from cdp import jobs
 from cdp.base.errors import CdpError
-from cdp.base.imports import UNUSED_METRICS, load_when_called
-from cdp.base.worker import COLLECT_AFTER
 from cdp.base.workspace import Workspace
 from cdp.services.sharing import modes
 from tests import uncollected
@@ -30,8 +28,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # was compiled.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-gc.set_threshold(COLLECT_AFTER)
-load_when_called(UNUSED_METRICS)
+gc.set_threshold(50_000)  # half a million objects of torch and transformers are never garbage
 # How long an example takes says how busy the machine is, and no test may fail for that.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import random
 import signal
 import socket
@@ -46,7 +45,7 @@ def work(module: str, folder: Path) -> int:
     A process of its own takes 8 CPU seconds to load what a tiny training then needs for a tenth of one. What only a
     process has, its signals and its fellows, is tested on real ones.
     """
-    streams, handler, threshold = (sys.stdout, sys.stderr), signal.getsignal(signal.SIGTERM), gc.get_threshold()
+    streams, handler = (sys.stdout, sys.stderr), signal.getsignal(signal.SIGTERM)
     try:
         worker.run(import_module(module).main, [str(folder)])
     except SystemExit as ended:
@@ -54,5 +53,4 @@ def work(module: str, folder: Path) -> int:
     finally:
         sys.stdout, sys.stderr = streams
         signal.signal(signal.SIGTERM, handler)
-        gc.set_threshold(*threshold)
     return 0

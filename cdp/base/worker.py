@@ -18,7 +18,6 @@ its number, so that what an earlier attempt left behind is never taken for news.
 
 from __future__ import annotations
 
-import gc
 import os
 import signal
 import sys
@@ -32,7 +31,6 @@ from typing import Any
 
 from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.failures import FILE, Failures, failure_of, lost
-from cdp.base.imports import UNUSED_METRICS, arrow_without_pandas, load_when_called
 from cdp.base.locks import is_held, wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, now, read_json, read_json_or_none, read_jsonl, write_json
 
@@ -46,11 +44,6 @@ START_FOR_S = 300.0
 """What the first heartbeat promises: loading a model on a busy machine takes its time."""
 
 ORPHAN_CHECK_EVERY_S = 1.0
-
-COLLECT_AFTER = 50_000
-"""Objects made before Python looks for cycles among them. With Python's own 700, a quarter of a worker's start goes
-into looking through half a million objects of torch and transformers, of which none is ever garbage; with 10,000 still
-a tenth (7.5 CPU seconds to import sentence-transformers; 6.5 with 50,000; 6.0 without any look)."""
 
 
 class Job:
@@ -245,10 +238,6 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     if len(arguments) != 1:
         print("usage: python -m <worker module> <job folder>", file=sys.stderr)
         raise SystemExit(2)
-    gc.set_threshold(COLLECT_AFTER)
-    load_when_called(UNUSED_METRICS)
-    if "pyarrow" in sys.modules:
-        arrow_without_pandas()
     job = Job(Path(arguments[0]).resolve())
     if threading.current_thread() is threading.main_thread():  # Ray Train has that one
         signal.signal(signal.SIGTERM, lambda *_: job.ask_to_stop())
@@ -283,7 +272,6 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
     finally:
         if lock is not None:
             os.close(lock)
-        gc.freeze()  # the end of the interpreter need not look through them all once more
 
 
 def lost_another(error: BaseException) -> bool:

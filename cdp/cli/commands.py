@@ -7,15 +7,12 @@ one JSON value on stdout and nothing else; progress goes to stderr.
 from __future__ import annotations
 
 import argparse
-import atexit
-import gc
 import sys
 from collections.abc import Callable, Sequence
 
 from cdp import __version__
 from cdp.base.config import EvaluationConfig, MetricsConfig
 from cdp.base.errors import CdpError, ConfigError
-from cdp.base.imports import arrow_without_pandas
 from cdp.base.workspace import Workspace, disk_fault, open_workspace, private_files
 from cdp.cli import display, projects
 from cdp.cli.answers import BAD_INPUT, DONE, FAILED, INTERRUPTED, config_of, in_one_line, say, settings, started, warn
@@ -33,9 +30,6 @@ def main(argv: Sequence[str] | None = None) -> int:
             arguments.usage()
             return BAD_INPUT
         private_files()
-        if argv is None:  # a process of our own
-            arrow_without_pandas()
-            atexit.register(_end_at_once)
         handler: Handler = arguments.run
         workspace = open_workspace(Workspace.default())
         if arguments.fills is not None:
@@ -61,15 +55,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("cdp: interrupted", file=sys.stderr)
         return INTERRUPTED
-
-
-def _end_at_once() -> None:
-    """The end of the interpreter need not look through all that was loaded: a tenth of a short command's time.
-
-    Unless DuckDB is there, which takes what is never looked at for a leak, and says so.
-    """
-    if "duckdb" not in sys.modules:
-        gc.freeze()
 
 
 # corpus

@@ -17,10 +17,10 @@ import pyarrow as pa
 
 from cdp.base.errors import NotFoundError, WorkspaceError
 from cdp.base.failures import FILE
+from cdp.base.file_cache import RECORDS
 from cdp.base.locks import locked
 from cdp.base.names import pick
 from cdp.base.records import Document, checked
-from cdp.base.unchanged import Unchanged
 from cdp.base.workspace import Workspace, now, read_json, slug, write_json
 from cdp.corpus.documents import SCHEMA, DocumentFile
 from cdp.corpus.manifest import CorpusManifest
@@ -127,10 +127,7 @@ def load_manifest(workspace: Workspace, corpus_id: str) -> CorpusManifest:
     if not path.exists():
         ids = [manifest.id for manifest in list_corpora(workspace)]
         raise NotFoundError("corpus", corpus_id, known=ids, hint="" if ids else NONE_YET)
-    return _read.of(path, lambda: _manifest(path))
-
-
-_read: Unchanged[CorpusManifest] = Unchanged()
+    return RECORDS.get(path, "corpus", lambda: _manifest(path))
 
 
 def _manifest(path: Path) -> CorpusManifest:

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from cdp.base.errors import InputError, WorkspaceError
-from cdp.base.imports import WITH_NLTK, without
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
@@ -64,8 +63,7 @@ def language_in(retriever: str) -> str | None:
 
 def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
     """Stems of the words of each text, stopwords left out, repeated as in the text."""
-    with without(*WITH_NLTK):
-        from nltk.stem.snowball import SnowballStemmer
+    from nltk.stem.snowball import SnowballStemmer
 
     stem = SnowballStemmer("english").stem
     stems: dict[str, str] = {}

@@ -19,10 +19,10 @@ from typing import Any
 
 from cdp.base.errors import ConfigError, NotFoundError, WorkspaceError
 from cdp.base.failures import Failures
+from cdp.base.file_cache import RECORDS
 from cdp.base.names import pick
 from cdp.base.records import Query, checked
 from cdp.base.staging import staging
-from cdp.base.unchanged import Unchanged
 from cdp.base.workspace import Workspace, fitting, now, read_json, read_jsonl, write_json
 from cdp.corpus import CorpusManifest
 from cdp.corpus.origin import of_manifest, written_by
@@ -357,11 +357,8 @@ def known_language(corpus: CorpusManifest) -> str:
     return "" if language == "unknown" else language
 
 
-_read: Unchanged[QuerySet] = Unchanged()
-
-
 def _manifest(path: Path) -> QuerySet:
-    return _read.of(path, lambda: _from_dict(read_json(path), path))
+    return RECORDS.get(path, "query set", lambda: _from_dict(read_json(path), path))
 
 
 def _from_dict(value: Any, path: Path) -> QuerySet:

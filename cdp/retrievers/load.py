@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import CdpError, ModelError
-from cdp.base.imports import UNUSED_METRICS, load_when_called
 from cdp.retrievers.preset import Retriever
 from cdp.retrievers.resolve import ResolvedRetriever
 
@@ -88,7 +87,6 @@ def _saved(resolved: ResolvedRetriever, device: str | None, dtype: str) -> Any:
         static = StaticModel.load(Path(resolved.source), device)
         if static is not None:
             return static
-    load_when_called(UNUSED_METRICS)
     from sentence_transformers import SentenceTransformer
 
     return SentenceTransformer(

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 from cdp import jobs, query_sets
 from cdp.base.errors import CdpError, ConfigError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.corpus import load_manifest
 from cdp.query_sets import QuerySet
-from cdp.services import cached
 
 FLAG = "--allow-incomplete"
 
@@ -116,7 +116,7 @@ def with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
 
 def _with_counts(workspace: Workspace, query_set: QuerySet) -> QuerySet:
     path = query_sets.files(workspace, query_set.id).queries
-    totals = cached.of_file(path, "totals", lambda: query_sets.count(path))
+    totals = ANSWERS.get(path, "totals", lambda: query_sets.count(path))
     return dataclasses.replace(query_set, n_documents=totals.n_documents, n_queries=totals.n_queries)
 
 

@@ -9,11 +9,11 @@ from itertools import islice
 from pathlib import Path
 
 from cdp.base.errors import CdpError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import beir_files, library, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.corpus import get_documents
-from cdp.services import cached
 from cdp.serving.collection import Collection
 
 COMPARED = 20
@@ -78,20 +78,18 @@ def judgments(
 
 def _texts(folder: Path) -> Mapping[str, str]:
     file = part(folder, "queries")
-    return cached.of_file(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
+    return ANSWERS.get(file, "texts", lambda: {q: line.text for q, line in beir_files.read_queries(file).items()})
 
 
 def _grades(file: Path) -> Mapping[str, Mapping[str, int]]:
-    return cached.of_file(file, "grades", lambda: beir_files.read_qrels(file).grades)
+    return ANSWERS.get(file, "grades", lambda: beir_files.read_qrels(file).grades)
 
 
 def _shares(workspace: Workspace, benchmark: str, corpus: str) -> bool:
     """Whether the first documents of a benchmark are in a corpus, with the same ids and texts."""
     with suppress(CdpError):
         file = part(library.resolve_benchmark(benchmark, workspace), "corpus")
-        return cached.of_file(
-            file, ("shared with", str(workspace.root), corpus), lambda: _same(workspace, file, corpus)
-        )
+        return ANSWERS.get(file, ("shared with", str(workspace.root), corpus), lambda: _same(workspace, file, corpus))
     return False
 
 

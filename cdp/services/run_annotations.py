@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cdp.base.errors import WorkspaceError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, read_json
-from cdp.services import cached
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ def file_of(workspace: Workspace) -> Path:
 def load(workspace: Workspace) -> Mapping[str, Annotation]:
     """{id of a run or a row: what is said of it}. WorkspaceError where the file is damaged."""
     path = file_of(workspace)
-    return cached.of_file(path, "annotations", lambda: read(path)) if path.exists() else {}
+    return ANSWERS.get(path, "annotations", lambda: read(path)) if path.exists() else {}
 
 
 def read(path: Path) -> dict[str, Annotation]:

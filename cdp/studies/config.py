@@ -10,11 +10,11 @@ from typing import Any
 
 from cdp.base.config.shared import AT_ONCE
 from cdp.base.errors import ConfigError, InputError, offer
+from cdp.base.file_cache import RECORDS
 from cdp.base.paths import typed_path
 from cdp.base.registry import Names, registry
 from cdp.base.settings import LARGEST_WHOLE, REQUIRED, Config, option
 from cdp.base.text import shown
-from cdp.base.unchanged import Unchanged
 from cdp.base.workspace import SHIPPED_DATA
 
 PLANS = SHIPPED_DATA / "plans"
@@ -271,11 +271,8 @@ def ready_made() -> list[ReadyMade]:
     """The plans in ``data/plans``, by name."""
     plans = []
     for file in sorted(PLANS.glob("*.yaml")):
-        plans.append(_described.of(file, lambda file=file: _describe(file)))  # type: ignore[misc]
+        plans.append(RECORDS.get(file, "plan", lambda file=file: _describe(file)))  # type: ignore[misc]
     return plans
-
-
-_described: Unchanged[ReadyMade] = Unchanged()
 
 
 def _describe(file: Path) -> ReadyMade:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import CdpError
-from cdp.base.imports import arrow_without_pandas
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import add_benchmark, download, registry, subsets
 from cdp.corpus import list_corpora
@@ -67,5 +66,4 @@ def main(number: int, of: int, folder: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    arrow_without_pandas()  # as each command does, for pandas takes a quarter of the time
     print(json.dumps(main(int(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3]))))

@@ -136,8 +136,5 @@ def main(name: str, n: int, seed: int, root: Path) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    from cdp.base.imports import arrow_without_pandas
-
-    arrow_without_pandas()  # as every command and worker does
     found = main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
     print(json.dumps({**found, "wrong": [w["trace"].strip().splitlines()[-1:] for w in found["wrong"][:20]]}, indent=1))

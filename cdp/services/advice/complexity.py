@@ -12,11 +12,12 @@ from cdp import benchmarks, principle, query_sets
 from cdp import complexity as room
 from cdp import corpus as corpus_room
 from cdp.base.errors import InputError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.benchmarks.benchmark import part
 from cdp.complexity import STANDARD, CwProfile, QuestionWordEffect
 from cdp.principle import Recommendation, tables
-from cdp.services import cached, corpora
+from cdp.services import corpora
 from cdp.services.advice import published
 from cdp.services.sharing import access
 from cdp.studies.trial import judging_split
@@ -172,7 +173,7 @@ def profile_query_set(
         profiled = profile_texts(texts, language=code, name=resolved_set.name, stopwords=stopwords)
         return replace(profiled, for_training=resolved_set.kind == "synthetic", query_set=resolved_set.id)
 
-    return cached.of_file(query_sets.files(workspace, resolved_set.id).queries, question, measure)
+    return ANSWERS.get(query_sets.files(workspace, resolved_set.id).queries, question, measure)
 
 
 def profile_benchmark(
@@ -208,7 +209,7 @@ def profile_benchmark(
             dataset=published.dataset_of(loaded_benchmark.name) or "",
         )
 
-    return cached.of_file(part(folder, "queries"), question, measure)
+    return ANSWERS.get(part(folder, "queries"), question, measure)
 
 
 def guess_language(texts: Sequence[str]) -> str:

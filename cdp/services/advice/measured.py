@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp.base.errors import CdpError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.benchmarks import manifests
 from cdp.evaluation import bm25
 from cdp.jobs import JobView
-from cdp.services import cached, studies
+from cdp.services import studies
 from cdp.services.advice import several_corpora, template_queries
 from cdp.services.advice.answer import Answer, answer_of, gains, is_of, trained
 from cdp.services.studies import Gain, StudyReport
@@ -121,7 +122,7 @@ def _nearness(same_corpus: bool, same_benchmark: bool, corpus: str, benchmark: s
 def _report(workspace: Workspace, view: JobView) -> StudyReport:
     """The report, worked out anew only when a condition was added."""
     path = view.folder / records.FOLDER
-    report: StudyReport = cached.of_file(path, ("report", str(view.state)), lambda: studies.report(workspace, view.id))
+    report: StudyReport = ANSWERS.get(path, ("report", str(view.state)), lambda: studies.report(workspace, view.id))
     return report
 
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from cdp.base.config import SynthesisConfig, TrainingConfig
 from cdp.base.errors import CdpError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.corpus import CorpusManifest, load_manifest
 from cdp.evaluation import bm25
 from cdp.retrievers import resolve
 from cdp.retrievers.speeds import DEFAULT_SPEEDS
-from cdp.services import cached
 from cdp.services.advice.measured import Measured
 from cdp.services.queries import synthesis
 from cdp.services.queries.synthesis import dollars
@@ -168,4 +168,4 @@ def _price(workspace: Workspace, manifest: CorpusManifest, method: str, per_doc:
             return synthesis.estimate(workspace, SynthesisConfig.from_dict(values)).cost
         return None
 
-    return cached.of_file(workspace.corpora / manifest.id, question, compute)
+    return ANSWERS.get(workspace.corpora / manifest.id, question, compute)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cdp import jobs, query_sets
 from cdp.base.config import MetricsConfig
 from cdp.base.errors import InputError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, read_json_or_none
 from cdp.complexity import STANDARD, CwProfile
 from cdp.jobs import JobView
@@ -19,7 +20,7 @@ from cdp.metrics import MEASURES, PairedDifference, paired_difference
 from cdp.metrics import quick as quick_room
 from cdp.metrics.quick import QuickPlan
 from cdp.query_sets import QuerySet
-from cdp.services import cached, completeness
+from cdp.services import completeness
 from cdp.services.sharing import access
 
 WORKER = "cdp.workers.metrics"
@@ -136,7 +137,7 @@ def per_document(workspace: Workspace, measured: QuickMetrics) -> dict[str, NDAr
         with np.load(path) as columns:
             return {name: columns[name] for name in columns.files}
 
-    return cached.of_file(path, "columns", read)
+    return ANSWERS.get(path, "columns", read)
 
 
 def paired(
@@ -149,7 +150,7 @@ def paired(
         return paired_difference(a["document_id"].tolist(), a[measure], b["document_id"].tolist(), b[measure])
 
     path = query_sets.files(workspace, first.query_set).measures / first.kept
-    return cached.of_file(path, ("paired", second.query_set, second.kept, measure), compare)
+    return ANSWERS.get(path, ("paired", second.query_set, second.kept, measure), compare)
 
 
 def paired_models(first: dict[str, Any], second: dict[str, Any]) -> PairedDifference | None:
@@ -219,7 +220,7 @@ def results(workspace: Workspace, query_set: str) -> list[dict[str, Any]]:
     for job in jobs.list_jobs(workspace, ["metrics"]):
         if job.config.get("query_set") == resolved_set.id:
             path = job.folder / "results" / "metrics.json"
-            result = cached.of_file(path, "json", partial(read_json_or_none, path))
+            result = ANSWERS.get(path, "json", partial(read_json_or_none, path))
             if isinstance(result, dict):
                 rows.append({**result, "job_id": job.id, "created": job.created})
     return rows

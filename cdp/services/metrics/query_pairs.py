@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from cdp import query_sets
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.metrics.measures.self_bleu import bleu_against_others
 from cdp.metrics.report import document_pairs
 from cdp.metrics.tokens import tokens
-from cdp.services import cached, metrics
+from cdp.services import metrics
 from cdp.services.metrics import QuickMetrics
 
 MOST_DOCUMENTS = 500
@@ -46,7 +47,7 @@ def list_documents(
     """The documents with their values, the highest by ``by`` (``self_bleu`` or ``ce``) first, undefined ones last."""
     path = query_sets.files(workspace, measured.query_set).measures / measured.kept
     question = ("documents", result and result["job_id"], by)
-    return cached.of_file(path, question, lambda: _documents(workspace, measured, result, by))
+    return ANSWERS.get(path, question, lambda: _documents(workspace, measured, result, by))
 
 
 def _documents(
@@ -78,7 +79,7 @@ def document_queries(
     workspace: Workspace, query_set: str, document_id: str, result: dict[str, Any] | None
 ) -> ScoredQueries:
     """The queries of one document and, from a metric job's result, its scored pairs."""
-    queries = cached.of_file(
+    queries = ANSWERS.get(
         query_sets.files(workspace, query_set).queries,
         ("queries", document_id),
         lambda: next(

@@ -9,11 +9,11 @@ from itertools import islice
 import numpy as np
 
 from cdp import query_sets
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.complexity import bootstrap_interval
 from cdp.metrics import reservoir, self_bleu
 from cdp.metrics.tokens import TOKENISATIONS
-from cdp.services import cached
 
 DOCUMENTS, AMONG = 200, 2000
 """A random sample of so many documents among the first so many is cut in every way: a fraction of a second, however
@@ -48,7 +48,7 @@ def spread(workspace: Workspace, query_set: str, *, per_doc: int | None = None) 
         return tuple(_of(documents, name) for name in TOKENISATIONS) if documents else ()
 
     path = query_sets.files(workspace, resolved_set.id).queries
-    return cached.of_file(path, ("self-bleu spread", per_doc), measure)
+    return ANSWERS.get(path, ("self-bleu spread", per_doc), measure)
 
 
 def _of(documents: Sequence[Sequence[str]], tokenisation: str) -> Spread:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from cdp import query_sets
 from cdp.base.errors import CdpError, InputError, NotFoundError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.names import checked_title
 from cdp.base.records import Document
 from cdp.base.settings import Config, option
@@ -22,7 +23,7 @@ from cdp.query_sets import review as room
 from cdp.query_sets.formats import FORMATS
 from cdp.query_sets.nonsense import REASONS
 from cdp.query_sets.review import DECISIONS, Decisions
-from cdp.services import cached, corpora, metrics
+from cdp.services import corpora, metrics
 from cdp.services.queries import filtering
 from cdp.services.queries.passages import Passage, passage_of
 from cdp.services.sharing import access
@@ -88,7 +89,7 @@ def table(workspace: Workspace, query_set: QuerySet, *, at_once: int = metrics.A
     """What is known of each query; None for a set of more than ``at_once`` queries that is not read yet."""
     path = query_table.file_of(workspace, query_set)
     if path.exists():
-        kept = cached.of_file(path, "query table", lambda: query_table.load(workspace, query_set))
+        kept = ANSWERS.get(path, "query table", lambda: query_table.load(workspace, query_set))
         if kept is not None:
             return kept
     return query_table.make(workspace, query_set) if query_set.n_queries <= at_once else None
@@ -108,7 +109,7 @@ def decisions(workspace: Workspace, query_set: QuerySet) -> Decisions:
     def read() -> Decisions:
         return room.read_decisions(workspace, query_set)
 
-    return cached.of_file(query_sets.files(workspace, query_set.id).review, ("decisions", query_set.content_hash), read)
+    return ANSWERS.get(query_sets.files(workspace, query_set.id).review, ("decisions", query_set.content_hash), read)
 
 
 def chosen(workspace: Workspace, query_set: QuerySet, table: QueryTable, choice: QueryChoice) -> NDArray[np.bool_]:

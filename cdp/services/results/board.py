@@ -14,11 +14,12 @@ from typing import Any
 
 from cdp import catalog
 from cdp.base.errors import CdpError, ConfigError, offer
+from cdp.base.file_cache import ANSWERS
 from cdp.base.statistics.paired import mean_interval
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import list_benchmarks
 from cdp.catalog import STUDY
-from cdp.services import cached, run_annotations
+from cdp.services import run_annotations
 from cdp.services.projects import Members
 from cdp.services.results import MEASURE, badges, benchmark_label, latest, list_evaluations, runs, versions
 from cdp.services.results.badges import Badge
@@ -297,7 +298,7 @@ def _rows(workspace: Workspace, evaluations: Sequence[dict[str, Any]]) -> list[B
     at = {(row["retriever_id"], *_place(row)): row for row in newest}
     starts = {row["id"]: at.get((row["start"], *_place(row))) if row["start"] else None for row in newest}
     pairs = tuple((row, start["id"]) for row, start in starts.items() if start is not None and start["id"] != row)
-    differences = cached.of_file(workspace.catalog, ("paired", pairs), lambda: catalog.paired(workspace, pairs))
+    differences = ANSWERS.get(workspace.catalog, ("paired", pairs), lambda: catalog.paired(workspace, pairs))
     subsets = _subsets(workspace)
     said = run_annotations.load(workspace)
     usual = _usual_budget(newest)

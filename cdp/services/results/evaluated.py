@@ -11,6 +11,7 @@ from typing import Any
 
 from cdp import benchmarks, catalog
 from cdp.base.errors import CdpError, ConfigError, InputError, NotFoundError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.benchmarks import beir_files, manifests
 from cdp.benchmarks.benchmark import part, qrels_files
@@ -18,7 +19,6 @@ from cdp.evaluation.results import read_result, run_file
 from cdp.evaluation.runs import read_run
 from cdp.retrievers import leakage
 from cdp.retrievers.encode import HALF_PRECISION
-from cdp.services import cached
 
 Judgments = dict[str, dict[str, int]]
 
@@ -90,7 +90,7 @@ def retrieved(workspace: Workspace, row: dict[str, Any]) -> dict[str, dict[str, 
     path = file_of_run(workspace, row)
     if not path.is_file():
         raise InputError(f"What {row['id']} retrieved was not kept.", hint="Evaluate once more to have it.")
-    return cached.of_file(path, "run", partial(read_run, path))
+    return ANSWERS.get(path, "run", partial(read_run, path))
 
 
 def folder(workspace: Workspace, row: dict[str, Any]) -> Path:
@@ -117,7 +117,7 @@ def judgments(workspace: Workspace, row: dict[str, Any], queries: Collection[str
     file = qrels_files(where).get(row["split"])
     if file is None:
         raise InputError(f"{row['benchmark']} has no split {row['split']!r} any more.", hint="Evaluate once more.")
-    grades = cached.of_file(file, "grades", lambda: beir_files.read_qrels(file).grades)
+    grades = ANSWERS.get(file, "grades", lambda: beir_files.read_qrels(file).grades)
     gone = [query for query in queries if query not in grades]
     if gone:
         raise InputError(
@@ -144,7 +144,7 @@ def texts(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
 def queries(workspace: Workspace, row: dict[str, Any]) -> dict[str, str]:
     """{query: text} of the evaluation's benchmark, those of other splits among them."""
     file = part(folder(workspace, row), "queries")
-    return cached.of_file(
+    return ANSWERS.get(
         file, "texts", lambda: {query: line.text for query, line in beir_files.read_queries(file).items()}
     )
 
@@ -153,7 +153,7 @@ def passages(workspace: Workspace, row: dict[str, Any], wanted: Collection[str])
     """The documents of these ids, in one pass over the corpus file; those that it lacks are left out."""
     file = part(folder(workspace, row), "corpus")
     document_ids = frozenset(wanted)
-    return cached.of_file(file, ("passages", document_ids), lambda: _passages(file, document_ids))
+    return ANSWERS.get(file, ("passages", document_ids), lambda: _passages(file, document_ids))
 
 
 def _passages(file: Path, wanted: frozenset[str]) -> dict[str, Passage]:

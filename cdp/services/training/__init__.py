@@ -16,12 +16,13 @@ from numpy.typing import NDArray
 from cdp import jobs, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError, InputError, ModelError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace
 from cdp.jobs.launchers import SPINS, python_path
 from cdp.query_sets import QuerySet
 from cdp.retrievers import PRESETS, Default, resolve
 from cdp.retrievers.preset import PAPER_EPOCHS
-from cdp.services import cached, commands, completeness, evaluation, naming
+from cdp.services import commands, completeness, evaluation, naming
 from cdp.services.jobs import devices
 from cdp.services.results import runs
 from cdp.services.sharing import access, paths
@@ -154,7 +155,7 @@ def query_counts(workspace: Workspace, query_set: str) -> NDArray[np.int64]:
         counts = np.fromiter((sum(map(bool, map(str.strip, line["queries"]))) for line in lines), dtype=np.int64)
         return counts[counts > 0]
 
-    return cached.of_file(query_sets.files(workspace, query_set).queries, "query counts", compute)
+    return ANSWERS.get(query_sets.files(workspace, query_set).queries, "query counts", compute)
 
 
 def possible_splits(workspace: Workspace, query_set: str, pairs: int) -> list[Split]:
@@ -192,7 +193,7 @@ def named(workspace: Workspace, config: TrainingConfig) -> tuple[TrainingConfig,
         check_corpus(reasoned.id, reasoned.corpus_id, query_set.corpus_id)
         reasoning = reasoned.id
     if needs == "column" and config.weights:
-        cached.of_file(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
+        ANSWERS.get(paths.to_read(workspace, config.weights), "weights", lambda: read_weights(config.weights, ()))
     with_ids = config.replace(query_set=query_set.id, reasoning=reasoning)
     check_reasoned(with_ids, query_set.method)
     return with_ids, query_set

@@ -20,12 +20,12 @@ import numpy as np
 from cdp import benchmarks, query_sets
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.workspace import Workspace, sha256_text
 from cdp.benchmarks import beir_files
 from cdp.benchmarks.benchmark import part, qrels_files
 from cdp.query_sets import QuerySet
 from cdp.retrievers import leakage as room
-from cdp.services import cached
 from cdp.services.sharing import access
 
 LEAKAGE = room.LEAKAGE
@@ -183,7 +183,7 @@ def _hashes(workspace: Workspace, query_set: str, per_doc: int | None, max_docum
         return room.set_hashes(workspace, query_set, per_doc, max_documents)
 
     path = query_sets.files(workspace, query_set).queries
-    return cached.of_file(path, ("query hashes", per_doc, max_documents), compute)
+    return ANSWERS.get(path, ("query hashes", per_doc, max_documents), compute)
 
 
 def _judged(folder: Path, split: str) -> _JudgedSplit:
@@ -207,7 +207,7 @@ def _judged(folder: Path, split: str) -> _JudgedSplit:
         return _JudgedSplit(key, by_split[split], other, every, positives)
 
     path = qrels_files(folder)[split]
-    return cached.of_file(path, ("judged", str(part(folder, "queries"))), compute)
+    return ANSWERS.get(path, ("judged", str(part(folder, "queries"))), compute)
 
 
 def _documents(workspace: Workspace, query_set: QuerySet, judged: _JudgedSplit, split: str) -> int:
@@ -225,4 +225,4 @@ def _documents(workspace: Workspace, query_set: QuerySet, judged: _JudgedSplit, 
                 n += bool((own & ~np.isin(query_hashes, judged.other)).any())
         return n
 
-    return cached.of_file(path, ("documents judged", judged.key), compute)
+    return ANSWERS.get(path, ("documents judged", judged.key), compute)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from pathlib import Path
 
 from cdp.base.errors import NotFoundError
+from cdp.base.file_cache import ANSWERS
 from cdp.base.records import Document
 from cdp.base.workspace import SHIPPED_DATA, read_jsonl
 from cdp.llm.answers import Answer, RequestError
@@ -56,7 +56,10 @@ class RecordedGenerator:
             raise NotFoundError(
                 "recording", method.name, known=self.methods(), hint="Use the generator template or openai instead."
             )
-        answers = (_read(path, path.stat().st_mtime_ns).get(document.content_hash) for path in paths)
+        answers = (
+            ANSWERS.get(path, "recorded", lambda path=path: _read(path)).get(document.content_hash)  # type: ignore[misc]
+            for path in paths
+        )
         queries = next((answer for answer in answers if answer is not None), None)
         if queries == ():
             raise RequestError(
@@ -80,12 +83,11 @@ GENERATOR = GeneratorType(
 )
 
 
-@lru_cache(maxsize=8)
-def _read(path: Path, changed_ns: int) -> dict[str, tuple[str, ...]]:
+def _read(path: Path) -> dict[str, tuple[str, ...]]:
     """Queries by the document's content hash, none where none of them is a text; a line without a hash names a document
-    of the collection beside its folder. ``changed_ns`` makes the cache notice edits."""
+    of the collection beside its folder."""
     documents = path.parent.parent / "corpus.jsonl"
-    hashes = _hashes(documents, documents.stat().st_mtime_ns) if documents.exists() else {}
+    hashes = ANSWERS.get(documents, "hashes", lambda: _hashes(documents)) if documents.exists() else {}
     recorded: dict[str, tuple[str, ...]] = {}
     for record in read_jsonl(path):
         if not isinstance(record, dict):
@@ -98,8 +100,7 @@ def _read(path: Path, changed_ns: int) -> dict[str, tuple[str, ...]]:
     return recorded
 
 
-@lru_cache(maxsize=8)
-def _hashes(path: Path, changed_ns: int) -> dict[str, str]:
+def _hashes(path: Path) -> dict[str, str]:
     """Content hash by id of the documents of a collection (BEIR fields)."""
     documents = (Document(line["_id"], line["text"], line.get("title", "")) for line in read_jsonl(path))
     return {document.id: document.content_hash for document in documents}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cdp.services import cached
+from cdp.base.file_cache import ANSWERS
 
 
 def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path) -> None:
@@ -16,7 +16,7 @@ def test_an_answer_is_kept_until_its_file_changes(tmp_path: Path) -> None:
             asked.append(what)
             return f"{what} {path.read_text()}"
 
-        return cached.of_file(path, what, read)
+        return ANSWERS.get(path, what, read)
 
     path.write_text("one")
     assert (ask("a"), ask("a"), ask("b")) == ("a one", "a one", "b one")
@@ -33,11 +33,11 @@ def test_only_so_many_answers_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_text("one")
     asked: list[int] = []
-    for i in (*range(cached.MOST + 1), 0):
-        cached.of_file(path, i, lambda i=i: asked.append(i))  # type: ignore[misc]
-    assert asked == [*range(cached.MOST + 1), 0]
+    for i in (*range(ANSWERS._size + 1), 0):
+        ANSWERS.get(path, i, lambda i=i: asked.append(i))  # type: ignore[misc]
+    assert asked == [*range(ANSWERS._size + 1), 0]
 
 
 def test_a_missing_file_is_asked_about_each_time(tmp_path: Path) -> None:
     answers = iter((1, 2))
-    assert [cached.of_file(tmp_path / "none", "x", lambda: next(answers)) for _ in range(2)] == [1, 2]
+    assert [ANSWERS.get(tmp_path / "none", "x", lambda: next(answers)) for _ in range(2)] == [1, 2]
