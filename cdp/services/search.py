@@ -68,6 +68,7 @@ LONGEST_ADDRESS = 100  # bytes of a socket's path; the systems take 104 to 108
 ALREADY = 3  # the process's exit code where another one answers for this workspace
 START_WITHIN_S = 60.0  # on a busy machine Python alone takes seconds
 ANSWER_WITHIN_S = 300.0  # a large model takes this long to load from a slow disk
+_STARTING = threading.Lock()
 ATTEMPTS = 2  # a request whose process was killed is sent once more, to a new one; one that kills both is not
 
 
@@ -341,6 +342,12 @@ def _connected(workspace: Workspace) -> socket.socket:
         raise WorkspaceError("There is nothing to search yet.", hint="Add a corpus first.")
     for check in (memory_limit, idle_seconds, patience_seconds):
         check()  # a wrong setting is reported here, not in a process without an output
+    with _STARTING:  # one start for all sessions of this process
+        return _connect(address) or _started(workspace, address)
+
+
+def _started(workspace: Workspace, address: Path) -> socket.socket:
+    """Start the process and wait until it listens. WorkspaceError if it does not."""
     with tempfile.TemporaryFile() as log:
         process = _start(workspace, address, log)
         deadline = time.monotonic() + START_WITHIN_S

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.services import corpora, judged, search
 from cdp.serving import engine
@@ -20,11 +19,15 @@ from tests.pages.test_every_page_in_every_state import words
 
 
 @pytest.fixture(autouse=True)
-def ended(workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def answered_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search process's answers, by its engine in this process: tests/serving has the process."""
+
+    def ask(workspace: Workspace, request: Mapping[str, Any]) -> dict[str, Any]:
+        made = engine.Engine(workspace, engine.memory_limit(), engine.patience_seconds())
+        return made.search(**request)
+
     monkeypatch.setenv(search.RUNTIME, str(tmp_path / "run"))
-    yield
-    with suppress(CdpError):
-        search.stop(workspace)
+    monkeypatch.setattr(search, "_ask", ask)
 
 
 def html(at: AppTest) -> str:
