@@ -72,7 +72,14 @@ def clone(workspace: Workspace, a: argparse.Namespace) -> int:
     return started(
         workspace,
         a,
-        clone.start(workspace, a.id, settings(a), allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage),
+        clone.start(
+            workspace,
+            a.id,
+            settings(a),
+            allow_incomplete=a.allow_incomplete,
+            allow_leakage=a.allow_leakage,
+            allow=a.allow,
+        ),
     )
 
 
@@ -97,4 +104,4 @@ def resume(workspace: Workspace, a: argparse.Namespace) -> int:
     """``jobs resume``."""
     from cdp.services import jobs
 
-    return started(workspace, a, jobs.resume(workspace, a.id).id)
+    return started(workspace, a, jobs.resume(workspace, a.id, allow=a.allow).id)

@@ -50,4 +50,8 @@ ALLOW_LEAKAGE = flag(
     "train on queries that a benchmark judges; the training and its results are marked as leaked for ever",
 )
 
+ALLOW_OUTSIDE = repeatable(
+    "--allow", "a path or address outside the workspace that the job's settings may name; repeatable", metavar="NAME"
+)
+
 PROJECT = option("--project", "the project, by id or name, or all; the one of projects use if left out")

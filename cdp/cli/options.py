@@ -18,6 +18,7 @@ from cdp.cli import (
 from cdp.cli.option import (
     ALLOW_INCOMPLETE,
     ALLOW_LEAKAGE,
+    ALLOW_OUTSIDE,
     ID,
     NAME,
     SET,
@@ -362,13 +363,13 @@ def _commands() -> Commands:
         "jobs clone": (
             "jobs.clone",
             "start a job once more, with changed settings",
-            [ID, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, SET, WAIT],
+            [ID, ALLOW_INCOMPLETE, ALLOW_LEAKAGE, ALLOW_OUTSIDE, SET, WAIT],
         ),
         "jobs delete": (
             "jobs.delete",
             "delete a job that has ended, with everything it made",
             [ID, flag("--yes", "do not ask")],
         ),
-        "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [ID, WAIT]),
+        "jobs resume": ("jobs.resume", "go on with a job from its last checkpoint", [ID, ALLOW_OUTSIDE, WAIT]),
         **program_options.COMMANDS,
     }

@@ -368,6 +368,8 @@ def _start_supervisor(
         processes.VARIABLE: str(folder),
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
+        # Else Python imports first from the current folder, which may be a stranger's workspace.
+        "PYTHONSAFEPATH": "1",
     }
     try:
         with open(folder / "supervisor.log", "ab") as log:

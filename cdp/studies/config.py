@@ -86,6 +86,7 @@ class StudyConfig(Config):
         "MODEL>=0.5 by a cross-encoder, usable; several joined by &. Each query set or method is trained on once for "
         "each. Empty: no filter.",
         advanced=True,
+        holds="filters",
     )
     weightings: str = option(
         "none",
@@ -168,6 +169,7 @@ class StudyConfig(Config):
         "Evaluate on this benchmark (name or name:split) while training and keep the best checkpoint, as `train` does "
         "with a dev benchmark. Empty: the weights of the last step.",
         reason="Empty: every condition is trained for its whole length, so no benchmark chooses a checkpoint.",
+        holds="benchmark",
     )
     eval_steps: int | None = option(
         None, "Evaluate on the dev benchmark every so many steps; 500 if empty.", unit="steps", minimum=1, advanced=True

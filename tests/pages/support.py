@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.workspace import Workspace, append_jsonl, write_json
+from cdp.services.sharing.stored import JOBS
 
 STAMP = "2026-01-02T03:04:05+00:00"
 
@@ -32,7 +33,7 @@ def ended_job(
             "name": name or job_id,
             "created": STAMP,
             "sequence": len(list(workspace.jobs.glob("*"))),
-            "module": f"cdp.{kind}.worker",
+            "module": JOBS[kind][0] if kind in JOBS else "none",
             "launcher": "python",
             "device": {"count": 0, "uuids": [], "processes": 1},
             "config": config,

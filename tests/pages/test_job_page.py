@@ -8,11 +8,13 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from cdp.base.config import SynthesisConfig
 from cdp.base.locks import wait_for_lock
 from cdp.base.workspace import Workspace, append_jsonl, read_json, write_json
 from cdp.jobs.records import load_spec
 from cdp.services import jobs, queries
 from cdp.services.jobs import clone, job_words, live_metrics
+from cdp.services.sharing import stored
 from cdp.ui.shell.text import md
 from tests.pages.conftest import Open
 from tests.pages.support import ended_job, evaluated, trained
@@ -40,7 +42,12 @@ def test_an_ended_job_says_how_it_ended(
 ) -> None:
     failure = {"kind": "cuda_out_of_memory", "message": "CUDA out of memory.", "hint": "Less.", "log_tail": ["a", "b"]}
     folder = ended_job(
-        workspace, "training-1", "training", {}, outcome=outcome, failure=failure if outcome == "failed" else None
+        workspace,
+        "training-1",
+        "training",
+        {"query_set": "q", "retriever": "minilm"},
+        outcome=outcome,
+        failure=failure if outcome == "failed" else None,
     )
     with_status(workspace, "training-1", message=message)
     if outcome == "stopped":
@@ -82,6 +89,7 @@ def test_a_job_with_a_key_asks_for_it_again(
         folder / "spec.json",
         {**read_json(folder / "spec.json"), "secrets": ["CDP_API_KEY"], "module": "tests.jobs.workers.secret"},
     )
+    monkeypatch.setitem(stored.JOBS, "synthesis", ("tests.jobs.workers.secret", SynthesisConfig))
     assert jobs.missing_secrets(workspace, "synthesis-1") == ["CDP_API_KEY"]
     at = open_page("jobs", job="synthesis-1")
     assert at.button(key="resume_synthesis-1").disabled
@@ -94,6 +102,27 @@ def test_a_job_with_a_key_asks_for_it_again(
     assert load_spec(workspace, "synthesis-1").secrets == ("CDP_API_KEY",)
     for file in (p for p in folder.rglob("*") if p.is_file()):
         assert b"hush" not in file.read_bytes(), file
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_strangers_job_is_resumed_by_nobody_who_was_not_told(
+    open_page: Open, workspace: Workspace, monkeypatch: pytest.MonkeyPatch, shared: bool
+) -> None:
+    if shared:
+        monkeypatch.setenv("CDP_SHARED", "1")
+    config = {"retriever": "bm25", "benchmark": "/srv/private"}
+    folder = ended_job(workspace, "evaluation-1", "evaluation", config, outcome="stopped")
+    at = open_page("jobs", job="evaluation-1")
+    assert "places outside the workspace" in shown(at)
+    assert "private" in shown(at)
+    if shared:
+        at.button(key="resume_evaluation-1").click().run()
+        assert at.error
+        assert not (folder / "supervisor.log").exists()
+    write_json(folder / "spec.json", {**read_json(folder / "spec.json"), "module": "torch.distributed.run"})
+    at = open_page("jobs", job="evaluation-1")
+    assert "resume_evaluation-1" not in {button.key for button in at.button}
+    assert "It was not submitted by this program" in shown(at)
 
 
 def test_the_table_of_jobs_has_no_empty_columns(open_page: Open, workspace: Workspace) -> None:

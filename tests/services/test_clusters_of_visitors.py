@@ -11,7 +11,7 @@ from cdp.jobs import place
 from cdp.services import clusters
 from cdp.services import jobs as service
 from cdp.services.sharing import clusters as rule
-from cdp.services.sharing import modes
+from cdp.services.sharing import modes, stored
 from cdp.services.sharing.modes import NotAllowedError, ReadOnlyError
 from tests.jobs.support import start, until_state
 
@@ -67,8 +67,11 @@ def test_a_read_only_dashboard_chooses_none(named: Workspace, monkeypatch: pytes
 
 
 @pytest.mark.slow
-def test_a_resume_does_not_follow_an_imported_job_to_its_cluster(named: Workspace) -> None:
-    """An archive is a stranger's file: it may say that its job ran on a cluster of the stranger's."""
+def test_a_resume_does_not_follow_a_strangers_job_to_its_cluster(
+    named: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A workspace may come from a stranger: it may say that its job ran on a cluster of the stranger's."""
+    monkeypatch.setitem(stored.JOBS, "test", ("tests.jobs.workers.fail", None))
     with jobs.choosing(""):
         job_id = start(named, "fail", how="data")
     until_state(named, job_id, "failed")

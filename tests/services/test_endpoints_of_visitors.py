@@ -237,8 +237,8 @@ def test_a_job_and_its_resume_do_not_get_the_servers_key(workspace: Workspace, l
     listener.pause = 0.0
     assert jobs.missing_secrets(workspace, typed) == ["CDP_API_KEY"]
     with pytest.raises(ConfigError, match="needs CDP_API_KEY"):
-        jobs.resume(workspace, typed)
-    jobs.resume(workspace, typed, env_secrets={"CDP_API_KEY": TYPED})
+        jobs.resume(workspace, typed, allow=[listener.url])
+    jobs.resume(workspace, typed, env_secrets={"CDP_API_KEY": TYPED}, allow=[listener.url])
     room.wait(workspace, typed, timeout_s=SECONDS)
     assert not [key for key in listener.keys if SERVERS in key]
 

@@ -102,7 +102,8 @@ def test_the_resume_of_a_job_from_elsewhere_does_not_take_the_key_there(
     spec = workspace.job(job) / "spec.json"  # as it would lie in a workspace that somebody sent
     written = read_json(spec)
     write_json(spec, {**written, "config": {**written["config"], "base_url": other.url}, "secrets": []})
-    told = run("jobs", "resume", job, code=2)
+    assert other.url in run("jobs", "resume", job, code=2).stderr
+    told = run("jobs", "resume", job, "--allow", other.url, code=2)
     assert home.url in told.stderr
     assert other.url in told.stderr
     assert not other.keys

@@ -18,7 +18,7 @@ from cdp.services.workspace import demo
 from tests.support import REPOSITORY
 
 SERVICES = REPOSITORY / "cdp" / "services"
-RULES = {"sharing.access", "sharing.clusters", "sharing.endpoints", "sharing.modes", "sharing.paths"}
+RULES = {"sharing.access", "sharing.clusters", "sharing.endpoints", "sharing.modes", "sharing.paths", "sharing.stored"}
 """The modules that hold the rule itself."""
 
 READING = {
@@ -26,7 +26,7 @@ READING = {
     "clusters": {"chosen", "look", "named", "setting", "trouble"},
     "jobs.devices": {"request"},
     "benchmarks": {"is_several", "list_own", "list_registry", "scores", "show"},
-    "jobs.clone": {"settings"},
+    "jobs.clone": {"prefill", "settings"},
     "commands": {"settings"},
     "advice.complexity": {"profile_benchmark", "profile_query_set"},
     "completeness": {"check", "list_incomplete", "require", "with_counts"},
@@ -41,7 +41,7 @@ READING = {
     "jobs.in_use": {"check_unused", "jobs_that_need", "set_of"},
     "jobs": {
         "failed",
-        "curve", "follow", "latest", "log", "missing_secrets", "outcome", "search_log", "show",
+        "curve", "follow", "latest", "log", "missing_secrets", "outcome", "outside", "search_log", "show",
         "sizes", "wait",
     },
     "models": {"list_models", "show"},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from cdp import catalog
@@ -18,7 +18,7 @@ from cdp.metrics import MEASURES
 from cdp.services.jobs import in_use, live_metrics
 from cdp.services.jobs.live_metrics import Curve
 from cdp.services.results import evaluated
-from cdp.services.sharing import access, clusters, endpoints
+from cdp.services.sharing import access, clusters, endpoints, stored
 from cdp.synthesis.manifests import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
@@ -137,15 +137,28 @@ def sizes(workspace: Workspace, job: str) -> dict[str, int]:
     return {**bytes_by_part, "total": folder_size(folder)}
 
 
+def outside(workspace: Workspace, job: str) -> list[str]:
+    """Return the paths and addresses outside the workspace that the job's settings name."""
+    found = stored.outside(workspace, room.load_spec(workspace, room.resolve_job(workspace, job)))
+    return sorted({value for values in found.values() for value in values})
+
+
 @access.runs
-def resume(workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None) -> JobView:
-    """Go on with a job that ended early, as a new attempt from where it stopped."""
+def resume(
+    workspace: Workspace, job: str, *, env_secrets: dict[str, str] | None = None, allow: Sequence[str] = ()
+) -> JobView:
+    """Go on with a job that ended early, as a new attempt from where it stopped.
+
+    ``allow`` holds the paths and addresses outside the workspace that its settings may name.
+    """
     job_id = room.resolve_job(workspace, job)
     if room.view(workspace, job_id, with_size=False).state is room.State.FINISHED:
         raise ConfigError(f"Job {job_id} has finished: nothing is left to go on with.", hint="Clone it to run it anew.")
     typed = dict(env_secrets or {})
+    spec = room.load_spec(workspace, job_id)
+    stored.check(workspace, spec, allow)
     clusters.check_resume(workspace, job_id)
-    endpoint = endpoints.endpoint_for(room.load_spec(workspace, job_id).config, typed.pop(endpoints.OWN, ""))
+    endpoint = endpoints.endpoint_for(spec.config, typed.pop(endpoints.OWN, ""))
     room.resume(workspace, job_id, env_secrets={**typed, **endpoint.environment})
     return room.view(workspace, job_id, with_size=False)
 

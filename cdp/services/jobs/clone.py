@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cdp.base.config import (
@@ -21,7 +21,7 @@ from cdp.base.workspace import Workspace
 from cdp.jobs import load_spec, resolve_job
 from cdp.services import benchmarks, evaluation, metrics, queries, search, studies, training
 from cdp.services.queries import filtering
-from cdp.services.sharing import access
+from cdp.services.sharing import access, stored
 from cdp.services.studies import StudyConfig
 
 CONFIGS: dict[str, type[Config]] = {
@@ -38,14 +38,29 @@ CONFIGS: dict[str, type[Config]] = {
 """The kinds of job that can be started again, and what their settings are made of."""
 
 
-def settings(workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None) -> Config:
-    """The configuration of a job with some fields changed. ConfigError for a kind or a field that there is not."""
+def settings(
+    workspace: Workspace, job: str, changes: Mapping[str, Any] | None = None, allow: Sequence[str] = ()
+) -> Config:
+    """Return the configuration of a job with some fields changed.
+
+    ConfigError for a kind or a field that there is not, NotAllowedError where a setting that is not changed names
+    something outside the workspace that ``allow`` does not hold.
+    """
     spec = load_spec(workspace, resolve_job(workspace, job))
     kind = CONFIGS.get(spec.kind)
     if kind is None:
         raise ConfigError(f"A job of kind {spec.kind!r} cannot be started again.")
+    stored.check(workspace, spec, allow, named=frozenset(changes or ()))
     config_values = {name: value for name, value in spec.config.items() if name in kind.settings()}
     return kind.from_dict({**config_values, **(changes or {})})
+
+
+def prefill(workspace: Workspace, job: str) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return a job's settings for a form, and those left out of it because they lead out of the workspace."""
+    spec = load_spec(workspace, resolve_job(workspace, job))
+    left_out = stored.outside(workspace, spec)
+    names = CONFIGS[spec.kind].settings().keys() - left_out.keys() if spec.kind in CONFIGS else set()
+    return {name: value for name, value in spec.config.items() if name in names}, left_out
 
 
 @access.runs
@@ -57,13 +72,14 @@ def start(
     api_key: str = "",
     allow_incomplete: bool = False,
     allow_leakage: bool = False,
+    allow: Sequence[str] = (),
 ) -> str:
     """Submit a job like ``job`` with some settings changed; the new job's id.
 
     ``allow_incomplete`` says yes to training on query sets that are not whole, ``allow_leakage`` to training on what
     a benchmark judges.
     """
-    config = settings(workspace, job, changes)
+    config = settings(workspace, job, changes, allow)
     if isinstance(config, SynthesisConfig):
         return queries.generate(workspace, config, api_key=api_key)
     if isinstance(config, MetricsConfig):

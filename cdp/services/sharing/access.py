@@ -9,7 +9,8 @@ not allow it, and a path is handed on resolved.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
@@ -31,6 +32,9 @@ from cdp.services.sharing.modes import read_only as read_only
 from cdp.synthesis.generators import GENERATORS
 
 MODELS = "CDP_ALLOWED_MODELS"
+
+# Values that stand for a model without naming one.
+CHOICES = ("auto", "bi-encoder")
 
 _P = ParamSpec("_P")
 _T = TypeVar("_T")
@@ -68,28 +72,40 @@ def checked(workspace: Workspace, config: _C) -> _C:
     """The configuration with each training called by its id, and with its paths resolved where visitors are watched.
     NotAllowedError names what this mode may not use."""
     free = mode() is Mode.OPERATOR
+    given: dict[str, list[str]] = {}
+    allowed: dict[str, list[str]] = {}
+    for setting, holds, value in names_in(config):
+        if free and (setting == "model" or holds != "model"):
+            continue
+        if holds == "endpoint":
+            endpoints.check(value)
+        else:
+            given.setdefault(setting, []).append(value)
+            allowed.setdefault(setting, []).append(_CHECKS[holds](workspace, value))
+    changed = {name: ", ".join(allowed[name]) for name in given if allowed[name] != given[name] and name != "filters"}
+    return config.replace(**changed) if changed else config
+
+
+def names_in(config: Config) -> Iterator[tuple[str, str, str]]:
+    """Yield what the settings name outside themselves: the setting, what the name is of, and each single name.
+
+    The name is that of a model, benchmark, path, endpoint or stopword list; lists come as their items.
+    """
     generator = GENERATORS.get(getattr(config, "generator", ""))
-    changed: dict[str, Any] = {}
     for setting in config.settings().values():
         holds, value = setting.holds, getattr(config, setting.name)
         if holds and setting.name == "model":  # only what a local generator loads; an empty one is large, and loads too
             value = (value or generator.model) if generator and generator.local else ""
-        elif value == setting.default or not value:
+        elif not holds or value == setting.default:
             continue
-        if not holds or not value or (free and (setting.name == "model" or not holds.startswith("model"))):
+        if holds == "endpoint" and not (generator and generator.endpoint):
             continue
-        if holds == "endpoint":
-            if generator and generator.endpoint:
-                endpoints.check(value)
-        elif holds == "path":
-            changed[setting.name] = str(paths.to_read(workspace, value))
-        else:
-            check = _CHECKS[holds]
-            items = [part.strip() for part in value.split(",")] if holds.endswith("s") else [value.strip()]
-            checked_items = [check(workspace, item) for item in items if item]
-            if checked_items != items:
-                changed[setting.name] = ", ".join(checked_items)
-    return config.replace(**changed) if changed else config
+        items = value.split(",") if holds in ("models", "benchmarks") else [value]
+        if holds == "filters":
+            holds = "model"
+            tests = re.split("[,&]", value)
+            items = [test.rpartition(">=")[0] or test.rpartition("@")[0] for test in tests]
+        yield from ((setting.name, holds.removesuffix("s"), item.strip()) for item in items if item.strip())
 
 
 def model(workspace: Workspace, name: str) -> str:
@@ -98,7 +114,7 @@ def model(workspace: Workspace, name: str) -> str:
     name = naming.retriever(workspace, name)
     if may(Action.ANY_PATH):
         return name
-    if name in PRESETS or name in ("auto", "bi-encoder") or bm25.language_in(name) is not None:
+    if name in PRESETS or name in CHOICES or bm25.language_in(name) is not None:
         return name
     if not paths.is_path(name):
         if _is_job(workspace, name):
@@ -114,16 +130,17 @@ def model(workspace: Workspace, name: str) -> str:
 
 
 def benchmark(workspace: Workspace, name: str) -> str:
-    """A benchmark's name in the workspace as it is; a folder only where it may be read."""
+    """A benchmark's name in the workspace as it is; a folder only where it may be read. Plans add ``:split``."""
     if may(Action.ANY_PATH) or name in library.list_names(workspace):
         return name
+    folder, colon, split = name.rpartition(":")
+    if colon:
+        return f"{benchmark(workspace, folder)}:{split}"
     return str(paths.to_read(workspace, name)) if paths.is_path(name) or _is_folder(name) else name
 
 
-def _with_split(workspace: Workspace, name: str) -> str:
-    """``name`` or ``name:split``, as plans name benchmarks."""
-    benchmark_name, colon, split = name.rpartition(":")
-    return f"{benchmark(workspace, benchmark_name)}:{split}" if colon else benchmark(workspace, name)
+def _path(workspace: Workspace, name: str) -> str:
+    return str(paths.to_read(workspace, name))
 
 
 def stopwords(workspace: Workspace, choice: str) -> str:
@@ -133,10 +150,9 @@ def stopwords(workspace: Workspace, choice: str) -> str:
 
 _CHECKS: dict[str, Callable[[Workspace, str], str]] = {
     "model": model,
-    "models": model,
     "benchmark": benchmark,
-    "benchmarks": _with_split,
     "stopword list": stopwords,
+    "path": _path,
 }
 
 

@@ -55,14 +55,15 @@ def check(base_url: str) -> None:
     url = address.address(base_url)
     if may(Action.ANY_ENDPOINT) or server_key(url):
         return
-    if not (may(Action.ASK) and any(address.same(url, other) for other in _allowed())):
+    if not (may(Action.ASK) and any(address.same(url, other) for other in allowed())):
         raise NotAllowedError(
             f"The endpoint {url} may not be asked from this dashboard.",
             hint=f"Have the operator add it to {ALLOWED}.",
         )
 
 
-def _allowed() -> list[str]:
+def allowed() -> list[str]:
+    """Return the addresses that the operator set up."""
     listed = [part.strip() for part in os.environ.get(ALLOWED, "").split(",")]
     named = [os.environ.get(name, "").strip() for name in address.URL_VARIABLES]
     return [url for url in (*listed, *named) if url]

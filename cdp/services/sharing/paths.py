@@ -33,11 +33,11 @@ def to_read(workspace: Workspace, text: str | Path) -> Path:
         return _plain(text)
     require(Action.FOLDERS)
     path = _resolved(text)
-    roots = _roots(workspace, SHIPPED_DATA)
-    _check_inside(path, text, roots)
+    roots_ = roots(workspace)
+    _check_inside(path, text, roots_)
     kind = _kind(path)
     if kind == "folder":
-        _check_below(path, roots)
+        _check_below(path, roots_)
     elif kind == "special":
         raise InputError(f"{path.name} is neither a file nor a folder.", hint="Name a regular file.")
     return path
@@ -59,7 +59,7 @@ def to_write(workspace: Workspace, text: str | Path) -> Path:
         raise NotAllowedError(
             f"{text} lies among the workspace's own files.", hint=f"Write below {exports}, or to a folder of yours."
         )
-    _check_inside(path, text, _roots(workspace))
+    _check_inside(path, text, roots(workspace, shipped=False))
     if _kind(path) != "" and not (path.is_dir() and not any(path.iterdir())):
         raise InputError(f"{text} is there already and is not written over.", hint="Choose another name.")
     return path
@@ -85,10 +85,10 @@ def _resolved(text: str | Path) -> Path:
         raise InputError("That path leads nowhere.", hint="Check it; it is read on the server.") from error
 
 
-def _roots(workspace: Workspace, *more: Path) -> list[Path]:
-    """The allowed folders, resolved; those that are not there allow nothing."""
+def roots(workspace: Workspace, *, shipped: bool = True) -> list[Path]:
+    """Return the workspace, the shipped data and the operator's folders, resolved."""
     named = [part for part in os.environ.get(ALLOWED, "").split(os.pathsep) if part.strip()]
-    folders = [workspace.root, *more]
+    folders = [workspace.root, *([SHIPPED_DATA] if shipped else [])]
     for part in named:
         if not os.path.isabs(os.path.expanduser(part)):
             raise ConfigError(f"{ALLOWED} names {part!r}: each folder must be a whole path.")
@@ -96,10 +96,15 @@ def _roots(workspace: Workspace, *more: Path) -> list[Path]:
     return [folder.resolve() for folder in folders]
 
 
-def _inside(path: Path, roots: list[Path]) -> bool:
+def within(path: Path, folders: list[Path]) -> bool:
+    """Return True if a resolved path lies in one of the folders, and in none that the system shows of itself."""
     if any(path.is_relative_to(folder) for folder in _NEVER):
         return False
-    return any(path.is_relative_to(root) for root in roots) or _in_home(path)
+    return any(path.is_relative_to(folder) for folder in folders)
+
+
+def _inside(path: Path, folders: list[Path]) -> bool:
+    return within(path, folders) or (within(path, [Path("/")]) and _in_home(path))
 
 
 def _in_home(path: Path) -> bool:
@@ -113,9 +118,9 @@ def _in_home(path: Path) -> bool:
     return not any(part.startswith(".") for part in below.parts)
 
 
-def _check_inside(path: Path, text: str | Path, roots: list[Path]) -> None:
+def _check_inside(path: Path, text: str | Path, folders: list[Path]) -> None:
     """The same sentence whether the path exists or not: what lies outside is nobody's business."""
-    if not _inside(path, roots):
+    if not _inside(path, folders):
         raise NotAllowedError(
             f"{text} is not in a folder that this dashboard may use.",
             hint=f"Upload the file, or have the operator add its folder to {ALLOWED}.",
@@ -135,14 +140,14 @@ def _kind(path: Path) -> str:
     return "file" if stat.S_ISREG(status.st_mode) else "special"
 
 
-def _check_below(folder: Path, roots: list[Path]) -> None:
+def _check_below(folder: Path, folders: list[Path]) -> None:
     """Everything below a folder is a file or folder in the allowed ones, links included."""
     for number, path in enumerate(_entries(folder, set())):
         if number > MOST_ENTRIES:
             raise InputError(f"{folder.name} holds over {MOST_ENTRIES:,} files.", hint="Name the folder itself.")
         if path.is_symlink():
             target = _resolved(path)
-            if not _inside(target, roots):
+            if not _inside(target, folders):
                 raise NotAllowedError(
                     f"{path.relative_to(folder)} is a link that leads out of the folders that this dashboard may use.",
                     hint="Copy the file itself.",

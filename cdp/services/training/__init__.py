@@ -260,6 +260,7 @@ def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
         **os.environ,
         "PYTHONPATH": python_path(os.environ),
         "CDP_WORKSPACE": str(workspace.root),
+        "PYTHONSAFEPATH": "1",
     }
     worker = [sys.executable, "-m", "cdp.training.measure", json.dumps(values.to_dict())]
     try:

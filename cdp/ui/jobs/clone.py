@@ -58,7 +58,7 @@ def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
         return {}, ""
     try:
         view = jobs.show(workspace, job_id, with_size=False)
-        values = clone.settings(workspace, view.id).to_dict()
+        values, left_out = clone.prefill(workspace, view.id)
     except CdpError as error:
         frame.show_error(error)
         return {}, ""
@@ -69,6 +69,7 @@ def first(workspace: Workspace, kind: str) -> tuple[dict[str, Any], str]:
         if st.button("Clear settings", key="clone_leave", type="tertiary"):
             del st.query_params["clone"]
             st.rerun()
+    _remark(left_out)
     return {**values, "name": ""}, f"_{view.id}"
 
 
@@ -79,8 +80,18 @@ def asked() -> bool:
 
 @st.dialog("Run again with changes", width="large")
 def _again(workspace: Workspace, view: JobView) -> None:
-    values = forms.fields(clone.CONFIGS[view.kind], key=f"again_{view.id}", values=view.config)
     with frame.guarded():
+        first_values, left_out = clone.prefill(workspace, view.id)
+        values = forms.fields(clone.CONFIGS[view.kind], key=f"again_{view.id}", values=first_values)
+        _remark(left_out)
         if access.button(HERE[view.kind], type="primary", key="again_start"):
-            job_id = clone.start(workspace, view.id, {"name": "", **values} if "name" in values else values)
+            # What was not changed was not named by this person: the check of stored settings applies to it.
+            changes = {name: value for name, value in values.items() if value != first_values.get(name)}
+            job_id = clone.start(workspace, view.id, {"name": "", **changes} if "name" in values else changes)
             navigation.go("jobs", job=job_id)
+
+
+def _remark(left_out: dict[str, list[str]]) -> None:
+    if left_out:
+        listed = ", ".join(f"{md(name)} ({md(', '.join(values), 200)})" for name, values in left_out.items())
+        st.caption(f"Not filled in, because it leads out of the workspace: {listed}. Enter it again if you know it.")

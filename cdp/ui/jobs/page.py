@@ -72,29 +72,38 @@ def _actions(workspace: Workspace, view: JobView) -> None:
 
 
 def _resume(workspace: Workspace, view: JobView) -> None:
-    """Go on from the last checkpoint; a job that needs a key asks for it, since keys are stored nowhere."""
+    """Go on from the last checkpoint; asks for keys, which are never stored, and for places outside the workspace."""
     missing = jobs.missing_secrets(workspace, view.id)
-    if not missing:
-        if access.button(
-            "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Continue from the last checkpoint."
-        ):
-            jobs.resume(workspace, view.id)
-            st.rerun()
-        return
-    with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
-        st.markdown("This job needs its API key again, because keys are never stored.")
-        typed = {
-            name: st.text_input(
-                "API key" if name == "CDP_API_KEY" else name, type="password", key=f"secret_{name}_{view.id}"
+    with frame.guarded():
+        outside = jobs.outside(workspace, view.id)
+        if not missing and not outside:
+            if access.button(
+                "Resume", icon=":material/resume:", key=f"resume_{view.id}", help="Continue from the last checkpoint."
+            ):
+                jobs.resume(workspace, view.id)
+                st.rerun()
+            return
+        with st.popover("Resume", icon=":material/resume:", key=f"resume_open_{view.id}"):
+            if outside:
+                listed = ", ".join(f"**{md(name, 200)}**" for name in outside)
+                st.markdown(
+                    f"This job's settings name places outside the workspace: {listed}. Resume it only if you know them."
+                )
+            if missing:
+                st.markdown("This job needs its API key again, because keys are never stored.")
+            typed = {
+                name: st.text_input(
+                    "API key" if name == "CDP_API_KEY" else name, type="password", key=f"secret_{name}_{view.id}"
+                )
+                for name in missing
+            }
+            pressed = access.button(
+                "Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values())
             )
-            for name in missing
-        }
-        pressed = access.button(
-            "Resume the job", key=f"resume_{view.id}", type="primary", disabled=not all(typed.values())
-        )
-        if pressed:
-            jobs.resume(workspace, view.id, env_secrets={name: value for name, value in typed.items() if value})
-            st.rerun()
+            if pressed:
+                secrets = {name: value for name, value in typed.items() if value}
+                jobs.resume(workspace, view.id, env_secrets=secrets, allow=outside)
+                st.rerun()
 
 
 def _delete(workspace: Workspace, view: JobView) -> None:
