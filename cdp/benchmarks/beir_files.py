@@ -79,6 +79,19 @@ def lines_of(path: Path, budget: Budget | None = None) -> Iterator[tuple[int, st
                 yield number, line
 
 
+def whole_text(path: Path, largest: int, hint: str) -> str:
+    """Return a file's text, compressed or not; InputError for one of more than ``largest`` characters."""
+    blocks: list[str] = []
+    size = 0
+    with text_of_file(path) as text:
+        while block := text.read(1 << 20):
+            blocks.append(block)
+            size += len(block)
+            if size > largest:
+                raise InputError(f"It is JSON of more than {largest:,} characters.", hint=hint, file=path)
+    return "".join(blocks)
+
+
 @dataclass
 class JsonLine:
     """One line of a JSONL file that was read: its place, id and fields."""

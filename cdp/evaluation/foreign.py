@@ -6,18 +6,18 @@ Read are TREC runs, the predictions that MTEB keeps (``prediction_folder``), and
 
 from __future__ import annotations
 
-import gzip
 import json
 import math
 import re
-import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from cdp.base.errors import InputError
+from cdp.base.text import shown
+from cdp.benchmarks.beir_files import lines_of, text_of_file, whole_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import measures
 from cdp.evaluation.ranking import Ranking
@@ -31,7 +31,9 @@ SUMMARY = "all"
 """The query id under which ir_measures prints the mean."""
 
 _NAMES = {"ndcg": "nDCG", "recall": "R", "mrr": "RR", "map": "AP", "p": "P"}
-_THEIRS = re.compile(r"(nDCG|R|RR|AP|P)(?:\(rel=(\d+)\))?@(\d+)")
+_THEIRS = re.compile(r"(nDCG|R|RR|AP|P)(?:\(rel=(\d{1,4})\))?@([1-9]\d{0,5})", re.ASCII)
+LARGEST_JSON = 1 << 27
+MOST_OBJECTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -76,37 +78,45 @@ def _list(value: object) -> list[object]:
 
 
 def read(path: Path, form: str, benchmark: Benchmark) -> Foreign:
-    """What a file holds. InputError for one that is none of the three, with its line."""
-    try:
-        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else open(path, encoding="utf-8") as file:
-            text = file.read()
-    except (OSError, UnicodeDecodeError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(f"It cannot be read: {reason}.", file=path, hint="Is it a text file in UTF-8?") from error
-    if not text.strip():
-        raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
-    form = _detected_format(text) if form == "auto" else form
+    """Return what a file holds. InputError for one that is none of the three, with its line.
+
+    It is read line by line, and only predictions of MTEB are held as a whole: a compressed file can be a thousand times
+    as large as it looks.
+    """
+    if form == "auto":
+        form = _detected_format(path)
     if form == MTEB:
-        return Foreign(form, run=_predictions(text, path, benchmark.split))
+        return Foreign(form, run=_predictions(path, benchmark.split))
     if form == TREC:
-        return Foreign(form, run=_trec(text, path))
-    return Foreign(form, per_query=_scores(text, path, benchmark.relevant_from))
+        return Foreign(form, run=_trec(path, set(benchmark.query_ids)))
+    return Foreign(form, per_query=_scores(path, benchmark.relevant_from))
 
 
-def _detected_format(text: str) -> str:
-    """Which of the three a text looks like."""
-    first = text.lstrip().partition("\n")[0]
+def _detected_format(path: Path) -> str:
+    """Return which of the three a file looks like. InputError for an empty one."""
+    with text_of_file(path) as text:
+        while (start := text.read(1 << 16)) and not start.strip():
+            pass
+    if not start:
+        raise InputError("The file is empty.", file=path, hint="Did the program that wrote it come to its end?")
+    first = start.lstrip().partition("\n")[0]
     if first.startswith("{"):
         return IR_MEASURES if '"measure"' in first and '"query_id"' in first else MTEB
     return TREC if len(first.split()) == 6 else IR_MEASURES
 
 
-def _trec(text: str, path: Path) -> Run:
+def _lines(path: Path) -> Iterator[tuple[int, str]]:
+    for number, line in lines_of(path):
+        if line is None:
+            raise InputError("The line is too long to be read.", file=path, line=number)
+        yield number, line
+
+
+def _trec(path: Path, judged: Set[str]) -> Run:
+    """Return the run; of queries that are not judged only that they are there."""
     run: Run = {}
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in _lines(path):
         fields = line.split()
-        if not fields:
-            continue
         if len(fields) != 6:
             raise InputError(
                 f"A TREC run has six fields, not {len(fields)}.",
@@ -114,7 +124,10 @@ def _trec(text: str, path: Path) -> Run:
                 file=path,
                 line=number,
             )
-        _put(run, fields[0], fields[2], fields[4], path, number)
+        if fields[0] in judged:
+            _put(run, fields[0], fields[2], fields[4], path, number)
+        else:
+            run.setdefault(fields[0], {})
     return run
 
 
@@ -122,25 +135,33 @@ def _put(run: Run, query: str, document: str, score: object, path: Path, line: i
     value = _number(score, path, line)
     documents = run.setdefault(query, {})
     if document in documents:
-        raise InputError(f"The document {document!r} stands twice for the query {query!r}.", file=path, line=line)
+        raise InputError(
+            f"The document {shown(document)} stands twice for the query {shown(query)}.", file=path, line=line
+        )
     documents[document] = value
 
 
 def _number(text: object, path: Path, line: int | None) -> float:
     try:
         value = float(str(text))
-    except ValueError:
+    except ValueError:  # also a whole number of thousands of digits
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"{text!r} is no score.", file=path, line=line)
+        raise InputError(f"{shown(text)} is no score.", file=path, line=line)
     return value
 
 
-def _predictions(text: str, path: Path, split: str) -> Run:
+def _predictions(path: Path, split: str) -> Run:
+    hint = "Import it as a TREC run, which is read line by line."
+    text = whole_text(path, LARGEST_JSON, hint)
+    if text.count("{") + text.count("[") > MOST_OBJECTS:  # each takes a hundred times the memory of its text
+        raise InputError(f"It is JSON with more than {MOST_OBJECTS:,} objects and lists.", hint=hint, file=path)
     try:
         value = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"It is no JSON: {error}.", file=path) from error
+    except RecursionError as error:
+        raise InputError("It is JSON that is nested too deeply.", file=path) from error
+    except ValueError as error:
+        raise InputError(f"It is no JSON: {str(error).split(';')[0]}.", file=path) from error
     if isinstance(value, dict) and "scores" in value and "task_name" in value:
         raise InputError(
             "This is a result file of MTEB, which holds means alone: nothing can be tested with them.",
@@ -168,15 +189,15 @@ def _is(value: object) -> bool:
     return isinstance(value, dict)
 
 
-def _scores(text: str, path: Path, relevant_from: int) -> PerQuery:
+def _scores(path: Path, relevant_from: int) -> PerQuery:
     scores: PerQuery = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in _lines(path):
         try:
             row = json.loads(line) if line.startswith("{") else None
-            query, theirs, value = (row["query_id"], row["measure"], row["value"]) if row else line.split("\t")
-        except (ValueError, KeyError, TypeError) as error:
+            query, theirs, value = (
+                (row["query_id"], row["measure"], row["value"]) if row else line.rstrip("\r\n").split("\t")
+            )
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise InputError(
                 "This is neither a run nor scores per query.",
                 hint="A TREC run has six fields; ir_measures --by_query prints query, measure, value.",
@@ -207,7 +228,7 @@ def ranked(run: Run, benchmark: Benchmark, path: Path) -> tuple[Ranking, dict[st
     unknown = {document for query in judged for document in run[query] if document not in numbers}
     if unknown:
         raise InputError(
-            f"{len(unknown):,} of its documents are not in {benchmark.name} (first: {min(unknown)!r}).",
+            f"{len(unknown):,} of its documents are not in {benchmark.name} (first: {shown(min(unknown))}).",
             hint="Is it a run on this very benchmark? Without those documents the others would stand too high.",
             file=path,
         )

@@ -5,17 +5,21 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import ir_measures
 import numpy as np
+import psutil
 import pydantic
 import pytest
 
+from cdp import jobs
 from cdp.base.errors import InputError
-from cdp.base.workspace import Workspace, read_json, write_json
+from cdp.base.workspace import Workspace, read_json, read_json_or_none, write_json
 from cdp.evaluation import foreign
 from cdp.evaluation.foreign import our_name, their_name
 from cdp.evaluation.measures import REPORTED
@@ -169,6 +173,16 @@ BROKEN = {
     "q0\tnDCG@10\t50.5\n": "outside 0 to 1",
     '{"task_name": "sea", "scores": {}}': "holds means alone",
     '{"default": {"dev": {}}}': "Its splits are: dev",
+    "{" * 100_000: "no JSON",
+    '{"default": ' + "[" * 100_000: "nested too deeply",
+    '{"query_id": "q0", "measure": ' + "[" * 100_000: "neither a run nor scores",
+    '{"query_id": "q0", "measure": "nDCG@10", "value": ' + "9" * 5000 + "}": "neither a run nor scores",
+    '{"query_id": "q0", "measure": "nDCG@10", "value": ' + "9" * 4000 + "}": "is no score",
+    '{"default": {"test": {"q0": {"d0": ' + "9" * 5000 + "}}}}": "no JSON",
+    '{"default": {"test": ' + "{}" * 1_000_001: "objects and lists",
+    f"q0\tnDCG(rel={'9' * 5000})@10\t0.5\n": "no nDCG@10",
+    f"q0\tnDCG@{'9' * 5000}\t0.5\n": "no nDCG@10",
+    f"q0 Q0 {'d' * 5000} 1 0.5 x\nq0 Q0 {'d' * 5000} 2 0.4 x\n": "stands twice",
 }
 
 
@@ -177,8 +191,32 @@ def test_a_damaged_gzip_file_is_said_to_be_unreadable(tmp_path: Path) -> None:
     packed[12:30] = b"\xff" * 18
     path = tmp_path / "run.gz"
     path.write_bytes(packed)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="cannot be unpacked"):
         foreign.read(path, "auto", None)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("unit", [b"\0", b'{"default": "'])
+def test_a_small_file_that_unpacks_to_gigabytes_takes_little_memory(
+    workspace: Workspace, benchmark: Path, tmp_path: Path, unit: bytes
+) -> None:
+    path = tmp_path / "run.gz"
+    block = gzip.compress(unit * ((1 << 23) // len(unit)), 6)  # members of a gzip file follow one another
+    path.write_bytes(block * 96)  # 0.8 GB
+    assert path.stat().st_size < 4 << 20
+    run("results", "import", str(path), "--benchmark", "sea", "--retriever", "them", code=0)
+    (view,) = jobs.list_jobs(workspace)
+    peak = 0
+    while (view := jobs.view(workspace, view.id)).active:
+        peak = max(peak, int((read_json_or_none(view.folder / "heartbeat.json") or {}).get("host_memory", 0)))
+        for process in psutil.process_iter(["cmdline"]):
+            if str(view.folder) in (process.info["cmdline"] or ()):
+                with suppress(psutil.Error):
+                    peak = max(peak, process.memory_info().rss)
+        time.sleep(0.1)
+    assert view.state == "failed"
+    assert view.failure["kind"] == "data", view.failure
+    assert peak < 1.2e9
 
 
 def test_what_cannot_be_imported_says_why(workspace: Workspace, benchmark: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp.base.errors import CdpError, InputError
-from cdp.benchmarks.beir_files import Problems, lines_of, text_of_file
+from cdp.benchmarks.beir_files import Problems, lines_of, text_of_file, whole_text
 from cdp.corpus.fields import listed
 from cdp.corpus.sources import shown_name
 
@@ -72,15 +72,7 @@ def _json_lines(path: Path) -> Iterator[Row]:
 
 
 def _json(path: Path) -> Iterator[Row]:
-    with text_of_file(path) as text:
-        blocks: list[str] = []
-        size = 0
-        while block := text.read(1 << 20):
-            blocks.append(block)
-            size += len(block)
-            if size > LARGEST_JSON:
-                raise InputError(f"It is JSON of more than {LARGEST_JSON:,} characters.", hint=HINT, file=path)
-    whole = "".join(blocks)
+    whole = whole_text(path, LARGEST_JSON, HINT)
     try:
         value = json.loads(whole)
     except (ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ operator (``CDP_ALLOWED_FOLDERS``, ``CDP_BASE_URL`` …). Anything else has to b
 from __future__ import annotations
 
 import os
+import shlex
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
@@ -58,6 +59,9 @@ JOBS: dict[str, tuple[str, type[Config] | None]] = {
 }
 
 
+LONGEST = 400  # characters of a path or address that a message repeats
+
+
 def check(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = (), named: Collection[str] = ()) -> None:
     """Raise NotAllowedError unless the job may be started again from here; the sentence names the setting.
 
@@ -68,8 +72,8 @@ def check(workspace: Workspace, spec: JobSpec, allow: Sequence[str] = (), named:
     for setting, values in found.items():
         if setting not in named:
             raise NotAllowedError(
-                f"The job's setting {setting!r} names {shown(values[0])}, which is outside this workspace.",
-                hint=f"If you trust it, add: --allow {shown(values[0])}",
+                f"The job's setting {setting!r} names {values[0][:LONGEST]!r}, which is outside this workspace.",
+                hint=f"If you trust it, add: --allow {shlex.quote(values[0][:LONGEST])}",
             )
     config = _config(spec)
     if config is not None and not found:
