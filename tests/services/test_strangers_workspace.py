@@ -108,7 +108,6 @@ OUTSIDE: dict[str, tuple[str, dict[str, str], str]] = {
     ),
     "a model's folder": ("index", {"retriever": "PRIVATE", "collection": "c"}, "retriever"),
     "an import's file": ("import", {"path": "PRIVATE/queries.jsonl", "retriever": "x", "benchmark": "b"}, "path"),
-    "where an export is written": ("export", {"retriever": "minilm", "out": "PRIVATE/out"}, "out"),
     "a downloaded copy": ("download", {"benchmark": "scifact", "folder": "PRIVATE"}, "folder"),
     "one of a study's benchmarks": ("study", {**STUDY, "benchmarks": "b, PRIVATE:test"}, "benchmarks"),
     "a study's dev benchmark": ("study", {**STUDY, "dev": "PRIVATE:test"}, "dev"),

@@ -15,7 +15,6 @@ from pathlib import Path
 from cdp.base.config import (
     DownloadConfig,
     EvaluationConfig,
-    ExportConfig,
     FilterConfig,
     IndexConfig,
     MetricsConfig,
@@ -55,7 +54,6 @@ JOBS: dict[str, tuple[str, type[Config] | None]] = {
     "index": ("cdp.workers.index", IndexConfig),
     "download": ("cdp.workers.download", DownloadConfig),
     "import": ("cdp.workers.importing", ResultImportConfig),
-    "export": ("cdp.workers.export", ExportConfig),
 }
 
 
