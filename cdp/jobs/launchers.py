@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import site
 import sys
 import sysconfig
@@ -29,11 +28,6 @@ class End:
     code: int
     forced: bool = False
     killed_for_memory: bool = False
-
-
-def is_worker(module: str) -> bool:
-    """Return whether a job that names this module runs a worker of this program."""
-    return re.fullmatch(r"cdp\.workers\.\w+", module) is not None
 
 
 def starting_folder(spec: JobSpec, folder: Path) -> str | None:

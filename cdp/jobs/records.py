@@ -129,7 +129,10 @@ def read_spec(folder: Path) -> JobSpec:
     """Return the specification of the job in ``folder``. Raises WorkspaceError if it is missing or damaged."""
     values = read_json(folder / "spec.json")
     try:
-        return JobSpec.from_dict(values)
+        spec = JobSpec.from_dict(values)
+        if spec.id != folder.name:  # an id is used as a path: "../corpora" would lead elsewhere
+            raise ValueError(f"its id is {spec.id[:100]!r}")
+        return spec
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise WorkspaceError(
             f"{folder / 'spec.json'} is not a job's specification ({type(error).__name__}: {error}).",

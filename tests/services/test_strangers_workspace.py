@@ -200,3 +200,15 @@ def test_a_current_folder_that_came_with_the_workspace_is_not_imported_from(
     assert done.returncode == 0, done.stderr
     until(lambda: not room.view(workspace, job_id, with_size=False).active, "the job to end")
     assert not marker.exists(), marker.read_text()
+
+
+def test_the_id_in_a_specification_leads_nowhere_else(workspace: Workspace, tmp_path: Path) -> None:
+    """Jobs were deleted, and their results written, where the specification said."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "file").write_text("mine")
+    job_id = job(workspace, "index", {"retriever": "bm25", "collection": "c"}, id="../../kept")
+    for command in (["delete", job_id, "--yes"], ["resume", job_id], ["stop", job_id], ["show", job_id]):
+        assert "is not a job's specification" in run("jobs", *command, code=2).stderr
+    assert (kept / "file").read_text() == "mine"
+    assert [path.name for path in kept.iterdir()] == ["file"]
