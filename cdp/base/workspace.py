@@ -141,14 +141,6 @@ def user_data() -> Path:
     return base / "cdp-studio"
 
 
-def user_cache() -> Path:
-    """Where what was learnt about this machine is kept, by the same specification: not in the workspace, which may be
-    taken to another. RuntimeError where no home folder is known."""
-    configured = os.environ.get("XDG_CACHE_HOME", "")
-    base = Path(configured) if configured.startswith("/") else Path("~/.cache").expanduser()
-    return base / "cdp-studio"
-
-
 _NAME = re.compile(r"[\w][\w.\-]{0,119}", re.UNICODE)
 
 
