@@ -20,7 +20,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import cdp
 from cdp.base import config
 from cdp.base.registry import registry
-from cdp.cli.options import commands
+from cdp.cli.declare import all_commands
 from cdp.complexity import LANGUAGES
 from cdp.corpus import ReadOptions
 from cdp.query_sets import ImportOptions
@@ -123,9 +123,9 @@ def build() -> str:
         "",
     ]
     rows = []
-    for name, (_, text, options) in commands().items():
-        words = ", ".join(f"`{option}`" for option, _ in options)
-        rows.append((f"`{name}`", text, words))
+    for name, command in all_commands().items():
+        words = ", ".join(f"`{argument.flag}`" for argument in command.arguments.values() if not argument.hidden)
+        rows.append((f"`{name}`", command.help, words))
     lines += table(["command", "what it does", "arguments and options"], rows)
     for title, kind in CONFIGS.items():
         lines += [f"## Settings: {title}", "", *settings(kind)]

@@ -142,7 +142,7 @@ def test_the_command_line_runs_one_of_each(environment: dict[str, str], written:
     cdp(environment, "queries", "export", query_set["id"], "--format", "lines", "--out", str(folder / "lines.txt"))
     assert (folder / "lines.txt").read_text().splitlines()[:2] == ["headline: Copper!", "headline: conducts!"]
 
-    cdp(environment, "benchmarks", "download", "metals", "--from", str(folder), "--wait")
+    cdp(environment, "benchmarks", "download", "metals", "--folder", str(folder), "--wait")
     stored = Path(environment["CDP_WORKSPACE"]) / "benchmarks" / "metals"
     assert (stored / "qrels" / "test.tsv").read_text().split() == [
         "query-id",

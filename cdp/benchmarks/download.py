@@ -201,7 +201,7 @@ def _from_hub(
         also = f", put {' and '.join(addresses)} into FOLDER" if addresses else ""
         hint = (
             f"Try again, the files fetched so far are kept. Or, where there is a network: {commands}{also}; then bring "
-            f"FOLDER here and give it as the folder: benchmarks download {entry.name} --from FOLDER."
+            f"FOLDER here and give it as the folder: benchmarks download {entry.name} --folder FOLDER."
         )
         raise hub.DownloadError(error.message, hint=hint) from error
     about = {

@@ -1,117 +1,172 @@
-"""How every command answers: as text or JSON, at once or by following the job that it started."""
+"""How every command answers: as text or JSON, at once or after following the job that it started."""
 
 from __future__ import annotations
 
-import argparse
 import json
+import shutil
 import sys
-from typing import Any, TypeVar
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
-from cdp.base.settings import Config
 from cdp.base.workspace import Workspace
 from cdp.cli import display
+from cdp.cli.overview import DONE, FAILED
 
-C = TypeVar("C", bound=Config)
+if TYPE_CHECKING:
+    from cdp.services.projects.belonging import Members
 
-DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-
-def say(arguments: argparse.Namespace, value: Any, text: str) -> int:
-    """Print the answer: as JSON if asked for, else as text."""
-    answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2) if arguments.json else text
-    # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
-    print(answer.encode("utf-8", "backslashreplace").decode("utf-8"))
-    return DONE
+STANDARD = "-"
 
 
-def started(workspace: Workspace, a: argparse.Namespace, job_id: str) -> int:
-    """Say what was started; with ``--wait`` follow it to its end. Ctrl-C leaves the job running and says so."""
-    from cdp.cli import display_jobs
-    from cdp.services import jobs
+class Detached(KeyboardInterrupt):
+    """Ctrl-C while jobs were followed: they go on. The message says how to follow and how to stop them."""
 
-    if not a.wait:
-        job = jobs.show(workspace, job_id, with_size=False)
-        return say(a, {"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs show {job.id})")
-    try:
-        job = jobs.wait(workspace, job_id, display_jobs.Progress(lambda: jobs.latest(workspace, job_id)))
-    except KeyboardInterrupt:
-        note(f"\n{job_id} goes on in the background. Follow it: jobs wait {job_id} · end it: jobs stop {job_id}")
-        if a.json:
-            job = jobs.show(workspace, job_id, with_size=False)
-            say(a, {"id": job.id, "state": str(job.state)}, "")
+
+class Run:
+    """One call of a command: the workspace, the common options, and the ways to answer."""
+
+    def __init__(self, workspace: Workspace, given: Mapping[str, Any]) -> None:
+        self.workspace, self.given = workspace, given
+        self.json = bool(given.get("json"))
+        self.wait = bool(given.get("wait"))
+        self.project = str(given.get("project", ""))
+        self.scope: Members
+        self.ends = ExitStack()
+        # A job on what standard input held is followed: its file ends with this process.
+        self.read_input = False
+        # Where output data has standard output to itself, the answer goes to stderr.
+        self.piped = False
+
+    def say(self, value: Any, text: str) -> int:
+        """Print the answer, as JSON if asked for, else as text, and return exit code 0."""
+        answer = json.dumps(value, ensure_ascii=False, default=display.plain, indent=2) if self.json else text
+        # A file's name may hold bytes that are no text: they are shown as escapes, which JSON reads too.
+        shown = answer.encode("utf-8", "backslashreplace").decode("utf-8")
+        print(shown, file=sys.stderr if self.piped else sys.stdout)
         return DONE
-    outcome = jobs.outcome(workspace, job.id)
-    failed = jobs.failed(workspace, job.id)
-    # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is what the command is about.
-    say(
-        a,
-        {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome},
-        display_jobs.ended(job, outcome),
-    )
-    warn(failed.warning)
-    return DONE if job.state == "finished" else FAILED
+
+    def started(self, job_id: str, *also: str) -> int:
+        """Say which jobs were started; with ``--wait`` follow them to their ends. The answer is about the first."""
+        from cdp.cli import display_jobs
+        from cdp.services import jobs
+
+        if not (self.wait or self.read_input):
+            job = jobs.show(self.workspace, job_id, with_size=False)
+            self.say({"id": job.id, "state": str(job.state)}, f"{job.id}: {job.state} (follow it: jobs wait {job.id})")
+            note(*(f"also queued: {other}" for other in also))
+            return DONE
+        job = self._followed([job_id, *also])
+        outcome = jobs.outcome(self.workspace, job.id)
+        failed = jobs.failed(self.workspace, job.id)
+        # Studies and downloads have a "failed" of their own (trainings, benchmarks): theirs is the command's subject.
+        value = {"id": job.id, "state": str(job.state), "failed": failed.summary, **outcome}
+        self.say(value, display_jobs.ended(job, outcome))
+        warn(failed.warning)
+        return max(DONE if job.state == "finished" else FAILED, self.followed(also))
+
+    def followed(self, job_ids: Sequence[str]) -> int:
+        """Follow jobs to their ends, say on stderr how each ended, and return 1 if one did not finish."""
+        from cdp.cli import display_jobs
+        from cdp.services import jobs
+
+        code = DONE
+        for i, job_id in enumerate(job_ids):
+            job = self._followed(job_ids[i:])
+            note(display_jobs.ended(job, jobs.outcome(self.workspace, job_id)))
+            warn(jobs.failed(self.workspace, job_id).warning)
+            code = max(code, DONE if job.state == "finished" else FAILED)
+        return code
+
+    def _followed(self, job_ids: Sequence[str]) -> Any:
+        """Follow the first of these jobs. Detached where Ctrl-C is pressed."""
+        from cdp.cli import display_jobs
+        from cdp.services import jobs
+
+        first = job_ids[0]
+        try:
+            return jobs.wait(self.workspace, first, display_jobs.Progress(lambda: jobs.latest(self.workspace, first)))
+        except KeyboardInterrupt:
+            if self.json:
+                job = jobs.show(self.workspace, first, with_size=False)
+                self.say({"id": job.id, "state": str(job.state)}, "")
+            go_on = "goes on" if len(job_ids) == 1 else "go on"
+            raise Detached(
+                f"{', '.join(job_ids)} {go_on} in the background. Follow: jobs wait {first} · stop: jobs stop {first}"
+            ) from None
+
+    def standard_input(self, suffix: str) -> str:
+        """Return the path of a temporary file with what standard input holds; JSON and archives get their suffix."""
+        self.read_input = True
+        path = self._temporary() / "stdin"
+        with open(path, "wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file, 1 << 20)
+        with open(path, "rb") as file:
+            head = file.read(4)
+        starts = {b"{": ".jsonl", b"[": ".json", b"PK": ".zip", b"PAR1": ".parquet"}
+        suffix = next((ending for start, ending in starts.items() if head.startswith(start)), suffix)
+        return str(path.rename(path.with_suffix(suffix)))
+
+    @contextmanager
+    def output(self, target: str, suffix: str = "") -> Iterator[str]:
+        """Give the path to write to. For ``-`` it is temporary, and its file is copied to standard output."""
+        if target != STANDARD:
+            yield target
+            return
+        self.piped = True
+        path = self._temporary() / f"stdout{suffix}"
+        yield str(path)
+        files = [file for file in sorted(path.rglob("*")) if file.is_file()] if path.is_dir() else [path]
+        if len(files) != 1:
+            raise ConfigError("This format is a folder of several files.", hint="Name a folder with --out.")
+        sys.stdout.flush()
+        with open(files[0], "rb") as file:
+            shutil.copyfileobj(file, sys.stdout.buffer, 1 << 20)
+        sys.stdout.buffer.flush()
+
+    def written(self, target: str, text: str, about: Mapping[str, Any]) -> int:
+        """Write a text to ``target``, or to standard output for ``-``, and say so."""
+        from cdp.base.paths import typed_path
+        from cdp.base.workspace import write_bytes
+
+        if target == STANDARD:
+            print(text)
+            return DONE
+        path = typed_path(target)
+        write_bytes(path, f"{text}\n".encode())
+        return self.say({**about, "file": str(path)}, f"written: {path}")
+
+    def _temporary(self) -> Path:
+        return Path(self.ends.enter_context(tempfile.TemporaryDirectory(prefix="cdp-")))
 
 
-def note(text: str) -> None:
-    """A line on stderr: what goes on beside the answer, which has stdout to itself."""
-    print(text, file=sys.stderr, flush=True)
+def note(*lines: str) -> None:
+    """Print lines on stderr, so that the answer has stdout to itself."""
+    for text in lines:
+        print(text, file=sys.stderr, flush=True)
 
 
 def warn(text: str) -> None:
-    """A warning on stderr; nothing for an empty text."""
+    """Print a warning on stderr; nothing for an empty text."""
     if text:
         note(f"warning: {text}")
 
 
 def warn_incomplete(workspace: Workspace, *query_sets: str) -> None:
-    """What each of these query sets (by id or name, empty ones skipped) lacks that is not whole."""
+    """Warn of each of these query sets (ids or names, empty ones skipped) that is incomplete."""
     from cdp.services import completeness
 
     for item in completeness.list_incomplete(workspace, query_sets):
         warn(item.note)
 
 
-def followed(workspace: Workspace, job_id: str) -> int:
-    """Follow a further job of the same command to its end, telling on stderr how it ended."""
-    from cdp.cli import display_jobs
-    from cdp.services import jobs
-
-    try:
-        job = jobs.wait(workspace, job_id, display_jobs.Progress(lambda: jobs.latest(workspace, job_id)))
-    except KeyboardInterrupt:
-        note(f"\n{job_id} goes on in the background: jobs show {job_id}")
-        return DONE
-    note(display_jobs.ended(job, jobs.outcome(workspace, job.id)))
-    warn(jobs.failed(workspace, job.id).warning)
-    return DONE if job.state == "finished" else FAILED
+def refuse_unless(condition: Any, message: str, hint: str = "") -> None:
+    """Raise ConfigError unless the condition holds."""
+    if not condition:
+        raise ConfigError(message, hint=hint)
 
 
-def in_one_line(text: str) -> str:
-    """A message as one line of visible characters: names in it may hold line breaks, escapes for a terminal, or bytes
-    that are no text."""
-    line = " ".join(text.split())
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in line)
-
-
-def settings(a: argparse.Namespace) -> dict[str, str]:
-    """The ``--set field=value`` options; ConfigError for one without ``=``."""
-    values: dict[str, str] = {}
-    for pair in a.set:
-        name, separator, value = pair.partition("=")
-        if not separator:
-            raise ConfigError(f"--set {pair} has no value.", hint="Write --set field=value.")
-        values[name.strip()] = value
-    return values
-
-
-def config_of(config: type[C], a: argparse.Namespace, *names: str, **more: Any) -> C:
-    """A configuration from the options of these names, further values, and ``--set``, which also says what an option
-    says that was left out. ConfigError where the two contradict each other."""
-    given = settings(a)
-    for name in given.keys() & set(names):
-        typed = getattr(a, name)
-        if typed not in ("", None, given[name], config.model_fields[name].default) and str(typed) != given[name]:
-            raise ConfigError(f"{name} is {typed}, and --set {name}={given[name]} says otherwise.", hint="Say it once.")
-    options = {name: getattr(a, name) for name in names if name not in given}
-    return config.from_dict({**given, **options, **more})
+Handler = Callable[..., int]

@@ -1,60 +1,209 @@
-"""Commands that decide: what is best known for a task, and the test on one's own data."""
+"""Commands that decide: content words, the best-known answer for a task, the published evidence, studies."""
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.settings import Config, option
 from cdp.cli import display
-from cdp.cli.answers import note, say, started
-from cdp.services.advice import target_queries
+from cdp.cli.answers import Run, note, refuse_unless, warn_incomplete
+from cdp.cli.declare import AllowIncomplete, AllowLeakage, Reads, Set, command
+from cdp.principle import correlation_table, differences, tables, threshold, threshold_by_retriever
 from cdp.services.jobs import job_words
-from cdp.services.queries.synthesis import dollars
 from cdp.studies.trial import TrialConfig
 
 
-def target_of(workspace: Workspace, a: argparse.Namespace) -> Any:
-    """The target queries that were named, counted; None where none were. ConfigError for several."""
+class TargetQueries(Config):
+    """The queries of a task: a query set, a file or a benchmark."""
+
+    query_set: str = option("", "A query set.")
+    file: str = option("", "A text file with one query per line, or JSONL with a text field.", holds="path")
+    benchmark: str = option("", "The queries of a benchmark.")
+    split: str = option("", "The benchmark's split.")
+    language: str = option("", "Language of the queries, as en, fr, zh; detected if omitted.")
+    stopwords: str = option(
+        "standard",
+        "Words that do not count for CW: standard, question-words-kept (fr, zh), or a file with one per line.",
+        reason="The paper's lists.",
+    )
+
+    @property
+    def named(self) -> int:
+        return bool(self.query_set) + bool(self.file) + bool(self.benchmark)
+
+
+Domain = Annotated[Literal["ood", "in-domain"], "do they differ from the training queries? ood if omitted"]
+Task = Annotated[
+    str,
+    "the kind of task: multi-hop, fact-checking, reasoning … (known for the paper's; a wrong one lists them)",
+    "KIND",
+]
+NAME_ONE = "Name one of: a query set, --file PATH, --benchmark NAME."
+
+
+def _profiled(run: Run, target: TargetQueries) -> Any:
+    """Return the target queries, counted. ConfigError unless exactly one source is named."""
+    from cdp.services.advice import complexity, target_queries
+
+    refuse_unless(target.named == 1, NAME_ONE)
+    how = {"language": target.language, "stopwords": target.stopwords}
+    if target.file:
+        texts = target_queries.read_queries(target.file)
+        return complexity.profile_texts(texts, name=Path(target.file).name, **how)
+    if target.benchmark:
+        return complexity.profile_benchmark(run.workspace, target.benchmark, split=target.split, **how)
+    return complexity.profile_query_set(run.workspace, target.query_set, **how)
+
+
+def _counted_as(profiled: Any) -> dict[str, str]:
+    return {"name": profiled.name, "language": profiled.language, "stopwords": profiled.stopwords}
+
+
+@command("cw profile", places=("query_set",))
+def cw_profile(run: Run, target: TargetQueries) -> int:
+    """How many content words queries have."""
+    from cdp.complexity import language_of
     from cdp.services.advice import complexity
 
-    named = bool(a.query_set) + bool(a.file) + bool(a.benchmark)
-    if named > 1:
-        raise ConfigError("Name one of: a query set, --file PATH, --benchmark NAME.")
-    how = {"language": a.language, "stopwords": a.stopwords}
-    if a.file:
-        return complexity.profile_texts(target_queries.read_queries(a.file), name=Path(a.file).name, **how)
-    if a.benchmark:
-        return complexity.profile_benchmark(workspace, a.benchmark, split=a.split, **how)
-    return complexity.profile_query_set(workspace, a.query_set, **how) if named else None
+    profiled = _profiled(run, target)
+    p, language, effect = profiled.profile, language_of(profiled.language), complexity.question_words(profiled)
+    lines = [
+        f"{profiled.name}: {display.many(p.n, 'query', 'queries')}, "
+        f"mean CW {p.mean:.2f} (95% {p.interval[0]:.2f} to {p.interval[1]:.2f}), "
+        f"median {p.median:g}, from {p.minimum} to {p.maximum}",
+        f"below 7: {p.below:.0%} · 7 to 10: {p.between:.0%} · above 10: {p.above:.0%}",
+        f"counted as {language.name}: {language.tokenizer}; stopwords: {profiled.stopwords}",
+        *([f"note: {profiled.doubt}"] if profiled.doubt else []),
+        "",
+    ]
+    top, shown = max(p.histogram), list(p.histogram[:31])
+    lines += [f"{cw:3} {'█' * round(40 * n / top)} {n}" for cw, n in enumerate(shown) if cw >= p.minimum]
+    if len(p.histogram) > 31:
+        lines.append(f"more: {sum(p.histogram[31:])}")
+    if effect is not None:
+        lines += [
+            "",
+            f"Question words counted, the mean CW is {effect.kept.mean:.2f} instead of {effect.standard.mean:.2f} "
+            f"(+{effect.difference:.2f}, 95% {effect.interval[0]:.2f} to {effect.interval[1]:.2f}), "
+            f"in {effect.changed:.0%} of the queries",
+        ]
+    value = {**_counted_as(profiled), **display.plain(p), "question_words": display.plain(effect)}
+    return run.say(value, "\n".join(lines))
 
 
-def _of_project(a: argparse.Namespace) -> None:
-    """Fill in the corpus and the benchmark of the project, as far as it has one of each."""
-    if a.scope.project is not None:
-        a.corpus = "".join(a.scope.corpora[:1]) if len(a.scope.corpora) == 1 else ""
-        a.benchmark = "".join(a.scope.benchmarks[:1]) if len(a.scope.benchmarks) == 1 else ""
+@command("cw recommend", places=("query_set",))
+def cw_recommend(
+    run: Run,
+    target: TargetQueries,
+    *,
+    domain: Domain = "ood",
+    task: Task = "",
+    generator: Annotated[str, "the model that is to write the queries"] = "",
+    corpus: Annotated[str, "the corpus that they are to be written for: gives the price"] = "",
+    budget: Annotated[int | None, "queries that may be written in all"] = None,
+    documents: Annotated[int | None, "number of documents"] = None,
+) -> int:
+    """Avoid, test or recommend diverse queries for a task with such queries."""
+    from cdp.services.advice import decide as advice
+    from cdp.services.advice import decisions
+
+    profiled = _profiled(run, target)
+    answer = profiled.recommend(domain=domain, task=task, generator=generator, budget=budget, n_documents=documents)
+    decision = decisions.decide(run.workspace, profiled, answer, corpus=corpus)
+    known = advice.decide(run.workspace, corpus=corpus, target=profiled, prior=answer)
+    value = {
+        **_counted_as(profiled), **display.plain(answer),
+        "decision": display.plain(decision), "known": known.to_dict(),
+    }  # fmt: skip
+    text = _recommendation(profiled.name, answer, decision)
+    return run.say(value, f"{_measurement(known)}\n\n{text}" if known.measured else text)
 
 
-def decide(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``decide``: the best-known answer for a task, from own studies before the published evidence."""
+def _recommendation(name: str, r: Any, decision: Any) -> str:
+    """Return the answer first, then how sure it is, what it rests on, and its limits."""
+    sure = "" if r.certain else f" (not certain: {' or '.join(r.possible)})"
+    outside = bool(r.scope.outside)
+    lines = [
+        r.advice if outside else f"{r.level.upper()}{sure}: {r.advice}",
+        *([f"The published rule alone would say {r.level}{sure}: CW {r.mean_cw:.2f}."] if outside else []),
+        decision.sentence,
+        r.weighting.text,
+        "",
+        f"{name}: {display.many(r.n_queries, 'query', 'queries')}, mean CW {r.mean_cw:.2f} "
+        f"(95% interval {r.interval[0]:.2f} to {r.interval[1]:.2f})",
+        f"study: {decision.command}" + (f"  ({decision.missing})" if decision.missing else ""),
+    ]
+    if r.similar:
+        per_docs = sorted(next(iter(r.similar[0].gains.values())))
+        rows = [
+            {"dataset": s.dataset, "kind": s.kind, "cw": s.cw, "retriever": retriever,
+             **{f"Q/Doc {m}": f"{gains[m]:+.2f}" for m in per_docs}}
+            for s in r.similar
+            for retriever, gains in s.gains.items()
+        ]  # fmt: skip
+        lines += [
+            "",
+            f"The {len(r.similar)} published datasets most like yours (all in English), gain over one query per "
+            "document:",
+            display.table(rows),
+            *(f"  a further one at Q/Doc {o.per_doc}: {_expected(o)}" for o in r.outlook),
+        ]
+    if r.expected:
+        condition = "" if r.scope.inside else " if the task is multi-hop question answering"
+        lines += ["", f"The published line at this CW{condition}, in NDCG@10 points (95% of new datasets):"]
+        against = {"qdoc_minus_one": "against 1 per document"}
+        lines += [
+            f"  {e.per_doc:2} diverse queries {against.get(e.comparison, 'against paraphrases')}: {_expected(e)}"
+            for e in r.expected
+        ]
+    if r.splits:
+        inside = any(s.low is not None for s in r.splits)
+        basis = "the line through the printed splits" if inside else f"the averages printed for {r.splits[0].group}"
+        lines += ["", f"The same number of queries on fewer documents, against one query each (from {basis}):"]
+        for s in (s for s in r.splits if s.per_doc > 1):
+            where = f"{s.documents:,} documents" if s.documents else f"{s.documents_share:.0%} of the documents"
+            span = "" if s.low is None else f" ({s.low:+.1f} to {s.high:+.1f})"
+            each = ", ".join(f"{retriever} {points:+.2f}" for retriever, points in s.printed.items())
+            lines.append(
+                f"  {s.per_doc:2} each on {where}: {s.points:+.1f}{span}, {s.llm_cost:.0%} of the requests; "
+                f"printed for {s.group}: {each}"
+            )
+    return "\n".join([*lines, "", *(f"- {caveat}" for caveat in r.caveats)])
+
+
+def _expected(e: Any) -> str:
+    return f"{e.points:+.1f} ({e.low:+.1f} to {e.high:+.1f}), a gain with probability {e.probability:.0%}"
+
+
+@command("decide", places=("query_set",), project=())
+def decide(
+    run: Run,
+    target: TargetQueries,
+    *,
+    corpus: Annotated[str, "the corpus that queries are to be written for"] = "",
+    domain: Domain = "ood",
+    task: Task = "",
+) -> int:
+    """One query, paraphrases or different queries, how many: what is best known, own studies first."""
     from cdp.services import corpora
     from cdp.services.advice import decide as advice
 
-    if not (a.corpus or a.query_set or a.file or a.benchmark):
-        _of_project(a)
-    target = target_of(workspace, a)
-    corpus = corpora.resolve_corpus(workspace, a.corpus).id if a.corpus else ""
-    if target is None and not corpus:
-        raise ConfigError("Name a corpus, or the task's queries: a query set, --file PATH, --benchmark NAME.")
-    known = advice.of_task(workspace, corpus=corpus, target=target, domain=a.domain, task=a.task)
-    return say(a, known.to_dict(), answered(known))
+    if not (corpus or target.named) and run.scope.project is not None:
+        # The project's only corpus and benchmark.
+        corpus = "".join(run.scope.corpora) if len(run.scope.corpora) == 1 else ""
+        if len(run.scope.benchmarks) == 1:
+            target = target.replace(benchmark=run.scope.benchmarks[0])
+    refuse_unless(corpus or target.named, f"Name a corpus, or the task's queries. {NAME_ONE}")
+    profiled = _profiled(run, target) if target.named else None
+    corpus_id = corpora.resolve_corpus(run.workspace, corpus).id if corpus else ""
+    known = advice.of_task(run.workspace, corpus=corpus_id, target=profiled, domain=domain, task=task)
+    return run.say(known.to_dict(), _answered(known))
 
 
-def measurement(known: Any) -> str:
-    """The sentence of a decision with what stands beside it."""
+def _measurement(known: Any) -> str:
+    """Return the sentence of a decision with its study, contradictions and remarks."""
     lines = [known.sentence]
     if known.study:
         lines.append(f"Measured by {known.measured.name}: study report {known.study}")
@@ -64,8 +213,8 @@ def measurement(known: Any) -> str:
     return "\n".join(lines)
 
 
-def answered(known: Any) -> str:
-    """The decision, then every option with what it scored, costs and takes."""
+def _answered(known: Any) -> str:
+    """Return the decision, then every option with its score, price and time."""
     rows = [
         {
             "option": o.name,
@@ -79,7 +228,7 @@ def answered(known: Any) -> str:
         }
         for o in known.options
     ]
-    lines = [measurement(known), "", display.table(rows, list(rows[0]), ""), f"Prices: {known.priced_with}."]
+    lines = [_measurement(known), "", display.table(rows), f"Prices: {known.priced_with}."]
     if known.band:
         expected = ", ".join(f"{b.per_doc}: {b.points:+.1f} ({b.low:+.1f} to {b.high:+.1f})" for b in known.band)
         lines += ["", f"Published, several diverse queries against one, by Q/Doc: {expected}"]
@@ -87,41 +236,172 @@ def answered(known: Any) -> str:
 
 
 def _time(option: Any) -> str:
-    """Seconds of a training on the whole corpus, ≈ where they were not measured on it."""
+    """Return the seconds of a training on the whole corpus, ≈ where they were not measured on it."""
     if option.seconds is None:
         return "–"
     shown = f"{option.seconds:.0f} s" if option.seconds >= 1 else "under 1 s"
     return shown if option.timed else f"≈ {shown}"
 
 
-def study_test(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``study test``: shows what the test takes; with ``--yes`` it starts."""
+# the published evidence
+
+Datasets = Annotated[Literal["multi-hop", "all"], "the four multi-hop sets (if omitted), or all 31"]
+Implied = Annotated[bool, "with the lower HotpotQA scores that RetroMAE's BEIR averages imply"]
+
+
+@command("principle correlation")
+def correlation(run: Run, *, datasets: Datasets = "multi-hop", implied: Implied = False) -> int:
+    """CW against the published gains, per condition."""
+    rows = correlation_table(differences(datasets, implied=implied))
+    columns = ["retriever", "comparison", "per_doc", "n_datasets", "r", "p", "rho", "rho_p", "interval"]
+    return run.say(rows, display.table(rows, columns, digits=4))
+
+
+@command("principle threshold")
+def principle_threshold(run: Run, *, datasets: Datasets = "multi-hop", implied: Implied = False) -> int:
+    """The CW at which the published gains cross zero."""
+    data = differences(datasets, implied=implied)
+    overall, by_retriever = threshold(data), threshold_by_retriever(data)
+    alone = [{"retriever": name, **display.plain(own)} for name, own in by_retriever.items()]
+    columns = ["retriever", "crossing", "by_dataset", "without_one_dataset", "slope", "r", "n_points", "n_datasets"]
+    text = f"{display.facts(overall)}\n\nEach retriever alone, over the same datasets:\n{display.table(alone, columns)}"
+    return run.say({**display.plain(overall), "by_retriever": by_retriever}, text)
+
+
+@command("published list")
+def published_list(run: Run) -> int:
+    """The paper's tables and figures."""
+    from cdp.services.advice import published
+
+    listed = published.list_tables()
+    return run.say(listed, display.table(listed, ["name", "kind", "title", "numbers", "notes", "about"]))
+
+
+@command("published show")
+def published_show(
+    run: Run,
+    table: Annotated[str, "its name, as multihop_scaling"],
+    *,
+    format: Annotated[Literal["table", "csv"], "table if omitted"] = "table",
+) -> int:
+    """One published table, as printed, with notes where numbers disagree."""
+    from cdp.services.advice import published
+
+    made = tables.table(table)
+    if format == "csv":
+        run.json = False  # CSV was asked for by name
+        return run.say(None, published.to_csv(made).removesuffix("\n"))
+    if made.is_scores and not run.json:
+        columns, rows = tables.wide(made)
+    else:
+        columns, rows = list(made.columns), [dict(row) for row in made.rows]
+    lines = [f"{made.info.title}. {made.info.about}", "", display.table(rows, columns)]
+    if made.is_scores:
+        lines += ["", tables.MARKS_HELP]
+    for number, remark in made.related.items():
+        texts = (("printed", remark.printed), ("computed", remark.computed))
+        beside = "; ".join(f"{word}: {text}" for word, text in texts if text)
+        where = "all rows" if number in made.on_all else str(number)
+        lines.append(f"[{where}] {remark.note}" + (f" ({beside})" if beside else ""))
+    value = {"name": made.info.name, "title": made.info.title, "rows": made.rows, "notes": list(made.related.values())}
+    return run.say(value, "\n".join(lines))
+
+
+# studies
+
+Plan = Annotated[str, Reads(".yaml"), "a plan in YAML, or the name of a ready-made one"]
+
+
+@command("study list", project=())
+def study_list(run: Run) -> int:
+    """The ready-made plans, and the studies and sweeps of this workspace."""
+    from cdp.services import studies
+    from cdp.services.training import sweeps
+
+    plans = [{"name": p.name, "what": p.about, "file": str(p.file)} for p in studies.ready_made()]
+    jobs = run.scope.keep("job", studies.list_studies(run.workspace))
+    made = [
+        {
+            "id": s.id,
+            "name": s.name,
+            "trainings": len(s.jobs),
+            "finished": sum(str(job.state) == "finished" for job in s.jobs),
+            "created": s.created,
+        }
+        for s in sweeps.list_sweeps(run.workspace)
+    ]
+    columns = ["id", "state", "phase", "done", "total", "created"]
+    parts = [
+        f"Ready-made plans:\n{display.table(plans, ['name', 'what'], 'none')}",
+        f"Studies:\n{display.table(jobs, columns, 'No study yet: study run PLAN')}",
+        *([f"Sweeps:\n{display.table(made)}"] if made else []),
+    ]
+    return run.say({"plans": plans, "studies": [job.to_dict() for job in jobs], "sweeps": made}, "\n\n".join(parts))
+
+
+@command("study plan")
+def study_plan(run: Run, file: Plan, *, set: Set) -> int:
+    """The trainings, price and time of a study, without starting it."""
+    from cdp.services import studies
+
+    plan = studies.plan(run.workspace, studies.read_plan(file, set))
+    return run.say(plan.to_dict(), studies.plan_text(plan))
+
+
+@command("study run", job=True)
+def study_run(
+    run: Run, file: Plan, *, allow_incomplete: AllowIncomplete = False, allow_leakage: AllowLeakage = False, set: Set
+) -> int:
+    """Run a study as a job; jobs resume continues it."""
+    from cdp.services import studies
+
+    config = studies.read_plan(file, set)
+    run.read_input = False  # the plan was read
+    if not run.json:
+        note(studies.plan_text(studies.plan(run.workspace, config)))
+    begun = studies.run(run.workspace, config, allow_incomplete=allow_incomplete, allow_leakage=allow_leakage)
+    warn_incomplete(run.workspace, *config.items("query_sets"))
+    note(*(f"also queued: {job_id}" for job_id in begun.generations))
+    done = run.started(begun.job_id)
+    if run.wait and not run.json:
+        print(f"\n{studies.to_markdown(studies.report(run.workspace, begun.job_id))}")
+    return done
+
+
+@command("study test", project=("corpus",), job=True)
+def study_test(
+    run: Run,
+    config: TrialConfig,
+    *,
+    allow_leakage: AllowLeakage = False,
+    yes: Annotated[bool, "start it"] = False,
+) -> int:
+    """The three-minute test on your own data: shows what it takes, and starts it with --yes."""
     from cdp.services import corpora
     from cdp.services.advice import decide as advice
     from cdp.services.studies import trial
 
-    names = ("corpus", "benchmark", "split", "generator", "model", "base_url", "retriever", "minutes", "spend")
-    given = {name: getattr(a, name) for name in names if getattr(a, name) not in (None, "")}
-    if "generator" not in given:
-        given = {**trial.last_generator(workspace, corpora.resolve_corpus(workspace, a.corpus).id), **given}
-    config = TrialConfig.from_dict(given)
-    planned = trial.plan(workspace, config)
-    if not a.yes:
-        return say(a, planned.to_dict(), f"{trial_text(planned)}\n\nStart it with --yes.")
-    if not a.json:
-        note(trial_text(planned))
-    begun = trial.start(workspace, config, allow_leakage=a.allow_leakage)
-    for job_id in begun.generations:
-        note(f"also queued: {job_id}")
-    done = started(workspace, a, begun.job_id)
-    if a.wait and not a.json:
-        known = advice.of_benchmark(workspace, planned.config.corpus, planned.judged.benchmark, planned.judged.split)
-        print(f"\n{answered(known)}")
+    if "generator" not in run.given:
+        last = trial.last_generator(run.workspace, corpora.resolve_corpus(run.workspace, config.corpus).id)
+        config = config.replace(**{name: value for name, value in last.items() if name not in run.given})
+    planned = trial.plan(run.workspace, config)
+    if not yes:
+        return run.say(planned.to_dict(), f"{_trial_text(planned)}\n\nStart it with --yes.")
+    if not run.json:
+        note(_trial_text(planned))
+    begun = trial.start(run.workspace, config, allow_leakage=allow_leakage)
+    note(*(f"also queued: {job_id}" for job_id in begun.generations))
+    done = run.started(begun.job_id)
+    if run.wait and not run.json:
+        judged = planned.judged
+        print(f"\n{_answered(advice.of_benchmark(run.workspace, config.corpus, judged.benchmark, judged.split))}")
     return done
 
 
-def trial_text(planned: Any) -> str:
-    """What a test takes, in words."""
+def _trial_text(planned: Any) -> str:
+    """Return what a test takes, in words."""
+    from cdp.services.queries.synthesis import dollars
+
     size, judged = planned.size, planned.judged
     spread = f"{len(planned.plan.conditions)} trainings of {planned.config.retriever}"
     documents = f"{size.documents:,} of {planned.documents_there:,} documents"
@@ -135,3 +415,33 @@ def trial_text(planned: Any) -> str:
         f"Price: {price}{f' for {planned.requests:,} requests' if planned.requests else ''}.",
     ]
     return "\n".join([*lines, *(f"Note: {text}" for text in planned.notes)])
+
+
+@command("study report")
+def study_report(
+    run: Run,
+    id: Annotated[str, "a study or a sweep: its id, name or a unique prefix of its id"],
+    *,
+    format: Annotated[Literal["markdown", "html"], "markdown if omitted; html has figures (of a study)"] = "markdown",
+    out: Annotated[str, "write it to this file; - for standard output"] = "",
+) -> int:
+    """The results of a study or of a learning-rate sweep, finished or not."""
+    from cdp.services import studies
+    from cdp.services.training import sweeps
+
+    if any(id in (sweep.id, sweep.name) or sweep.id.startswith(id) for sweep in sweeps.list_sweeps(run.workspace)):
+        found: Any = sweeps.report(run.workspace, id)
+        if format == "html":
+            raise ConfigError("A sweep has no report in HTML.", hint="Leave out --format.")
+        text = sweeps.to_markdown(found)
+    else:
+        found = studies.report(run.workspace, id)
+        if format == "html":
+            from cdp.charts.study_report import html
+
+            text = html(found)
+        else:
+            text = studies.to_markdown(found)
+    if out:
+        return run.written(out, text, {"id": found.id})
+    return run.say(found.to_dict(), text)

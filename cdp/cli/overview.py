@@ -1,47 +1,63 @@
-"""What ``cdp --help`` shows: every command in one line, in the order in which one needs them, on one screen."""
+"""What ``--help`` shows of the whole command line, and the exit codes. Loads nothing else."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+from cdp.services.commands import PROGRAM
 
+DONE, FAILED, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+
+# The first words of all commands, under the headings of the dashboard's menu.
 SECTIONS = {
-    "Data": ("projects", "corpus", "benchmarks", "queries", "prompts"),
-    "Analyse": ("metrics", "cw", "decide", "principle", "published"),
-    "Train": ("train", "sweep", "models", "jobs", "cluster"),
-    "Results": ("evaluate", "results", "search", "serve", "study"),
-    "Program": ("app", "demo", "doctor", "workspace", "catalog", "completion"),
+    "Data": {
+        "projects": "documents and benchmarks that belong together",
+        "corpus": "documents",
+        "benchmarks": "evaluation collections: registry, downloads, your own, subsets",
+        "queries": "training queries",
+        "prompts": "choose a prompt (Algorithm 1)",
+    },
+    "Analyse": {
+        "metrics": "Q-D metrics of a query set",
+        "cw": "content words",
+        "decide": "one query, paraphrases or different queries, how many",
+        "principle": "statistics of the published evidence",
+        "published": "the paper's tables and figures",
+    },
+    "Train": {
+        "train": "train a retriever",
+        "sweep": "train once per learning rate",
+        "models": "trained models",
+        "jobs": "background jobs",
+        "cluster": "a Ray cluster that jobs run on",
+    },
+    "Results": {
+        "evaluate": "evaluate a retriever on a benchmark",
+        "results": "evaluations",
+        "search": "search with up to three retrievers, side by side",
+        "serve": "search and OpenAI-compatible embeddings over HTTP",
+        "study": "the paper's experiment on your own data",
+    },
+    "Program": {
+        "app": "open the dashboard",
+        "demo": "load the demo collection into the workspace",
+        "doctor": "check this machine and the workspace",
+        "workspace": "the folder that holds all data; free disk space",
+        "catalog": "the DuckDB catalogue",
+        "completion": "print a script that completes commands in your shell",
+    },
 }
-"""The first words of all commands, under the headings of the dashboard's menu. A test fails for one that is missing."""
+# The module of this package that declares the commands under a word, where it has another name.
+MODULES = {
+    "corpus": "projects", "prompts": "queries", "metrics": "queries", "cw": "decide", "principle": "decide",
+    "published": "decide", "study": "decide", "train": "training", "sweep": "training", "models": "training",
+    "evaluate": "results", "cluster": "jobs", "search": "program", "serve": "program", "app": "program",
+    "demo": "program", "doctor": "program", "workspace": "program", "catalog": "program", "completion": "program",
+}  # fmt: skip
 
 
-def overview(program: str, texts: Mapping[str, str]) -> str:
-    """The help of the whole command line; ``texts`` are what the first words of commands do."""
-    lines = [f"usage: {program} COMMAND …", ""]
+def overview() -> str:
+    """Return what ``--help`` shows: the first word of every command on one screen."""
+    lines = [f"usage: {PROGRAM} COMMAND …", ""]
     for heading, words in SECTIONS.items():
-        lines.append(heading)
-        # The part before a colon or semicolon says what it is; the help of the command itself has the rest.
-        lines += [f"  {word:<12}{re.split('[:;]', texts[word])[0]}" for word in words if word in texts]
+        lines += [heading, *(f"  {word:<12}{text}" for word, text in words.items())]
     lines += ["", "COMMAND --help: its words and options; --json: answer in JSON; --version."]
-    return "\n".join(lines) + "\n"
-
-
-GROUPS = {
-    "projects": "documents and benchmarks that belong together; and all that is made of them",
-    "corpus": "documents",
-    "benchmarks": "evaluation collections: known by name, downloads, your own, subsets",
-    "queries": "training queries",
-    "prompts": "choosing a prompt (Algorithm 1)",
-    "cw": "content words",
-    "models": "trained models: cards, the Hugging Face hub",
-    "results": "evaluations",
-    "principle": "statistics of the published evidence",
-    "published": "the paper's tables and figures",
-    "sweep": "learning rates",
-    "study": "the paper's experiment on one's own data",
-    "jobs": "background jobs",
-    "cluster": "a Ray cluster that jobs run on",
-    "workspace": "its folder, and freeing disk space",
-    "catalog": "the DuckDB catalogue",
-}
-"""What the commands under a first word are about."""
+    return "\n".join(lines)

@@ -1,83 +1,42 @@
-"""Commands on projects, and what ``--project`` does for every command that knows it."""
+"""Commands on projects and corpora: import, lists, members."""
 
 from __future__ import annotations
 
-import argparse
-from typing import Any
+from typing import Annotated, Any
 
-from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.errors import SHOWN_PROBLEMS
 from cdp.cli import display
-from cdp.cli.answers import note, say, settings, warn
+from cdp.cli.answers import Run, refuse_unless, warn
+from cdp.cli.declare import Id, Name, Reads, command
+from cdp.corpus import ReadOptions
 from cdp.projects import Project
+from cdp.services.projects.questions import AddOptions
 
-FILLED = {"corpus": "corpora", "query_set": "query_sets", "benchmark": "benchmarks"}
-"""Options that a project fills in, and which of its members they are."""
-
-
-def apply(workspace: Workspace, a: argparse.Namespace, fills: tuple[str, ...]) -> None:
-    """Find out which project a command is about: ``a.scope`` are its members, and options left out are filled in.
-
-    ConfigError where one is left out and the project has none such thing, or several.
-    """
-    from cdp.services import projects
-
-    chosen = projects.resolve(workspace, a.project) if a.project not in ("", projects.ALL) else None
-    if not a.project:
-        chosen = projects.default(workspace)
-    a.scope = projects.members(workspace, chosen.id if chosen else projects.ALL)
-    for option in fills:
-        name = option.lstrip("-")
-        if getattr(a, name):
-            continue
-        if chosen is None:  # as argparse would have it
-            a.command[0].error(f"the following arguments are required: {option}")
-        setattr(a, name, _only(a.scope, name))
-    if chosen and not a.project and not fills:
-        note(f"project {chosen.name}; everything: --project all")
+Corpora = Annotated[list[str] | None, "a corpus; repeatable", "ID"]
+Benchmarks = Annotated[list[str] | None, "a benchmark; repeatable", "NAME"]
 
 
-def _only(scope: Any, name: str) -> str:
-    """The project's only thing of a kind."""
-    kind = name.replace("_", " ")
-    things = getattr(scope, FILLED[name])
-    if len(things) != 1:
-        there = f"has {len(things)}: {', '.join(things[:5])}" if things else "has none"
-        raise ConfigError(f"No {kind} is named, and the project {scope.project.name} {there}.", hint="Name one.")
-    return str(things[0])
-
-
-def joined(workspace: Workspace, a: argparse.Namespace, *, corpus: str = "", benchmark: str = "") -> None:
-    """What was added joins the project that the command is about."""
-    from cdp.services import projects
-
-    if a.scope.project is not None:
-        projects.add_members(
-            workspace,
-            a.scope.project.id,
-            corpora=[corpus] if corpus else [],
-            benchmarks=[benchmark] if benchmark else [],
-        )
-
-
-def add(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects add``: the one import."""
+@command("projects add")
+def add(
+    run: Run,
+    path: Annotated[str, Reads(), "documents: a file, a zip or a folder; or documents, queries and judgments in BEIR"],
+    options: AddOptions,
+    reading: ReadOptions,
+    *,
+    queries: Annotated[
+        str, Reads(".csv"), "a file of queries, each with its document's id, maybe split and grade"
+    ] = "",
+    name: Name = "",
+    project: Annotated[str, "add to this project instead of a new one"] = "",
+    look: Annotated[bool, "only show the columns and the first rows; store nothing"] = False,
+) -> int:
+    """Import documents, and their benchmark and human queries where they come with them, as a project."""
     from cdp.services.projects import adding
-    from cdp.services.projects.questions import AddOptions
 
-    reads = ("split", "encoding")
-    given = {field: getattr(a, field) for field in ("id_field", "title_field", "text_field", "query_field",
-             "document_field", "split_field", "grade_field", "origin", *reads)}  # fmt: skip
-    given = {**{field: value for field, value in given.items() if value is not None}, **settings(a)}
-    own = AddOptions.settings()
-    from cdp.corpus import ReadOptions
-
-    reading = ReadOptions.from_dict({field: value for field, value in given.items() if field not in own})
-    options = AddOptions.from_dict({field: value for field, value in given.items() if field in own})
-    if a.look:
-        seen = adding.examine(workspace, a.path, a.queries, reading=reading)
-        return say(a, seen, "\n\n".join(_glimpsed(glimpse) for glimpse in (seen.documents, seen.queries) if glimpse))
-    done = adding.add(workspace, a.path, a.queries, name=a.name, project=a.project, options=options, reading=reading)
+    if look:
+        seen = adding.examine(run.workspace, path, queries, reading=reading)
+        return run.say(seen, "\n\n".join(_glimpsed(each) for each in (seen.documents, seen.queries) if each))
+    done = adding.add(run.workspace, path, queries, name=name, project=project, options=options, reading=reading)
     lines = [
         f"project {done.project.id}: {done.project.name}",
         f"corpus {done.corpus.id}: {display.many(done.corpus.n_documents, 'document')}"
@@ -88,13 +47,12 @@ def add(workspace: Workspace, a: argparse.Namespace) -> int:
         lines.append(f"benchmark {done.benchmark.name}: queries by split: {judged}")
     lines += [f"query set {q.id}: {display.many(q.n_queries, 'query', 'queries')}" for q in done.query_sets]
     lines += [f"left out: {reason}: {n:,}" for reason, n in done.left_out.items()]
-    lines += done.stated
-    lines += [f"missing: {text}" for text in done.missing]
-    return say(a, {**display.plain(done), "id": done.project.id}, "\n".join(lines))
+    lines += [*done.stated, *(f"missing: {text}" for text in done.missing)]
+    return run.say({**display.plain(done), "id": done.project.id}, "\n".join(lines))
 
 
 def _glimpsed(glimpse: Any) -> str:
-    """A look at one file: its first rows, and what its columns seem to be."""
+    """Return the first rows of a file, and the roles that its columns seem to have."""
     roles = {"id": glimpse.id, "title": glimpse.title, "text": glimpse.text, "queries": glimpse.queries}
     seems = ", ".join(f"{role}: {column}" for role, column in roles.items() if column)
     more = f" and {glimpse.n_files - 1:,} more files" if glimpse.n_files > 1 else ""
@@ -106,102 +64,191 @@ def _glimpsed(glimpse: Any) -> str:
     return "\n".join([*lines, *glimpse.notes])
 
 
-def list_(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects list``."""
+@command("projects list")
+def list_(run: Run) -> int:
+    """The projects: those made, and one for each corpus that is in none."""
     from cdp.services import projects
 
-    used = projects.default(workspace)
-    rows = [_row(project, used) for project in projects.list_projects(workspace)]
-    columns = ["id", "name", "corpora", "benchmarks", "used", "created"]
-    for problem in projects.damaged(workspace):
+    used = projects.default(run.workspace)
+    rows = [
+        {**display.plain(project), "used": used is not None and used.id == project.id}
+        for project in projects.list_projects(run.workspace)
+    ]
+    for problem in projects.damaged(run.workspace):
         warn(problem)
-    return say(a, rows, display.table([_counted(row) for row in rows], columns, projects.NONE_YET))
+    counted = [{**row, "corpora": len(row["corpora"]), "benchmarks": len(row["benchmarks"])} for row in rows]
+    columns = ["id", "name", "corpora", "benchmarks", "used", "created"]
+    return run.say(rows, display.table(counted, columns, projects.NONE_YET))
 
 
-def _row(project: Project, used: Project | None) -> dict[str, Any]:
-    return {**display.plain(project), "used": used is not None and used.id == project.id}
-
-
-def _counted(row: dict[str, Any]) -> dict[str, Any]:
-    counts = {name: len(row[name]) for name in ("corpora", "benchmarks")}
-    return {**row, **counts, "used": "yes" if row["used"] else ""}
-
-
-def show(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects show``."""
+@command("projects show")
+def show(run: Run, id: Id) -> int:
+    """One project: its members, and what is missing for an answer."""
     from cdp.services import jobs, projects
 
-    project = projects.resolve(workspace, a.id)
-    scope = projects.members(workspace, project.id)
-    own_jobs = [job.id for job in jobs.list_jobs(workspace) if project.id in scope.index.of_job(job)]
-    gone = projects.missing(workspace, project)
-    value = {**display.plain(project), "query_sets": scope.query_sets, "jobs": own_jobs, "missing": gone}
+    project = projects.resolve(run.workspace, id)
+    scope = projects.members(run.workspace, project.id)
+    own_jobs = [job.id for job in jobs.list_jobs(run.workspace) if project.id in scope.index.of_job(job)]
+    missing = projects.missing(run.workspace, project)
+    value = {**display.plain(project), "query_sets": scope.query_sets, "jobs": own_jobs, "missing": missing}
     lines = [
         f"{project.name} ({project.id}), {project.created}",
         f"corpora: {', '.join(project.corpora) or 'none'}",
         f"benchmarks: {', '.join(project.benchmarks) or 'none of its own'}",
         f"query sets: {', '.join(scope.query_sets) or 'none'}",
         f"jobs: {len(own_jobs):,}",
-        *(f"missing: {text}" for text in gone),
+        *(f"missing: {text}" for text in missing),
     ]
-    return say(a, value, "\n".join([*lines, *([project.notes] if project.notes else [])]))
+    return run.say(value, "\n".join([*lines, *([project.notes] if project.notes else [])]))
 
 
-def use(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects use``."""
+@command("projects use")
+def use(run: Run, name: Annotated[str, "its id, name or a unique prefix of its id; all for none"]) -> int:
+    """Remember a project: commands without --project are about it; all forgets it."""
     from cdp.services import projects
 
-    project = projects.use(workspace, a.name)
-    said = f"commands are about {project.name} ({project.id})" if project else "commands are about the whole workspace"
-    return say(a, project, said)
+    project = projects.use(run.workspace, name)
+    subject = f"{project.name} ({project.id})" if project else "the whole workspace"
+    return run.say(project, f"commands are about {subject}")
 
 
-def create(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects create``."""
+@command("projects create")
+def create(
+    run: Run, name: Annotated[str, "its name"], *, corpus: Corpora = None, benchmark: Benchmarks = None, notes: str = ""
+) -> int:
+    """A new project of corpora and benchmarks that are in the workspace."""
     from cdp.services import projects
 
-    project = projects.create(workspace, a.name, corpora=a.corpus, benchmarks=a.benchmark, notes=a.notes)
-    return _changed(a, project)
+    made = projects.create(run.workspace, name, corpora=corpus or (), benchmarks=benchmark or (), notes=notes)
+    return _changed(run, made)
 
 
-def include(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects include``."""
+@command("projects edit")
+def edit(
+    run: Run,
+    id: Id,
+    *,
+    name: Annotated[str | None, "another name; the id stays"] = None,
+    notes: Annotated[str | None, "a text of your own, in place of the notes"] = None,
+    corpus: Annotated[list[str] | None, "add this corpus; repeatable", "ID"] = None,
+    benchmark: Annotated[list[str] | None, "add this benchmark; repeatable", "NAME"] = None,
+    without_corpus: Annotated[list[str] | None, "remove this corpus, which stays in the workspace", "ID"] = None,
+    without_benchmark: Annotated[list[str] | None, "remove this benchmark likewise", "NAME"] = None,
+) -> int:
+    """Rename a project, write its notes, add and remove corpora and benchmarks."""
     from cdp.services import projects
 
-    return _changed(a, projects.add_members(workspace, a.id, corpora=a.corpus, benchmarks=a.benchmark))
+    workspace, changed = run.workspace, None
+    if corpus or benchmark:
+        changed = projects.add_members(workspace, id, corpora=corpus or (), benchmarks=benchmark or ())
+    if without_corpus or without_benchmark:
+        changed = projects.remove_members(
+            workspace, id, corpora=without_corpus or (), benchmarks=without_benchmark or ()
+        )
+    if notes is not None:
+        changed = projects.annotate(workspace, id, notes)
+    if name is not None:
+        changed = projects.rename(workspace, id, name)
+    refuse_unless(changed, "Nothing is to be changed.", "Name --name, --notes, --corpus, --benchmark …")
+    assert changed is not None
+    return _changed(run, changed)
 
 
-def exclude(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects exclude``."""
+@command("projects delete")
+def delete(run: Run, id: Id) -> int:
+    """Remove a project; its corpora and benchmarks stay."""
     from cdp.services import projects
 
-    return _changed(a, projects.remove_members(workspace, a.id, corpora=a.corpus, benchmarks=a.benchmark))
+    project = projects.resolve(run.workspace, id)
+    projects.delete(run.workspace, project.id)
+    text = f"{project.id} is removed; its corpora and benchmarks stay"
+    return run.say({"id": project.id, "deleted": True}, text)
 
 
-def rename(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects rename``."""
-    from cdp.services import projects
-
-    return _changed(a, projects.rename(workspace, a.id, a.name))
-
-
-def note_(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects note``."""
-    from cdp.services import projects
-
-    return _changed(a, projects.annotate(workspace, a.id, a.notes))
-
-
-def delete(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``projects delete``."""
-    from cdp.services import projects
-
-    project = projects.resolve(workspace, a.id)
-    projects.delete(workspace, project.id)
-    return say(a, {"id": project.id, "deleted": True}, f"{project.id} is removed; its corpora and benchmarks stay")
-
-
-def _changed(a: argparse.Namespace, project: Project) -> int:
+def _changed(run: Run, project: Project) -> int:
     corpora = display.many(len(project.corpora), "corpus", "corpora")
     benchmarks = display.many(len(project.benchmarks), "benchmark")
-    return say(a, project, f"{project.id}: {project.name}, {corpora}, {benchmarks}")
+    return run.say(project, f"{project.id}: {project.name}, {corpora}, {benchmarks}")
+
+
+def joined(run: Run, *, corpus: str = "", benchmark: str = "") -> None:
+    """Add a new corpus or benchmark to the project that the command is about."""
+    from cdp.services import projects
+
+    if run.scope.project is not None:
+        members = {"corpora": [corpus] if corpus else [], "benchmarks": [benchmark] if benchmark else []}
+        projects.add_members(run.workspace, run.scope.project.id, **members)
+
+
+# corpora
+
+
+@command("corpus add", project=())
+def corpus_add(
+    run: Run,
+    path: Annotated[
+        str, Reads(), "jsonl, json, csv, tsv, parquet, txt, md (also .gz), a zip or folder of them, or BEIR"
+    ],
+    options: ReadOptions,
+    *,
+    name: Name = "",
+) -> int:
+    """Read documents from a file or folder and store them once."""
+    from cdp.services import corpora
+
+    added = corpora.add(run.workspace, path, name=name, options=options)
+    joined(run, corpus=added.corpus.id)
+    value = {**display.plain(added.corpus), "existed": added.existed, "query_set": added.query_set}
+    lines = _corpus_lines(added.corpus, existed=added.existed)
+    return run.say(value, "\n".join([*lines, *([f"query set: {added.query_set}"] if added.query_set else [])]))
+
+
+def _corpus_lines(manifest: Any, *, existed: bool = False) -> list[str]:
+    """Return what was read and what was rejected."""
+    words = manifest.words
+    languages = ", ".join(f"{code} {share:.0%}" for code, share in manifest.languages.items())
+    lines = [
+        f"{manifest.id}: {display.many(manifest.n_documents, 'document')}"
+        + (" (it was there already)" if existed else ""),
+        f"words per document: median {words.median:.0f}, from {words.min} to {words.max}",
+        f"languages: {languages}",
+        *(f"note: {text}" for text in manifest.notes),
+    ]
+    if manifest.n_rejected:
+        rows = [
+            f"{row.file}{'' if row.line is None else f', line {row.line}'}: {row.kind}: {row.reason}"
+            for row in manifest.rejected[:SHOWN_PROBLEMS]
+        ]
+        lines += [f"rejected rows: {manifest.n_rejected:,}", *display.first_of(manifest.n_rejected, rows)]
+    return lines
+
+
+@command("corpus list", project=())
+def corpus_list(run: Run) -> int:
+    """The corpora in the workspace."""
+    from cdp.services import corpora
+
+    listed = run.scope.keep("corpus", corpora.list_corpora(run.workspace))
+    columns = ["id", "name", "n_documents", "created"]
+    return run.say(listed, display.table(listed, columns, "No corpus yet: corpus add PATH"))
+
+
+@command("corpus show")
+def corpus_show(run: Run, id: Id) -> int:
+    """One corpus."""
+    from cdp.services import corpora
+
+    manifest = corpora.resolve_corpus(run.workspace, id)
+    failed = corpora.failed(run.workspace, manifest.id)
+    lines = [*_corpus_lines(manifest), *display.failed(failed.summary, failed.files)]
+    return run.say({**display.plain(manifest), "failed": failed.summary}, "\n".join(lines))
+
+
+@command("corpus delete")
+def corpus_delete(run: Run, id: Id) -> int:
+    """Remove a corpus that no query set was made for."""
+    from cdp.services import corpora
+
+    manifest = corpora.resolve_corpus(run.workspace, id)
+    corpora.delete(run.workspace, manifest.id)
+    return run.say({"id": manifest.id, "deleted": True}, f"{manifest.id} is removed")

@@ -1,55 +1,95 @@
-"""Commands on queries: previews, runs and what they cost, batches, imports and exports."""
+"""Commands on queries: writing, measuring, reviewing, importing and exporting them; choosing a prompt."""
 
 from __future__ import annotations
 
-import argparse
+from collections.abc import Sequence
 from datetime import date
-from typing import Any
+from typing import Annotated, Any, Literal
 
-from cdp.base.config import SynthesisConfig
+from cdp.base.config import (
+    FilterConfig,
+    MetricsConfig,
+    MiningConfig,
+    PromptTuningConfig,
+    RoundTripConfig,
+    SynthesisConfig,
+)
 from cdp.base.errors import ConfigError
-from cdp.base.workspace import Workspace
+from cdp.base.registry import Names
 from cdp.cli import display
-from cdp.cli.answers import DONE, FAILED, config_of, say, settings, started, warn
+from cdp.cli.answers import Run, refuse_unless, warn, warn_incomplete
+from cdp.cli.declare import Id, Name, Reads, Set, check_generator, command
+from cdp.cli.overview import DONE, FAILED
 from cdp.query_sets import ImportOptions
+from cdp.services.queries.review import QueryChoice
 
-DETAILS = ("model", "prompt", "licence")
-"""What may be said of imported queries besides who wrote them."""
-
-EXAMPLES = 3
-"""Documents whose queries ``queries show`` prints."""
+EXAMPLES = 3  # documents whose queries ``queries show`` prints
+Corpus = Annotated[str, "the corpus: its id, name or a unique prefix of its id"]
 
 
-def _config(a: argparse.Namespace) -> SynthesisConfig:
-    return config_of(SynthesisConfig, a, "corpus", "method", "per_doc", "generator")
+# writing
 
 
-def preview(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries preview``: several methods on one document, nothing stored."""
+@command("queries preview", project=("corpus",))
+def preview(
+    run: Run,
+    *,
+    corpus: Corpus,
+    doc: Annotated[str, "the document's id; the first document if omitted"] = "",
+    methods: Annotated[str, "methods, separated by commas"] = "diverse,paraphrase",
+    per_doc: Annotated[int | None, "queries per document; 5 if omitted"] = None,
+    generator: Annotated[str, "the generator that writes them; template if omitted", Names("generator")] = "",
+    set: Set,
+) -> int:
+    """Queries of several methods for one document, without storing them."""
     from cdp.services import corpora, queries
 
-    document = a.doc or corpora.page(workspace, a.corpus, 0, 1)[0].id
-    names = [name.strip() for name in a.methods.split(",") if name.strip()]
-    options: dict[str, Any] = {"per_doc": a.per_doc, "generator": a.generator, **settings(a)}
-    previews = queries.preview(workspace, a.corpus, document, methods=names, **options)
-    say(a, {"document_id": document, "methods": previews}, display.previews(document, list(previews.values())))
-    return FAILED if all(shown.error for shown in previews.values()) else DONE
+    document = doc or corpora.page(run.workspace, corpus, 0, 1)[0].id
+    names = [name.strip() for name in methods.split(",") if name.strip()]
+    own = {"per_doc": per_doc, "generator": generator}
+    options: dict[str, Any] = {**{name: value for name, value in own.items() if value}, **set}
+    check_generator(str(options.get("generator", "template")), names[0] if len(names) == 1 else "", set)
+    shown = queries.preview(run.workspace, corpus, document, methods=names, **options)
+    run.say({"document_id": document, "methods": shown}, _previews(document, list(shown.values())))
+    return FAILED if all(one.error for one in shown.values()) else DONE
 
 
-def generate(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries generate``: as a job."""
+def _previews(document_id: str, shown: Sequence[Any]) -> str:
+    """Return the queries of each method, with their content words and the method's Self-BLEU."""
+    lines = [f"document {document_id}"]
+    for item in shown:
+        bleu = "" if item.self_bleu is None else f"Self-BLEU {item.self_bleu:.3f}, "
+        mean = sum(item.cw) / len(item.cw) if item.cw else 0.0
+        lines += ["", f"{item.method} ({bleu}CW {mean:.1f})" if item.queries or not item.error else item.method]
+        lines += [
+            f"{i:3}. [CW {cw:2}] {query}" for i, (query, cw) in enumerate(zip(item.queries, item.cw, strict=True), 1)
+        ]
+        lines += [f"     note: {problem}" for problem in item.problems]
+        lines += [f"     failed: {item.error}"] if item.error else []
+    return "\n".join(lines)
+
+
+@command("queries generate", project=("corpus",), job=True)
+def generate(run: Run, config: SynthesisConfig) -> int:
+    """Write queries for a corpus."""
     from cdp.services import queries
 
-    return started(workspace, a, queries.generate(workspace, _config(a)))
+    return run.started(queries.generate(run.workspace, config))
 
 
-def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries estimate``: before anything is paid for."""
+@command("queries estimate", project=("corpus",), defaults={"generator": "openai"})
+def estimate(
+    run: Run,
+    config: SynthesisConfig,
+    *,
+    tokens_per_query: Annotated[float | None, "output tokens, from a preview"] = None,
+    latency: Annotated[float | None, "seconds per request, from a preview"] = None,
+) -> int:
+    """Tokens, price and time of writing queries for a corpus, before it starts; generator openai if omitted."""
     from cdp.services.jobs.job_words import duration
     from cdp.services.queries import synthesis
 
-    config = _config(a)
-    expected = synthesis.estimate(workspace, config, tokens_per_query=a.tokens_per_query, latency_s=a.latency)
+    expected = synthesis.estimate(run.workspace, config, tokens_per_query=tokens_per_query, latency_s=latency)
     lines = [f"{expected.n_documents:,} documents, {expected.requests:,} requests"]
     if expected.requests:
         lines.append(
@@ -59,116 +99,39 @@ def estimate(workspace: Workspace, a: argparse.Namespace) -> int:
     if expected.cost is None:
         lines.append(f"price unknown: {config.model_name} is not in the price table (queries prices --model …)")
     elif expected.price is not None:
-        lines.append(
-            f"cost: ${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} (prices as of {expected.price.as_of})"
-        )
+        dated = f"prices as of {expected.price.as_of}"
+        lines.append(f"cost: ${expected.cost:,.2f}, as a batch ${expected.batch_cost:,.2f} ({dated})")
     else:
         lines.append("cost: nothing")
     if expected.seconds is not None:
         lines.append(f"time: about {duration(expected.seconds)} at concurrency {config.concurrency}")
-    return say(a, expected, "\n".join(lines))
+    return run.say(expected, "\n".join(lines))
 
 
-def import_(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries import``: queries that exist."""
-    from cdp.services import queries
-
-    fields = ("query_field", "document_field", "encoding", "split", "reasoning_field", "origin", *DETAILS)
-    given = {field: value for field in fields if (value := getattr(a, field)) is not None}
-    options = ImportOptions.from_dict({**given, **settings(a)})
-    result = queries.import_file(workspace, a.path, a.corpus, name=a.name, options=options)
-    value = {
-        **display.plain(result.query_set),
-        "n_rejected": result.n_rejected,
-        "rejected": result.rejected,
-        "notes": result.notes,
-    }
-    if result.reasoned is not None:
-        value["reasoned"] = display.plain(result.reasoned)
-    return say(a, value, display.imported(result))
-
-
-def origin(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries origin``: who wrote an imported set."""
-    from cdp.services import queries
-
-    details = {field: getattr(a, field) or "" for field in DETAILS}
-    query_set = queries.describe(workspace, a.id, a.origin, **details)
-    licence = f"; licence: {query_set.licence}" if query_set.licence else ""
-    return say(a, query_set, f"{query_set.id}: written by {query_set.written_by}{licence}")
-
-
-def best(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries best``: those of the highest mean token log-probability, as a new set."""
-    from cdp.services import queries
-
-    query_set, without = queries.best(workspace, a.id, a.keep, name=a.name)
-    warn(f"{without:,} queries have no log-probability and took no part." if without else "")
-    documents = display.many(query_set.n_documents, "document")
-    text = f"{query_set.id}: {display.many(query_set.n_queries, 'query', 'queries')} for {documents}"
-    return say(a, {**display.plain(query_set), "without_logprob": without}, text)
-
-
-def list_(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries list``: those that are not whole with their job."""
-    from cdp.services import completeness, queries
-
-    rows = []
-    sets = a.scope.keep("query_set", queries.list_query_sets(workspace, corpus=a.corpus))
-    for item in (completeness.check(workspace, q) for q in sets):
-        unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'gone'})"
-        rows.append({**display.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
-    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
-    columns += [column for column in ("model", "licence") if any(row[column] for row in rows)]
-    columns += ["state", *(["unfinished_job"] if any(row["unfinished_job"] for row in rows) else [])]
-    return say(a, rows, display.table(rows, columns, "No query set yet: queries generate --corpus ID"))
-
-
-def show(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries show``: one query set, with what it lacks."""
-    from cdp.services import completeness, queries
-
-    query_set = queries.show(workspace, a.id)
-    state = completeness.check(workspace, query_set)
-    failed = queries.failures(workspace, query_set.id)
-    examples = queries.page(workspace, query_set.id, 0, EXAMPLES)
-    value = {
-        **display.plain(query_set),
-        "state": state.label,
-        "note": state.note,
-        "job_state": state.job_state,
-        "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
-        "failures": failed,
-    }
-    return say(a, value, display.query_set(query_set, failed, examples, state))
-
-
-def delete(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries delete``."""
-    from cdp.services import queries
-
-    query_set = queries.show(workspace, a.id)
-    queries.delete(workspace, query_set.id)
-    return say(a, {"id": query_set.id, "deleted": True}, f"{query_set.id} is removed")
-
-
-def prices(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries prices``: the table, or the table with some rows changed."""
+@command("queries prices")
+def prices(
+    run: Run,
+    *,
+    model: Annotated[
+        list[str] | None,
+        "US dollars per million tokens, and the share that batches save; repeatable",
+        "NAME=INPUT/OUTPUT[/DISCOUNT]",
+    ] = None,
+    as_of: Annotated[str, "the day of these prices; today if omitted"] = "",
+) -> int:
+    """The price table, and changes to it."""
     from cdp.services.queries import synthesis
 
-    table = synthesis.read_prices(workspace)
-    if a.model:
+    table = synthesis.read_prices(run.workspace)
+    if model:
         rows = {row["model"]: row for row in display.plain(table.rows)}
-        for change in a.model:
-            row = _price(change)
-            rows[row["model"]] = row
-        table = synthesis.save_prices(workspace, list(rows.values()), a.as_of or date.today().isoformat())
+        rows |= {row["model"]: row for row in map(_price, model)}
+        table = synthesis.save_prices(run.workspace, list(rows.values()), as_of or date.today().isoformat())
     shown = display.table(table.rows, ["model", "input", "output", "batch_discount"], "no prices")
-    return say(a, table, f"US dollars per million tokens, as of {table.as_of}\n{shown}")
+    return run.say(table, f"US dollars per million tokens, as of {table.as_of}\n{shown}")
 
 
 def _price(text: str) -> dict[str, Any]:
-    """``NAME=INPUT/OUTPUT[/DISCOUNT]``."""
     name, _, numbers = text.rpartition("=")
     try:
         values = [float(number) for number in numbers.split("/")]
@@ -179,49 +142,408 @@ def _price(text: str) -> dict[str, Any]:
     return {"model": name, "input": values[0], "output": values[1], "batch_discount": [*values, 0.0][2]}
 
 
-def export(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries export``: a query set for another program."""
+@command("queries batch-write", project=("corpus",), defaults={"generator": "openai"})
+def batch_write(
+    run: Run, config: SynthesisConfig, *, out: Annotated[str, "the folder for the files; - for standard output"]
+) -> int:
+    """Write a job's open requests as OpenAI Batch JSONL, for the Batch API or vllm run-batch."""
+    from cdp.services.queries import synthesis
+
+    with run.output(out) as target:
+        done = synthesis.batch_write(run.workspace, config, target)
+    text = _written(done, "requests") if done.paths else "Every answer is cached already: there is nothing to ask."
+    return run.say(done, text)
+
+
+@command("queries batch-read")
+def batch_read(run: Run, path: Annotated[str, Reads(".jsonl"), "the batch's output file"]) -> int:
+    """Keep the answers of a batch; the same job, started as usual, then finds them."""
+    from cdp.services.queries import synthesis
+
+    done = synthesis.batch_read(run.workspace, path)
+    lines = [f"{done.answers:,} answers kept", *([f"{done.failed:,} lines without one"] if done.failed else [])]
+    return run.say(done, "\n".join([*lines, *(f"  {problem}" for problem in done.problems)]))
+
+
+# in and out
+
+
+@command("queries import", project=("corpus",))
+def import_(
+    run: Run,
+    path: Annotated[str, Reads(".csv"), "JSONL, JSON (also with negatives), CSV or TSV with document ids, or BEIR"],
+    options: ImportOptions,
+    *,
+    corpus: Corpus,
+    name: Name = "",
+) -> int:
+    """Import queries that exist."""
+    from cdp.services import queries
+
+    result = queries.import_file(run.workspace, path, corpus, name=name, options=options)
+    q, reasoned = result.query_set, result.reasoned
+    more = {"n_rejected": result.n_rejected, "rejected": result.rejected, "notes": result.notes}
+    value = {**display.plain(q), **more, **({} if reasoned is None else {"reasoned": display.plain(reasoned)})}
+    lines = [f"{q.id}: {_size(q)}", _origin(q)]
+    if reasoned is not None:
+        n = reasoned.n_failures
+        without = f"; {display.many(n, 'query has', 'queries have')} none" if n else ""
+        lines.append(f"reasoned forms: {reasoned.id}, {display.many(reasoned.n_queries, 'query', 'queries')}{without}")
+    lines += result.notes
+    if result.n_rejected:
+        lines += [f"rejected rows: {result.n_rejected:,}", *display.first_of(result.n_rejected, result.rejected)]
+    return run.say(value, "\n".join(lines))
+
+
+def _size(q: Any) -> str:
+    return f"{display.many(q.n_queries, 'query', 'queries')} for {display.many(q.n_documents, 'document')}"
+
+
+def _origin(q: Any) -> str:
+    """Return who wrote the queries, their licence, and for an import of unknown origin how to say it."""
+    text = f"written by: {q.written_by}" + (f"; licence: {q.licence}" if q.licence else "")
+    return text + (f" (queries origin {q.id} human|llm)" if q.kind == "unknown" else "")
+
+
+@command("queries origin")
+def origin(
+    run: Run,
+    id: Id,
+    origin: Annotated[Literal["human", "llm", "unknown"], "who wrote the queries"],
+    *,
+    model: Annotated[str, "for llm: the model that wrote them"] = "",
+    prompt: Annotated[str, "for llm: the prompt, its name, or where it is described"] = "",
+    licence: Annotated[str, "the licence of the queries"] = "",
+) -> int:
+    """Say who wrote an imported query set, and under which licence."""
+    from cdp.services import queries
+
+    q = queries.describe(run.workspace, id, origin, model=model, prompt=prompt, licence=licence)
+    return run.say(q, f"{q.id}: {_origin(q)}")
+
+
+@command("queries export")
+def export(
+    run: Run,
+    id: Id,
+    *,
+    format: Annotated[str, "what the other program reads", Names("export format")],
+    out: Annotated[str, "the file or folder, named after the set if omitted; - for standard output"] = "",
+    per_doc: Annotated[int | None, "only the first so many queries per document"] = None,
+    model: Annotated[str, "for openai-batch: the model to ask, if not the set's own"] = "",
+) -> int:
+    """Write a query set for another program."""
     from cdp.services import queries
     from cdp.services.queries import synthesis
 
-    query_set = queries.show(workspace, a.id)
-    form = synthesis.EXPORTS.named(a.format)
-    target = a.out or f"{query_set.id}{form.suffix}"
-    done = synthesis.export(workspace, query_set.id, a.format, target, per_doc=a.per_doc, model=a.model)
+    query_set = queries.show(run.workspace, id)
+    form = synthesis.EXPORTS.named(format)
+    with run.output(out or f"{query_set.id}{form.suffix}", form.suffix) as target:
+        done = synthesis.export(run.workspace, query_set.id, format, target, per_doc=per_doc, model=model)
     warn(done.note)
-    return say(a, {"id": query_set.id, **display.plain(done)}, _written(done, form.write is None))
+    text = _written(done, "requests" if form.write is None else "queries")
+    return run.say({"id": query_set.id, **display.plain(done)}, text)
 
 
-def leave_out(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries leave-out``: a copy without the queries that a benchmark judges."""
+def _written(done: Any, what: str) -> str:
+    return "\n".join([f"{done.n:,} {what}", *(f"  {path}" for path in done.paths)])
+
+
+# the sets
+
+
+@command("queries list", project=())
+def list_(run: Run, *, corpus: Annotated[str, "only of this corpus"] = "") -> int:
+    """The query sets."""
+    from cdp.services import completeness, queries
+
+    rows = []
+    sets = run.scope.keep("query_set", queries.list_query_sets(run.workspace, corpus=corpus))
+    for item in (completeness.check(run.workspace, q) for q in sets):
+        unfinished = "" if item.complete else f"{item.job_id} ({item.job_state or 'deleted'})"
+        rows.append({**display.plain(item.query_set), "state": item.label, "unfinished_job": unfinished})
+    columns = ["id", "name", "kind", "method", "generator", "per_doc", "n_documents", "n_queries", "n_failures"]
+    columns += [column for column in ("model", "licence") if any(row[column] for row in rows)]
+    columns += ["state", *(["unfinished_job"] if any(row["unfinished_job"] for row in rows) else [])]
+    return run.say(rows, display.table(rows, columns, "No query set yet: queries generate --corpus ID"))
+
+
+@command("queries show")
+def show(run: Run, id: Id) -> int:
+    """One query set: where it is from, its first queries, and what is missing and why."""
+    from cdp.services import completeness, queries
+
+    q = queries.show(run.workspace, id)
+    state = completeness.check(run.workspace, q)
+    failed = queries.failures(run.workspace, q.id)
+    examples = queries.page(run.workspace, q.id, 0, EXAMPLES)
+    value = {
+        **display.plain(q),
+        "state": state.label,
+        "note": state.note,
+        "job_state": state.job_state,
+        "examples": [{"document_id": name, "queries": texts} for name, texts in examples],
+        "failures": failed,
+    }
+    how = ", ".join(part for part in (q.method, q.generator, q.model if q.model != q.generator else "") if part)
+    lines = [
+        f"{q.id}: {_size(q)} of {q.corpus_id}",
+        f"{q.kind}, {how}; Q/Doc {q.per_doc}; {state.label}",
+        _origin(q),
+        *([f"prompt: {q.prompt_hash[:16]}; job: {q.job_id}"] if q.job_id else []),
+        *(text for text in (state.sentence, state.next_step) if text),
+    ]
+    if failed.n:
+        shown = [
+            f"{line.get('document_id') or 'line ' + str(line.get('line'))}: {line['reason']}" for line in failed.first
+        ]
+        lines += [f"without queries or with too few, or rejected: {failed.n:,}", *display.first_of(failed.n, shown)]
+    for document_id, texts in examples:
+        lines += ["", document_id, *(f"{i:3}. {query}" for i, query in enumerate(texts, 1))]
+    return run.say(value, "\n".join(lines))
+
+
+@command("queries delete")
+def delete(run: Run, id: Id) -> int:
+    """Remove a query set; what was trained on it stays."""
+    from cdp.services import queries
+
+    query_set = queries.show(run.workspace, id)
+    queries.delete(run.workspace, query_set.id)
+    return run.say({"id": query_set.id, "deleted": True}, f"{query_set.id} is removed")
+
+
+@command("queries best")
+def best(run: Run, id: Id, *, keep: Annotated[int, "queries to keep, over all documents"], name: Name = "") -> int:
+    """Keep the best queries by mean token log-probability (InPars' filter), as a new set."""
+    from cdp.services import queries
+
+    q, without = queries.best(run.workspace, id, keep, name=name)
+    warn(f"{without:,} queries have no log-probability and took no part." if without else "")
+    return run.say({**display.plain(q), "without_logprob": without}, f"{q.id}: {_size(q)}")
+
+
+@command("queries leave-out")
+def leave_out(
+    run: Run,
+    id: Id,
+    *,
+    judged_by: Annotated[list[str], "whose queries are left out; repeatable", "BENCHMARK[:SPLIT]"],
+    name: Annotated[str, "the copy's name"] = "",
+) -> int:
+    """A copy of a query set without the queries that a benchmark judges."""
     from cdp.services.training import leakage
 
-    benchmark_splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in a.judged_by)]
-    query_set, n = leakage.leave_out(workspace, a.id, benchmark_splits, called=a.name)
-    text = (
-        f"{query_set.id}: {query_set.n_queries:,} queries, {n:,} left out" if n else f"{query_set.id}: none is judged"
+    splits = [(benchmark, split) for benchmark, _, split in (word.partition(":") for word in judged_by)]
+    q, n = leakage.leave_out(run.workspace, id, splits, called=name)
+    text = f"{q.id}: {q.n_queries:,} queries, {n:,} left out" if n else f"{q.id}: none is judged"
+    return run.say({**display.plain(q), "left_out": n}, text)
+
+
+# quality
+
+
+@command("queries round-trip", places=("query_set",), job=True)
+def round_trip(run: Run, config: RoundTripConfig) -> int:
+    """At which rank each query finds the document it was written for."""
+    from cdp.services.queries import filtering
+
+    gpus = {} if config.gpus is None else {"gpus": config.gpus}
+    return run.started(filtering.start_round_trip(run.workspace, config.query_set, config.by, **gpus))
+
+
+@command("queries filter", places=("query_set",), job=True)
+def filter_(run: Run, config: FilterConfig) -> int:
+    """A new set without queries that fail a test: round-trip rank, a cross-encoder's score, nonsense."""
+    from cdp.services.queries import filtering
+
+    return run.started(filtering.start_filter(run.workspace, config))
+
+
+@command("queries mine", places=("query_set",), job=True)
+def mine(run: Run, config: MiningConfig) -> int:
+    """A copy of a set with hard negatives for its queries, by sentence-transformers' mine_hard_negatives."""
+    from cdp.services.queries import filtering
+
+    warn_incomplete(run.workspace, config.query_set)
+    return run.started(filtering.start_mining(run.workspace, config))
+
+
+@command("queries review")
+def review(
+    run: Run,
+    id: Id,
+    verdict: Annotated[
+        Literal["accept", "reject", "edit", "clear", "create"] | None,
+        "what is decided; create makes a set of what the decisions leave; the usable share is shown if omitted",
+    ] = None,
+    *,
+    query: Annotated[list[str] | None, "a query's id (DOCUMENT-POSITION); repeatable", "ID"] = None,
+    choice: QueryChoice,
+    text: Annotated[str, "for edit: the query's new text"] = "",
+    name: Annotated[str, "for create: a name for the set"] = "",
+    only_accepted: Annotated[bool, "for create: leave out undecided queries too"] = False,
+) -> int:
+    """The share of usable queries; decide about single queries or all that a filter chooses; make the reviewed set."""
+    from cdp.services import queries
+    from cdp.services.queries import review as reviewing
+
+    query_set = queries.show(run.workspace, id)
+    if verdict is None:
+        return _usable(run, query_set)
+    if verdict == "create":
+        made = reviewing.reviewed(run.workspace, query_set.id, name=name, only_accepted=only_accepted)
+        q = made.query_set
+        more = {"left_out": made.dropped, "rewritten": made.rewritten}
+        said = f"{q.id}: {q.n_queries:,} queries, {made.dropped:,} left out, {made.rewritten:,} rewritten"
+        return run.say({**display.plain(q), **more}, said)
+    filtered = choice.replace(by="bm25") != QueryChoice()
+    refuse_unless(query or filtered, "Neither queries nor a filter are named.", "Name --query ID, or --flagged …")
+    refuse_unless(not (query and filtered), "Queries are named, and a filter too.", "Use one of the two.")
+    if query:
+        n = reviewing.decide(run.workspace, query_set.id, query, verdict, text=text)
+    else:
+        n = reviewing.decide_all(run.workspace, query_set.id, choice, verdict)
+    value = {"id": query_set.id, "decision": verdict, "queries": n}
+    return run.say(value, f"{verdict}: {display.many(n, 'query', 'queries')}")
+
+
+def _usable(run: Run, query_set: Any) -> int:
+    from cdp.services.queries import review as reviewing
+
+    result = reviewing.usability(run.workspace, query_set, reviewing.whole_table(run.workspace, query_set))
+    by = f"round-trip rank by {', '.join(result.by)}" if result.by else "round-trip rank not measured"
+    lines = [f"{result.usable:,} of {result.n:,} queries are usable ({result.share:.1%}; {by})"]
+    lines += [f"  {reason}: {n:,}" for reason, n in result.reasons.items()]
+    decided = reviewing.decisions(run.workspace, query_set)
+    counts = {"accepted": len(decided.accepted), "rejected": len(decided.rejected), "edited": len(decided.edited)}
+    if any(counts.values()):
+        lines.append(f"decided: {', '.join(f'{name} {n:,}' for name, n in counts.items())}")
+    value = {"id": query_set.id, **display.plain(result), "share": result.share, "decided": counts}
+    return run.say(value, "\n".join(lines))
+
+
+@command("metrics", places=("query_set",), project=("query_set",), job=True)
+def metrics(
+    run: Run, config: MetricsConfig, *, quick: Annotated[bool, "only the measures that need no model"] = False
+) -> int:
+    """Q-D metrics of a query set: the quick ones at once, the model-based ones as a job."""
+    from cdp.services import metrics as measuring
+    from cdp.services import queries
+
+    measured = measuring.quick(
+        run.workspace, config.query_set, human=config.human, language=config.language, stopwords=config.stopwords
     )
-    return say(a, {**display.plain(query_set), "left_out": n}, text)
+    warn(measured.note)
+    reference = queries.show(run.workspace, config.human) if config.human else None
+    if reference is not None and reference.kind != "human":
+        warn(f"{reference.name} stands for human queries, and is not known to be: written by {reference.written_by}.")
+    if measured.n_failed:
+        first = measured.failed[0]
+        warn(f"{display.many(measured.n_failed, 'document')} failed; the first, {first['id']}: {first['reason']}")
+    if quick:
+        from cdp.services.metrics.self_bleu_spread import spread
+
+        spreads = spread(run.workspace, config.query_set)
+        text = f"{display.measures(measured.measures)}\n\n{_spreads(spreads)}".rstrip()
+        return run.say({**display.plain(measured), "self_bleu_spread": spreads}, text)
+    if not run.json:
+        print(display.measures(measured.measures))
+    return run.started(measuring.start(run.workspace, config))
 
 
-def batch_write(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries batch-write``: the open requests of a job."""
-    from cdp.services.queries import synthesis
-
-    done = synthesis.batch_write(workspace, _config(a), a.out)
-    text = _written(done, True) if done.paths else "Every answer is kept already: nothing to ask."
-    return say(a, done, text)
-
-
-def batch_read(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``queries batch-read``: the answers that came back."""
-    from cdp.services.queries import synthesis
-
-    done = synthesis.batch_read(workspace, a.path)
-    lines = [f"{done.answers:,} answers kept", *([f"{done.failed:,} lines without one"] if done.failed else [])]
-    return say(a, done, "\n".join([*lines, *(f"  {problem}" for problem in done.problems)]))
+def _spreads(by_tokenisation: Sequence[Any]) -> str:
+    """Return Self-BLEU under each tokenisation with its spread over documents."""
+    rows = [
+        {
+            "tokens": s.tokenisation,
+            "Self-BLEU": s.mean,
+            "sd over documents": s.sd,
+            "middle half": f"{s.quartiles[0]:.3f} to {s.quartiles[1]:.3f}",
+            "documents": s.n_documents,
+        }
+        for s in by_tokenisation
+    ]
+    return "\n".join([display.table(rows, digits=3), *(f"  {s.tokenisation}: {s.about}" for s in by_tokenisation)])
 
 
-def _written(done: Any, requests: bool) -> str:
-    what = "requests" if requests else "queries"
-    return "\n".join([f"{done.n:,} {what}", *(f"  {path}" for path in done.paths)])
+# prompts
+
+
+@command("prompts tune", project=("corpus",), job=True)
+def tune(
+    run: Run,
+    config: PromptTuningConfig,
+    *,
+    prompt: Annotated[
+        list[str] | None, "a prompt of your own with {document} and {M} in it; repeatable; - for standard input", "FILE"
+    ] = None,
+) -> int:
+    """Try candidate prompts on a sample of documents and choose one."""
+    from cdp.services.queries import tuning
+
+    files = [run.standard_input(".txt") if file == "-" else file for file in prompt or ()]
+    job_id = tuning.start(run.workspace, config, prompts=tuning.read_prompts(files))
+    done = run.started(job_id)
+    if run.wait and not run.json and done == DONE and (tuned := tuning.result(run.workspace, job_id)) is not None:
+        print(f"\n{_tuned(tuned)}")
+    return done
+
+
+@command("prompts show")
+def prompts_show(run: Run, id: Id) -> int:
+    """The measures of each candidate, and the choice."""
+    from cdp.services.queries import tuning
+
+    tuned = tuning.finished(run.workspace, id)
+    return run.say(tuned, _tuned(tuned))
+
+
+@command("prompts choose")
+def choose(run: Run, id: Id, candidate: Annotated[str, "the candidate's name"]) -> int:
+    """Your own choice in place of the algorithm's."""
+    from cdp.services.queries import tuning
+
+    tuned = tuning.override(run.workspace, id, candidate)
+    return run.say(tuned, _tuned(tuned))
+
+
+def _tuned(tuned: Any) -> str:
+    """Return the candidates, nearest to the target first, then the choice and why."""
+    from cdp.services import commands
+    from cdp.services.queries import tuning
+
+    ratio = "CE" if tuned.scorer["measure"] == "paraphrase_ratio" else "CE stand-in"
+    rows = []
+    for record in tuned.candidates:
+        values = {v["name"]: v["value"] for v in record.get("measures", [])}
+        cost = record.get("corpus_cost")
+        rows.append(
+            {
+                "prompt": ("→ " if record["name"] == tuned.chosen else "  ") + record["name"],
+                "distance": record.get("distance"),
+                "meets it": "–" if record.get("inside") is None else f"{record['inside']:.0%}",
+                ratio: values.get(tuned.scorer["measure"]),
+                "Self-BLEU": values.get("self_bleu"),
+                "Dist-Sim": values.get("dist_sim"),
+                "Len-Sim": values.get("len_sim"),
+                "CW": values.get("cw"),
+                "tokens/doc": round(sum(record["tokens"].values())) if record.get("tokens") else None,
+                "corpus": "–" if cost is None else f"${cost:.2f}",
+                "note": record["error"],
+            }
+        )
+    lines = [
+        f"target: {tuning.TARGET_WORDS[tuned.target]}; {tuned.n_documents:,} of {tuned.n_corpus:,} documents",
+        "",
+        display.table(rows, digits=3),
+        "",
+        f"Chosen: {tuned.choice}. {tuned.why}",
+        *([f"You chose {tuned.chosen} instead."] if tuned.overridden else []),
+    ]
+    if tuned.scorer["note"]:
+        lines.append(f"CE is stood in for by {tuned.scorer['model']}: {tuned.scorer['note']}")
+    if not tuned.candidate(tuned.chosen)["prompt"]:
+        next_step = commands.line("queries", "generate", config=tuning.synthesis_of(tuned), wait=True)
+        lines.append(f"Next: {next_step}")
+    return "\n".join(lines)

@@ -1,137 +1,236 @@
-"""Commands that train: one training, what it would take, and sweeps over learning rates."""
+"""Commands that train: one training, what it would take, learning-rate sweeps; and on trained models."""
 
 from __future__ import annotations
 
-import argparse
 import dataclasses
-from typing import Any
+from typing import Annotated, Any, Literal
 
 from cdp.base.config import TrainingConfig
 from cdp.base.errors import ConfigError
-from cdp.base.paths import typed_path
-from cdp.base.workspace import Workspace, write_bytes
 from cdp.cli import display
-from cdp.cli.answers import config_of, followed, note, say, started, warn_incomplete
+from cdp.cli.answers import Run, note, refuse_unless, warn, warn_incomplete
+from cdp.cli.declare import AllowIncomplete, AllowLeakage, command
 from cdp.services.jobs import job_words
 
+Pairs = Annotated[int | None, "exactly so many pairs: as many first documents as --per-doc needs"]
 
-def _config(workspace: Workspace, a: argparse.Namespace, **more: Any) -> TrainingConfig:
-    """The training that the options describe."""
+
+def _with_pairs(run: Run, config: TrainingConfig, pairs: int | None) -> TrainingConfig:
+    """Return the configuration with as many documents as ``pairs`` needs."""
     from cdp.services import training
 
-    if a.per_doc is not None:
-        more["per_doc"] = a.per_doc
-    config = config_of(TrainingConfig, a, "query_set", "retriever", "weighting", **more)
-    if a.pairs is None:
+    if pairs is None:
         return config
-    if config.max_documents is not None:
-        raise ConfigError("--pairs says how many documents are taken, and so does max_documents.", hint="Give one.")
-    if a.pairs < 2:
-        raise ConfigError(f"--pairs must be at least 2, not {a.pairs}.")
-    return training.with_pairs(workspace, config, a.pairs)
+    both = "--pairs says how many documents are taken, and so does max_documents."
+    refuse_unless(config.max_documents is None, both, "Give one.")
+    refuse_unless(pairs >= 2, f"--pairs must be at least 2, not {pairs}.")
+    return training.with_pairs(run.workspace, config, pairs)
 
 
-def train(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``train QUERY_SET``: start it, with evaluations before and after; ``--plan`` measures instead."""
-    from cdp.services import jobs, training
+def _benchmark_split(text: str) -> tuple[str, str]:
+    """Return name and split of BENCHMARK[:SPLIT]; a colon may belong to a path."""
+    benchmark, _, split = text.rpartition(":")
+    return (text, "") if not benchmark or "/" in split else (benchmark, split)
 
-    config = _config(workspace, a, **({"name": a.name} if a.name else {}))
-    if a.plan:
-        preview = training.preview(workspace, config)
-        return say(a, {**dataclasses.asdict(preview), "fits": preview.fits}, preview_text(preview))
-    benchmarks = [(name, split) for name, _, split in (text.partition(":") for text in a.evaluate)]
+
+@command("train", places=("query_set",), project=("query_set",), job=True)
+def train(
+    run: Run,
+    config: TrainingConfig,
+    *,
+    pairs: Pairs = None,
+    plan: Annotated[bool, "measure a few steps: time, memory, what is left out; start nothing"] = False,
+    evaluate: Annotated[
+        list[str] | None, "evaluate before and after on this benchmark; repeatable", "BENCHMARK[:SPLIT]"
+    ] = None,
+    when: Annotated[
+        Literal["both", "before", "after"], "with --evaluate: only before or only after the training; both if omitted"
+    ] = "both",
+    allow_incomplete: AllowIncomplete = False,
+    allow_leakage: AllowLeakage = False,
+) -> int:
+    """Train a retriever; with --plan only say what it would do and take."""
+    from cdp.services import training
+
+    config = _with_pairs(run, config, pairs)
+    if plan:
+        preview = training.preview(run.workspace, config)
+        return run.say({**dataclasses.asdict(preview), "fits": preview.fits}, _preview_text(preview))
     begun = training.start(
-        workspace,
+        run.workspace,
         config,
-        benchmarks=benchmarks,
-        before=a.when != "after",
-        after=a.when != "before",
-        allow_incomplete=a.allow_incomplete,
-        allow_leakage=a.allow_leakage,
+        benchmarks=[_benchmark_split(text) for text in evaluate or ()],
+        before=when != "after",
+        after=when != "before",
+        allow_incomplete=allow_incomplete,
+        allow_leakage=allow_leakage,
     )
-    warn_incomplete(workspace, *training.trained_on(config))
-    code = started(workspace, a, begun.job_id)
-    interrupted = jobs.show(workspace, begun.job_id, with_size=False).active
-    for job_id in begun.evaluations:
-        if a.wait and not interrupted:
-            code = max(code, followed(workspace, job_id))
-        else:
-            note(f"also queued: {job_id}")
-    return code
+    warn_incomplete(run.workspace, *training.trained_on(config))
+    return run.started(begun.job_id, *begun.evaluations)
 
 
-def preview_text(preview: Any) -> str:
-    """What a training would do and take, as lines."""
+def _preview_text(preview: Any) -> str:
     plan, measured = preview.plan, preview.measured
     fits = "fits" if preview.fits else "does NOT fit: use a smaller batch_size or max_length, or mini_batch (GradCache)"
-    memory = (
-        f"{job_words.size(measured.memory_peak)} at its peak, {job_words.size(measured.memory_free)} free of "
-        f"{job_words.size(measured.memory_total)} ({measured.device}): {fits}"
-    )
     facts = {
         "pairs": f"{plan.pairs:,} over {plan.documents:,} documents",
         "steps": f"{plan.steps:,} ({plan.steps_per_epoch:,} per epoch of {plan.batch_size} pairs)",
         "time": f"{job_words.duration(preview.seconds)} without evaluations ({measured.step_seconds:.3f} s per step)",
-        "memory": memory,
+        "memory": f"{job_words.size(measured.memory_peak)} at its peak, {job_words.size(measured.memory_free)} free of "
+        f"{job_words.size(measured.memory_total)} ({measured.device}): {fits}",
         "trained": f"{measured.trained_parameters:,} parameters",
-        **{f"licence, {what}": note for what, note in plan.licences.items()},
+        **{f"licence, {what}": text for what, text in plan.licences.items()},
     }
     width = max(map(len, facts))
     lines = [f"{name.ljust(width)}  {value}" for name, value in facts.items()]
-    return "\n".join([*lines, *(f"note: {note}" for note in plan.notes), "", preview.command])
+    return "\n".join([*lines, *(f"note: {text}" for text in plan.notes), "", preview.command])
 
 
-def sweep_run(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``sweep run QUERY_SET``: a training job per learning rate; with ``--wait`` the report at the end."""
+@command("sweep", places=("query_set",), project=("query_set",), job=True, required=("benchmark",))
+def sweep(
+    run: Run,
+    config: TrainingConfig,
+    *,
+    rates: Annotated[
+        str, "peak learning rates; if omitted the paper's six, or six around the retriever's own", "RATE,RATE"
+    ] = "",
+    pairs: Pairs = None,
+    allow_incomplete: AllowIncomplete = False,
+    allow_leakage: AllowLeakage = False,
+) -> int:
+    """Train once per learning rate, each judged on a dev benchmark (BENCHMARK[:SPLIT]); see study report."""
     from cdp.services.training import sweeps
 
-    benchmark, _, split = a.benchmark.rpartition(":")
-    if not benchmark or "/" in split:  # a colon may belong to a path
-        benchmark, split = a.benchmark, ""
-    config = _config(workspace, a, benchmark=benchmark, split=split, name=a.name)
-    rates = (
-        sweeps.read_rates(a.learning_rates)
-        if a.learning_rates
-        else sweeps.grid_for(workspace, config.retriever, lora=config.lora_rank is not None)
+    if config.learning_rate is not None:
+        raise ConfigError("A sweep has several learning rates.", hint="Name them with --rates.")
+    benchmark, split = _benchmark_split(config.benchmark)
+    config = _with_pairs(run, config.replace(benchmark=benchmark, split=split or config.split), pairs)
+    chosen = (
+        sweeps.read_rates(rates)
+        if rates
+        else sweeps.grid_for(run.workspace, config.retriever, lora=config.lora_rank is not None)
     )
-    begun = sweeps.start(workspace, config, rates, allow_incomplete=a.allow_incomplete, allow_leakage=a.allow_leakage)
-    warn_incomplete(workspace, config.query_set)
+    allowed = {"allow_incomplete": allow_incomplete, "allow_leakage": allow_leakage}
+    begun = sweeps.start(run.workspace, config, chosen, **allowed)
+    warn_incomplete(run.workspace, config.query_set)
     ids = [job.id for job in begun.jobs]
-    if not a.wait:
-        text = "\n".join([f"{begun.id}: {len(ids)} trainings (see: sweep report {begun.id})", *ids])
-        return say(a, {"id": begun.id, "name": begun.name, "jobs": ids}, text)
-    code = max(followed(workspace, job_id) for job_id in ids)
-    report = sweeps.report(workspace, begun.id)
-    say(a, report.to_dict(), sweeps.to_markdown(report))
+    if not run.wait:
+        text = "\n".join([f"{begun.id}: {len(ids)} trainings (see: study report {begun.id})", *ids])
+        return run.say({"id": begun.id, "name": begun.name, "jobs": ids}, text)
+    code = run.followed(ids)
+    report = sweeps.report(run.workspace, begun.id)
+    run.say(report.to_dict(), sweeps.to_markdown(report))
     return code
 
 
-def sweep_list(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``sweep list``: the sweeps of this workspace."""
-    from cdp.services.training import sweeps
+# models
 
+Trained = Annotated[str, "a training job, by its id, name or a unique prefix of its id"]
+
+
+def _value(model: Any) -> dict[str, Any]:
+    names = ("id", "title", "base", "query_set", "licence", "bytes")
+    more = {"folder": str(model.folder), "scores": model.scores, "faults": model.faults}
+    return display.plain({**{name: getattr(model, name) for name in names}, **more})
+
+
+@command("models list")
+def models_list(run: Run) -> int:
+    """The models that were trained here."""
+    from cdp.services import models
+
+    listed = models.list_models(run.workspace)
     rows = [
         {
-            "id": s.id,
-            "name": s.name,
-            "trainings": len(s.jobs),
-            "finished": sum(str(job.state) == "finished" for job in s.jobs),
-            "created": s.created,
+            "id": model.id,
+            "name": model.title,
+            "base": model.base,
+            "query set": model.query_set,
+            "size": job_words.size(model.bytes),
+            "evaluations": len(model.scores),
+            "not to give away": ", ".join(dict.fromkeys(fault.kind for fault in model.faults)),
         }
-        for s in sweeps.list_sweeps(workspace)
+        for model in listed
     ]
-    empty = "No sweep yet: sweep run QUERY_SET --benchmark NAME"
-    return say(a, rows, display.table(rows, ["id", "name", "trainings", "finished", "created"], empty))
+    return run.say([_value(model) for model in listed], display.table(rows, empty="No model yet: train QUERY_SET"))
 
 
-def sweep_report(workspace: Workspace, a: argparse.Namespace) -> int:
-    """``sweep report ID``: the rates with their scores, as Markdown or JSON."""
-    from cdp.services.training import sweeps
+@command("models show")
+def models_show(run: Run, retriever: Trained) -> int:
+    """One model: its files, scores, licence, and what keeps it from being given away."""
+    from cdp.services import models
 
-    report = sweeps.report(workspace, a.id)
-    text = sweeps.to_markdown(report)
-    if a.out:
-        target = typed_path(a.out)
-        write_bytes(target, f"{text}\n".encode())
-        return say(a, {"id": report.id, "file": str(target)}, f"written: {target}")
-    return say(a, report.to_dict(), text)
+    model = models.show(run.workspace, retriever)
+    lines = [
+        f"{model.title} ({model.id})",
+        f"from {model.base}, on {model.query_set}; licence: {model.licence or 'not stated'}",
+        f"{model.folder}: {job_words.size(model.bytes)}",
+        *(f"  {path:<40} {job_words.size(n)}" for path, n in model.files),
+        *(
+            f"{score.benchmark}: NDCG@10 {score.after:.2f}" + (f" ({', '.join(score.badges)})" if score.badges else "")
+            for score in model.scores
+        ),
+        *(fault.sentence.replace("**", "") for fault in model.faults),
+    ]
+    return run.say({**_value(model), "files": dict(model.files)}, "\n".join(lines))
+
+
+@command("models card")
+def models_card(
+    run: Run,
+    retriever: Trained,
+    *,
+    licence: Annotated[str, "put this licence in, as the hub writes it: apache-2.0, cc-by-4.0 …", "ID"] = "",
+    dataset: Annotated[list[str] | None, "name this data set of the hub; repeatable", "OWNER/NAME"] = None,
+) -> int:
+    """Print a model's card, with every evaluation made so far."""
+    from cdp.services import models
+
+    text = models.card(run.workspace, retriever, licence=licence, datasets=dataset or [])
+    return run.say({"card": text}, text.rstrip("\n"))
+
+
+@command("models push")
+def models_push(
+    run: Run,
+    retriever: Trained,
+    repository: Annotated[str, "its name on the hub: owner/name"],
+    *,
+    dry_run: Annotated[bool, "show files, sizes and card; ask the hub nothing"] = False,
+    public: Annotated[bool, "open to everyone"] = False,
+    allow_leakage: Annotated[bool, "upload although it saw judged queries; the card says so at its top"] = False,
+    allow_incomplete: Annotated[
+        bool, "upload although its training was stopped or its query set was incomplete; the card says so at its top"
+    ] = False,
+) -> int:
+    """Upload a model with its card to the Hugging Face hub; private unless --public."""
+    from cdp.services import models
+
+    allowed = {"allow_leakage": allow_leakage, "allow_incomplete": allow_incomplete}
+    done = models.push(run.workspace, retriever, repository, public=public, dry_run=dry_run, **allowed)
+    names = ("repository", "private", "bytes", "url", "commit", *(("card",) if dry_run else ()))
+    value = {**{name: getattr(done, name) for name in names}, "files": dict(done.files)}
+    for fault in done.faults:
+        warn(fault.replace("**", ""))
+    whose = "private" if done.private else "open to everyone"
+    size = job_words.size(done.bytes)
+    if not dry_run:
+        return run.say(value, f"{done.url} ({whose}), commit {done.commit[:12]}, {size}")
+    if not run.json:
+        note(f"{done.repository} would be {whose}; nothing was sent.")
+    rows = [{"file": path, "size": job_words.size(n)} for path, n in done.files]
+    return run.say(value, f"{display.table(rows, ['file', 'size'])}\n{size} in all\n\n{done.card}".rstrip())
+
+
+@command("models export")
+def models_export(
+    run: Run,
+    retriever: Annotated[str, "a preset, a training's id or name, or any model's name or folder"],
+    out: Annotated[str, "the folder to write; there must be none of that name"],
+) -> int:
+    """A retriever as an ONNX folder for onnxruntime."""
+    from cdp.services import models
+
+    folder, difference = models.export(run.workspace, retriever, out)
+    value = {"folder": str(folder), "largest_difference": difference}
+    return run.say(value, f"{folder}: largest difference of a number {difference:.2g}")

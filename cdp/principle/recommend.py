@@ -57,7 +57,7 @@ class Recommendation:
 
     ``level`` is what the published rule says at this mean CW (avoid, test or recommend); ``possible`` are the levels
     that the interval of the mean CW touches, and ``certain`` is whether that is only one. ``scope`` says whether the
-    task lies inside the evidence behind that rule; ``headline`` is the rule's answer, or that there is no evidence for
+    task lies inside the evidence behind that rule; ``advice`` is the rule's answer, or that there is no evidence for
     such a task. ``expected`` are the line's gains at
     this CW, empty outside the evidence (conditional on the kind of task where that is not known); ``similar`` the
     published datasets most like the task with their printed gains, ``outlook`` what these say of a further dataset.
@@ -74,7 +74,6 @@ class Recommendation:
     possible: tuple[str, ...]
     shares: dict[str, float]
     scope: Scope
-    headline: str
     suggestion: Suggestion
     weighting: WeightingAdvice
     experiment: Experiment
@@ -83,6 +82,11 @@ class Recommendation:
     outlook: tuple[Outlook, ...] = ()
     splits: tuple[BudgetSplit, ...] = ()
     caveats: tuple[str, ...] = field(default_factory=tuple)
+
+    @property
+    def by_rule(self) -> bool:
+        """Return whether the advice is the published rule's: it has evidence for such a task."""
+        return self.advice in ADVICE.values()
 
     @property
     def certain(self) -> bool:
@@ -111,7 +115,7 @@ class Recommendation:
             else f"The mean CW lies between {self.interval[0]:.1f} and {self.interval[1]:.1f}, so the answer could "
             f"also be {' or '.join(level for level in self.possible if level != self.level)}."
         )
-        parts = (self.headline, self.sentence, sure, "The published rule rests on four published datasets.")
+        parts = (self.advice, self.sentence, sure, "The published rule rests on four published datasets.")
         return " ".join(part for part in parts if part)
 
 
@@ -160,11 +164,12 @@ def recommend(
         similar = most_similar(mean, task, dataset=dataset)
     group = printed_group(task, similar, domain)
     splits = expected_splits(mean, group, inside=scope.inside, budget=budget) if language == "en" else ()
-    advice = ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level]
+    rule = ADVICE["in-domain"] if domain == "in-domain" else ADVICE[level]
+    covered = not scope.outside or (domain == "in-domain" and language == "en")
     suggestion = suggest(mean, scope, domain, language, similar, budget, n_documents, splits)
     return Recommendation(
         level=level,
-        advice=advice,
+        advice=rule if covered else scope.text,
         mean_cw=mean,
         interval=(low, high),
         n_queries=int(cw.size),
@@ -175,7 +180,6 @@ def recommend(
             "recommend": float((cw > RECOMMEND_ABOVE).mean()),
         },
         scope=scope,
-        headline=scope.text if scope.outside and not (domain == "in-domain" and language == "en") else advice,
         suggestion=suggestion,
         weighting=weighting_advice(cw, domain, language),
         experiment=experiment(suggestion.per_doc, budget),

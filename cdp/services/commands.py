@@ -1,115 +1,55 @@
-"""The command line that does what a page does, as text to copy."""
+"""The command line that does the work of a button, as text to copy."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
-from cdp.base.settings import Config
 from cdp.base.workspace import INSTALLED
 
+if TYPE_CHECKING:  # the command line shows its help without loading pydantic
+    from cdp.base.settings import Config
+
+# An installed package brings the command ``cdp``.
 PROGRAM = "cdp" if INSTALLED else "python -m cdp"
-"""What stands before the words of a command: an installed package brings the command ``cdp``."""
 
 
-def line(*words: object, **options: object) -> str:
-    """A command line: words, then options; options that are None, False or empty are left out, True is a bare flag."""
-    parts = [shlex.quote(str(word)) for word in words if word not in (None, "")]
-    for name, value in options.items():
-        if value is None or value is False or value == "":
-            continue
-        parts.append(f"--{name.replace('_', '-')}")
-        if value is not True:
-            parts.append(shlex.quote(str(value)))
-    return " ".join([PROGRAM, *parts])
+def line(
+    *words: object, config: Config | Mapping[str, Any] | None = None, without: Collection[str] = (), **given: object
+) -> str:
+    """Return a command line: words, settings, then options.
+
+    ``config`` gives the settings that differ from their defaults, or all of a mapping; each is an option of its own, as
+    for the parser (``cdp.cli.declare``). ``without`` names those that stand among the words.
+    """
+    listed = [str(word) for word in words if word not in (None, "")]
+    if config is not None:
+        settings = config if isinstance(config, Mapping) else changed(config)
+        for name, value in settings.items():
+            if name not in without:
+                listed += (
+                    _option(f"no_{name}", True) if value is False else _option(name, "none" if value is None else value)
+                )
+    return " ".join([PROGRAM, *map(shlex.quote, listed), *([more] if (more := options(**given)) else [])])
 
 
-def given(values: Mapping[str, Any]) -> list[str]:
-    """``--set field=value`` for each of these settings."""
-    return [word for name, value in values.items() for word in ("--set", f"{name}={'' if value is None else value}")]
+def options(**given: object) -> str:
+    """Return options as text: those that are None, False or empty are left out, True is a flag, a list repeats one."""
+    used = {name: value for name, value in given.items() if value is not None and value is not False and value != ""}
+    return " ".join(shlex.quote(word) for name, value in used.items() for word in _option(name, value))
 
 
-def settings(config: Config, without: tuple[str, ...] = ()) -> list[str]:
-    """``--set field=value`` for every setting that differs from its default."""
-    changed = {
+def _option(name: str, value: object) -> list[str]:
+    flag = f"--{name.rstrip('_').replace('_', '-')}"
+    values = value if isinstance(value, list | tuple) else [value]
+    return [word for item in values for word in ([flag] if item is True else [flag, str(item)])]
+
+
+def changed(config: Config) -> dict[str, Any]:
+    """Return the settings that differ from their defaults, required ones included."""
+    return {
         setting.name: value
         for setting in config.settings().values()
-        if (value := getattr(config, setting.name)) != setting.default and not setting.required
+        if (value := getattr(config, setting.name)) != setting.default
     }
-    return given({name: value for name, value in changed.items() if name not in without})
-
-
-def placed(text: str, on: str) -> str:
-    """A command that starts jobs, with where they are to run."""
-    return f"{text} --on {shlex.quote(on)}" if on else text
-
-
-def generate(config: Any) -> str:
-    """``queries generate`` for a SynthesisConfig."""
-    return line(
-        "queries", "generate", "--corpus", config.corpus, "--method", config.method, "--per-doc", config.per_doc,
-        "--generator", config.generator, *settings(config, ("corpus", "method", "per_doc", "generator")), "--wait",
-    )  # fmt: skip
-
-
-def train(
-    config: Any,
-    benchmarks: Sequence[tuple[str, str]] = (),
-    when: str = "both",
-    *,
-    allow_incomplete: bool = False,
-    allow_leakage: bool = False,
-) -> str:
-    """``train`` for a TrainingConfig, with its evaluations on each (benchmark, split)."""
-    judged = [word for name, split in benchmarks for word in ("--evaluate", f"{name}:{split}")]
-    if judged and when != "both":
-        judged += ["--when", when]
-    return line(
-        "train", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
-        *settings(config, ("query_set", "retriever", "weighting")), *judged,
-        *_allowed(allow_incomplete, allow_leakage), "--wait",
-    )  # fmt: skip
-
-
-def _allowed(incomplete: bool, leakage: bool) -> list[str]:
-    return [*(["--allow-incomplete"] if incomplete else []), *(["--allow-leakage"] if leakage else [])]
-
-
-def sweep(config: Any, rates: Sequence[str], *, allow_incomplete: bool = False, allow_leakage: bool = False) -> str:
-    """``sweep run`` for a TrainingConfig and learning rates as text."""
-    benchmark = f"{config.benchmark}:{config.split}" if config.split else config.benchmark
-    named = ("query_set", "retriever", "weighting", "benchmark", "split", "learning_rate", "name")
-    return line(
-        "sweep", "run", config.query_set, "--retriever", config.retriever, "--weighting", config.weighting,
-        "--learning-rates", ",".join(rates), "--benchmark", benchmark,
-        *(("--name", config.name) if config.name else ()), *settings(config, named),
-        *_allowed(allow_incomplete, allow_leakage), "--wait",
-    )  # fmt: skip
-
-
-def evaluate(config: Any) -> str:
-    """``evaluate`` for an EvaluationConfig."""
-    return line(
-        "evaluate", config.retriever, "--benchmark", config.benchmark,
-        *(("--split", config.split) if config.split else ()),
-        *settings(config, ("retriever", "benchmark", "split")), "--wait",
-    )  # fmt: skip
-
-
-def metrics(config: Any) -> str:
-    """``metrics`` for a MetricsConfig."""
-    return line(
-        "metrics", config.query_set, *(("--human", config.human) if config.human else ()),
-        *settings(config, ("query_set", "human")), "--wait",
-    )  # fmt: skip
-
-
-def tune(config: Any) -> str:
-    """``prompts tune`` for a PromptTuningConfig."""
-    named = ("corpus", "methods", "target", "documents", "per_doc", "generator", "human")
-    return line(
-        "prompts", "tune", "--corpus", config.corpus, "--methods", config.methods, "--target", config.target,
-        "--documents", config.documents, "--per-doc", config.per_doc, "--generator", config.generator,
-        *(("--human", config.human) if config.human else ()), *settings(config, named), "--wait",
-    )  # fmt: skip

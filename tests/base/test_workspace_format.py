@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import FORMAT, FORMAT_FILE, Workspace
-from cdp.cli.commands import main
+from cdp.cli import main
 
 
 @pytest.mark.parametrize("text", ['{"format": 99}', '{"format": 0}', '{"format": "1"}', '{"format": true}', "{}", "[]"])

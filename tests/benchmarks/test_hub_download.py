@@ -200,7 +200,7 @@ def test_without_a_network_it_says_what_to_do(
         fetch("scifact")
     assert caught.value.kind == "network"
     assert "hf download BeIR/scifact-qrels --repo-type dataset" in caught.value.hint
-    assert "benchmarks download scifact --from FOLDER" in caught.value.hint
+    assert "benchmarks download scifact --folder FOLDER" in caught.value.hint
     assert not (workspace.benchmarks / "scifact").exists()
 
 

@@ -64,7 +64,7 @@ def test_without_a_network_the_job_fails_with_what_to_do(workspace: Workspace, m
     done = run("benchmarks", "download", "scifact", "--wait", "--json", code=1)
     job = answer("jobs", "show", json.loads(done.stdout)["id"])
     assert job["failure"]["kind"] == "network"
-    assert "--from FOLDER" in job["failure"]["hint"]
+    assert "--folder FOLDER" in job["failure"]["hint"]
 
 
 def test_a_group_brings_what_it_can_and_says_what_failed(workspace: Workspace, tmp_path: Path, the_hub: Hub) -> None:
@@ -93,7 +93,7 @@ def test_a_group_brings_what_it_can_and_says_what_failed(workspace: Workspace, t
 
 def test_from_a_folder_and_a_subset_of_it(workspace: Workspace, tmp_path: Path) -> None:
     folder = put(tmp_path / "BRIGHT", published.bright())
-    done = answer("benchmarks", "download", "bright-biology", "--from", str(folder), "--wait")
+    done = answer("benchmarks", "download", "bright-biology", "--folder", str(folder), "--wait")
     assert done["stored"] == "bright-biology"
     subset = answer("benchmarks", "sample", "bright-biology", "--queries", "1", "--documents", "2")
     assert (subset["id"], subset["n_documents"]) == ("bright-biology-sample-1q-2d", 2)
@@ -103,9 +103,9 @@ def test_from_a_folder_and_a_subset_of_it(workspace: Workspace, tmp_path: Path) 
     (row,) = [row for row in listed["registry"] if row["here"] != "no"]
     assert row["name"] == "bright-biology"
     assert answer("benchmarks", "delete", subset["id"])["deleted"]
-    assert "no folder" in refusal("benchmarks", "download", "musique", "--from", str(tmp_path / "gone"))
-    assert "is not MuSiQue as it is published" in refusal("benchmarks", "download", "musique", "--from", str(folder))
-    both = refusal("benchmarks", "download", "musique", "--from", str(folder), "--revision", "main")
+    assert "no folder" in refusal("benchmarks", "download", "musique", "--folder", str(tmp_path / "gone"))
+    assert "is not MuSiQue as it is published" in refusal("benchmarks", "download", "musique", "--folder", str(folder))
+    both = refusal("benchmarks", "download", "musique", "--folder", str(folder), "--revision", "main")
     assert "either a folder or a revision" in both
 
 

@@ -14,14 +14,14 @@ import pytest
 
 from cdp import cli
 from cdp.base.workspace import Workspace
-from cdp.cli.options import commands
+from cdp.cli.declare import all_commands
 from tests.cli.support import answer, refusal, run, spawn, spawned_answer
 from tests.support import REPOSITORY
 
 
 @pytest.mark.slow
 def test_every_command_has_a_help_and_takes_json(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in commands():
+    for name in all_commands():
         with pytest.raises(SystemExit) as ended:
             cli.main([*name.split(), "--help"])
         assert ended.value.code == 0

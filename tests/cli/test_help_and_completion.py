@@ -1,98 +1,79 @@
-"""What somebody at a terminal is told: the overview of all commands, and what the shell completes."""
+"""What a terminal shows: the overview of all commands, how fast, and what a real shell completes."""
 
 from __future__ import annotations
 
 import os
+import pty
 import shutil
 import subprocess
+import sys
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
 
 from cdp import cli
-from cdp.cli.options import commands
-from cdp.cli.overview import SECTIONS
+from cdp.cli.declare import all_commands
+from tests.support import REPOSITORY
 
 
 def test_the_help_names_every_command_on_one_screen(capsys: pytest.CaptureFixture[str]) -> None:
-    first_words = {name.partition(" ")[0] for name in commands()}
-    listed = [word for words in SECTIONS.values() for word in words]
-    assert sorted(listed) == sorted(first_words), "cdp.cli.overview.SECTIONS has every command once"
-    with pytest.raises(SystemExit):
-        cli.main(["--help"])
+    assert cli.main(["--help"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert first_words <= {line.split()[0] for line in lines if line.startswith("  ")}
+    listed = [line.split()[0] for line in lines if line.startswith("  ")]
+    assert sorted(listed) == sorted({name.partition(" ")[0] for name in all_commands()})
     assert len(lines) <= 36
     assert max(map(len, lines)) <= 80
 
 
-def script(shell: str, folder: Path) -> Path:
-    """What ``cdp completion SHELL`` prints, in a file."""
-    path = folder / f"cdp.{shell}"
-    with path.open("w") as file, redirect_stdout(file):
-        assert cli.main(["completion", shell]) == 0
-    return path
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("words", "offered"),
-    [
-        (("cor",), {"corpus"}),
-        (("jobs", "re"), {"resume"}),
-        (("queries", "export", "x", "--per"), {"--per-doc"}),
-        (("train", "x", "--weighting", "ri"), {"ri", "ri-cw"}),
-        (("corpus", "add", "docu"), {"documents.jsonl"}),
-    ],
-)
-def test_bash_completes_commands_options_choices_and_files(
-    tmp_path: Path, words: tuple[str, ...], offered: set[str]
-) -> None:
-    """In a real bash, as it calls the function when somebody presses the tab key."""
-    if (bash := shutil.which("bash")) is None:
-        pytest.skip("there is no bash on this machine")
-    (tmp_path / "documents.jsonl").touch()
-    code = 'source "$1"; shift; COMP_WORDS=(cdp "$@"); COMP_CWORD=$#; _shtab_cdp; printf "%s\\n" "${COMPREPLY[@]}"'
-    done = subprocess.run(
-        [bash, "-c", code, "bash", str(script("bash", tmp_path)), *words],
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-        env=os.environ,
+def test_help_and_version_load_no_room() -> None:
+    """They answer before pydantic, argparse or any room would be loaded."""
+    code = (
+        "import sys; from cdp.cli import main; main(['--version']); main(['--help']);"
+        "print(sorted({'pydantic', 'argparse', 'numpy', 'pyarrow', 'cdp.jobs'} & set(sys.modules)))"
     )
-    assert set(done.stdout.split()) == offered, done.stderr
-
-
-ZSH = r"""
-zmodload zsh/zpty
-zpty shell zsh -f -i
-zpty -w shell "PROMPT=; autoload -Uz compinit; compinit -u -D; eval \"\$(<$1)\"; print READY"
-while zpty -r shell line; do [[ $line == READY* ]] && break; done
-zpty -w -n shell "$2"$'\t'
-zpty -w shell $'\C-aprint -r -- LINE '
-while zpty -r shell line; do [[ $line == LINE* ]] && print -r -- $line && break; done
-zpty -d shell
-"""
-"""Types words and the tab key into an interactive zsh, and has it print the line that came of them."""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("typed", "line"),
-    [
-        ("cdp cor", "cdp corpus"),
-        ("cdp jobs re", "cdp jobs resume"),
-        ("cdp train x --weighting ri-", "cdp train x --weighting ri-cw"),
-        ("cdp corpus add docu", "cdp corpus add documents.jsonl"),
-    ],
-)
-def test_zsh_completes_commands_choices_and_files(tmp_path: Path, typed: str, line: str) -> None:
-    if (zsh := shutil.which("zsh")) is None:
-        pytest.skip("there is no zsh on this machine")
+@pytest.mark.parametrize("shell", ["bash", "zsh"])
+def test_a_shell_completes_commands_options_choices_and_files(shell: str, tmp_path: Path) -> None:
+    if (program := shutil.which(shell)) is None:
+        pytest.skip(f"there is no {shell} on this machine")
+    with (tmp_path / "script").open("w") as file, redirect_stdout(file):
+        assert cli.main(["completion", shell]) == 0
     (tmp_path / "documents.jsonl").touch()
-    done = subprocess.run(
-        [zsh, "-f", "-c", ZSH, "zsh", str(script("zsh", tmp_path)), typed],
-        capture_output=True, text=True, cwd=tmp_path, timeout=60,
+    expected = {
+        "cdp cor": "cdp corpus",
+        "cdp jobs re": "cdp jobs resume",
+        "cdp queries export x --per": "cdp queries export x --per-doc",
+        "cdp train x --weighting ri-": "cdp train x --weighting ri-cw",
+        "cdp corpus add docu": "cdp corpus add documents.jsonl",
+    }
+    assert pressed_tab(program, list(expected), tmp_path) == list(expected.values())
+
+
+def pressed_tab(shell: str, typed: list[str], folder: Path) -> list[str]:
+    """Type each of these and the tab key into an interactive shell; the lines that come of it."""
+    controller, terminal = pty.openpty()
+    plain = ["--norc", "--noprofile"] if shell.endswith("bash") else ["-f"]
+    environment = {**os.environ, "TERM": "dumb", "PS1": "", "HOME": str(folder)}
+    process = subprocess.Popen(
+        [shell, *plain, "-i"], stdin=terminal, stdout=terminal, stderr=terminal, cwd=folder, env=environment,
+        start_new_session=True,
     )  # fmt: skip
-    assert done.stdout.strip() == f"LINE {line}", done.stderr
+    os.close(terminal)
+    load = "autoload -Uz compinit && compinit -u -D; source ./script" if shell.endswith("zsh") else "source ./script"
+    keys = [f"{load}\n", *(f"{line}\t\x01echo LINE \n" for line in typed), "exit\n"]
+    os.write(controller, "".join(keys).encode())
+    said = b""
+    try:
+        while chunk := os.read(controller, 65536):
+            said += chunk
+    except OSError:  # the shell has closed its terminal
+        pass
+    process.wait(30)
+    os.close(controller)
+    lines = said.decode().replace("\r", "\n").splitlines()
+    return [line.removeprefix("LINE ").strip() for line in lines if line.startswith("LINE ")]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.cli.commands import main
+from cdp.cli import main
 from cdp.services import corpora, queries
 from cdp.services.workspace import demo
 from tests.support import shared

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.cli.commands import main
-from cdp.cli.options import commands
+from cdp.cli import main
+from cdp.cli.declare import all_commands
 
 ODD = {
     "longer than a file name": "x" * 300,
@@ -29,23 +29,22 @@ STARTS_JOBS = {"demo", "doctor", "study run", "prompts tune", "queries generate"
 def _words(command: str, target: str, name: str) -> list[str]:
     """A command line in which the option ``target`` is ``name`` and each further one that is required is ``real``."""
     words = command.split()
-    for option, facts in ((o[0], o[1]) for o in commands()[command][2]):
-        if option == target:
-            words += [f"{option}={name}"] if option.startswith("-") else [name]
-        elif not option.startswith("-"):
+    for argument in all_commands()[command].arguments.values():
+        if argument.flag == target:
+            words += [name] if argument.word else [f"{argument.flag}={name}"]
+        elif argument.word:
             words.append("real")
-        elif facts.get("required"):
-            words += [option, facts["choices"][0] if "choices" in facts else "real"]
+        elif argument.required:
+            words += [argument.flag, argument.choices[0] if argument.choices else "real"]
     return words
 
 
 CASES = [
-    (command, option, what)
-    for command, (_, _, options) in commands().items()
-    if command not in STARTS_JOBS
-    for option, facts in ((o[0], o[1]) for o in options)
-    if not {"choices", "type"} & set(facts) and facts.get("action") != "store_true"
-    if facts.get("metavar") != "FIELD=VALUE"
+    (name, argument.flag, what)
+    for name, command in all_commands().items()
+    if name not in STARTS_JOBS
+    for argument in command.arguments.values()
+    if argument.kind is str and not (argument.choices or argument.hidden or argument.name == "set")
     for what in ODD
 ]
 

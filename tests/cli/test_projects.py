@@ -28,10 +28,9 @@ def test_a_project_is_made_changed_and_removed(filled: Workspace) -> None:
     assert [(p["name"], p["implied"]) for p in answer("projects", "list")] == [("tides", True), ("demo", False)]
     made = answer("projects", "create", "Sea", "--corpus", "tides", "--benchmark", "demo", "--notes", "mine")
     assert (made["id"], len(made["corpora"]), made["benchmarks"]) == ("sea", 1, ["demo"])
-    answer("projects", "exclude", "sea", "--benchmark", "demo")
-    answer("projects", "include", "sea", "--corpus", "demo")
-    answer("projects", "rename", "sea", "The sea")
-    answer("projects", "note", "sea", "ours")
+    answer("projects", "edit", "sea", "--without-benchmark", "demo")
+    answer("projects", "edit", "sea", "--corpus", "demo", "--name", "The sea", "--notes", "ours")
+    assert "Nothing is to be changed" in refusal("projects", "edit", "sea")
     shown = answer("projects", "show", "The sea")
     assert (shown["name"], shown["notes"], shown["benchmarks"]) == ("The sea", "ours", [])
     assert len(shown["corpora"]) == len(shown["query_sets"]) == 2
@@ -98,6 +97,6 @@ def test_what_a_project_lacks_is_listed(filled: Workspace) -> None:
     assert [line.partition(".")[0] for line in lines[:2]] == [
         f"missing: The corpus {tides} is damaged", f"missing: The corpus {shown} was deleted",
     ]  # fmt: skip
-    assert f"projects exclude sea --corpus {shown}" in lines[1]
+    assert f"projects edit sea --without-corpus {shown}" in lines[1]
     shutil.rmtree(filled.benchmarks / "demo")
     assert "The benchmark demo was deleted" in run("projects", "show", "sea").stdout

@@ -26,32 +26,32 @@ def answer(*words: str) -> dict[str, object]:
 
 
 def test_from_ranks_to_a_filtered_and_a_reviewed_set(filled: Workspace) -> None:
-    before = answer("queries", "usable", "demo paraphrase")
+    before = answer("queries", "review", "demo paraphrase")
     assert (before["n"], before["usable"], before["by"]) == (768, 768, [])
     ranked = answer("queries", "round-trip", "demo paraphrase", "--wait")
     assert ranked["state"] == "finished"
-    after = answer("queries", "usable", "demo paraphrase")
+    after = answer("queries", "review", "demo paraphrase")
     assert after["by"] == ["bm25"]
     assert after["reasons"] == {"document not found within 10": 768 - int(str(after["usable"]))}
     made = answer("queries", "filter", "demo paraphrase", "--round-trip-rank", "10", "--usable", "--wait")
     assert made["filter"] == "usable&bm25@10"
     assert made["n_queries"] == after["usable"]
-    decided = answer("queries", "decide", "demo paraphrase", "reject", "--rank-above", "10")
+    decided = answer("queries", "review", "demo paraphrase", "reject", "--rank-above", "10")
     assert decided["queries"] == made["dropped"]
-    run("queries", "decide", "demo paraphrase", "edit", "--query", "lighthouse-1", "--text", "what do lighthouses do")
-    reviewed = answer("queries", "reviewed", "demo paraphrase", "--name", "by Ada")
+    run("queries", "review", "demo paraphrase", "edit", "--query", "lighthouse-1", "--text", "what do lighthouses do")
+    reviewed = answer("queries", "review", "demo paraphrase", "create", "--name", "by Ada")
     assert (reviewed["left_out"], reviewed["rewritten"]) == (made["dropped"], 1)
     assert "what do lighthouses do" in run("queries", "show", "by Ada").stdout
 
 
 REFUSED = (
-    (("decide", "demo diverse", "reject"), "Neither queries nor a filter"),
-    (("decide", "demo diverse", "reject", "--query", "tides-1", "--flagged"), "Use one of the two"),
-    (("decide", "demo diverse", "reject", "--query", "nowhere-1"), "nowhere-1"),
-    (("decide", "demo diverse", "edit", "--query", "tides-1"), "1 to 2,000 characters"),
-    (("decide", "demo diverse", "reject", "--rank-above", "3"), "are not measured"),
-    (("decide", "demo diverse", "reject", "--formats", "poem"), "poem"),
-    (("reviewed", "demo diverse"), "Nothing is decided"),
+    (("review", "demo diverse", "reject"), "Neither queries nor a filter"),
+    (("review", "demo diverse", "reject", "--query", "tides-1", "--flagged"), "Use one of the two"),
+    (("review", "demo diverse", "reject", "--query", "nowhere-1"), "nowhere-1"),
+    (("review", "demo diverse", "edit", "--query", "tides-1"), "1 to 2,000 characters"),
+    (("review", "demo diverse", "reject", "--rank-above", "3"), "are not measured"),
+    (("review", "demo diverse", "reject", "--formats", "poem"), "poem"),
+    (("review", "demo diverse", "create"), "Nothing is decided"),
     (("filter", "demo diverse"), "no test"),
     (("filter", "demo diverse", "--cross-encoder", "x/y"), "score from which"),
     (("filter", "demo diverse", "--round-trip-rank", "0"), "round_trip_rank"),
@@ -64,7 +64,7 @@ REFUSED = (
         ),
         "nothing",
     ),
-    (("usable", "nothing"), "nothing"),
+    (("review", "nothing"), "nothing"),
 )
 """Words after ``queries``, and what the refusal says."""
 

@@ -6,12 +6,13 @@ import json
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.cli.parser import build
+from cdp.cli.declare import find
 from cdp.services import search
 from cdp.services.workspace import demo
 from cdp.serving import engine
@@ -51,12 +52,19 @@ def test_what_cannot_be_searched_is_said(workspace: Workspace) -> None:
     assert done.stderr.count("\n") == 1
 
 
+def typed(*words: str) -> dict[str, Any]:
+    """What the command line makes of these words."""
+    found = find(list(words))
+    assert not isinstance(found, int)
+    return found[0].read(found[1])
+
+
 def test_a_query_may_begin_with_a_dash() -> None:
     """It was taken for an option that does not exist."""
     options = ("--retriever", "bm25", "--corpus", "demo")
     for query in ("-5 degrees and honeybees", "-honeybees", "- a list of flowers", "-k flowers"):
-        assert build("1").read(["search", query, *options]).query == query
-    assert build("1").read(["search", *options, "--", "--flowers--"]).query == "--flowers--"
+        assert typed("search", query, *options)["query"] == query
+    assert typed("search", *options, "--", "--flowers--")["query"] == "--flowers--"
     done = run("search", "-honeybees", *options, "--json")
     assert json.loads(done.stdout)["query"] == "-honeybees"
     misspelt = run("search", "--keep-wram", "x", "--retriever", "bm25", "--corpus", "demo", code=2)

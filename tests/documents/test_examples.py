@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from cdp import __version__
-from cdp.cli import parser
+from cdp.cli import declare
 from tests.documents.examples import DATA, PAGES, RUN, Example, commands, examples, reader, run
 from tests.support import REPOSITORY
 from tests.synthesis.server import KEY, MODEL, chat_server
@@ -61,12 +60,13 @@ def test_what_another_test_runs_is_there() -> None:
 
 def test_every_command_is_one_that_the_program_takes() -> None:
     """Also of blocks that are not run."""
-    program = parser.build(__version__)
     blocks = [block for page in EXAMPLES.values() for block in page if block.language == "bash"]
     calls = [words for block in blocks if block.mark != "run by" for words in commands(block)]
     assert len(calls) > 20
     for words in calls:
-        program.read(words)
+        found = declare.find(words)
+        assert not isinstance(found, int), words
+        found[0].read(found[1])
 
 
 @pytest.mark.slow

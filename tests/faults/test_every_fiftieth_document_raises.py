@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cdp.base.workspace import Workspace, read_jsonl
-from cdp.cli.commands import main
+from cdp.cli import main
 from cdp.services import completeness
 from tests.support import REPOSITORY
 

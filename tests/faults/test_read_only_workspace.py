@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace
-from cdp.cli.commands import main
+from cdp.cli import main
 from cdp.services import queries
 from cdp.services.workspace import demo
 from tests.catalog.support import add_evaluation

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from cdp.base.workspace import Workspace, write_json
-from cdp.cli.commands import main
+from cdp.cli import main
 from tests.fuzz import files
 from tests.fuzz.mutation import damaged
 from tests.fuzz.small_files import wrong_types

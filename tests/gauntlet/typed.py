@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from cdp.cli.commands import main
+from cdp.cli import main
 from cdp.jobs.state import State
 from tests.support import REPOSITORY
 

@@ -169,7 +169,7 @@ def test_a_training_is_cloned_into_its_form(open_page: Open, filled: Workspace) 
     assert not at.warning
     at.session_state["command-train"] = True
     at.run()
-    assert "epochs=7" in "".join(code.value for code in at.code)
+    assert "--epochs 7" in "".join(code.value for code in at.code)
     at.button(key="clone_leave").click().run()
     assert at.number_input(key="train_epochs").value is None
 

@@ -35,7 +35,7 @@ def test_a_fixed_number_of_pairs_is_split_and_what_is_impossible_says_why(open_p
     split.select(5).run()
     assert (metrics(at)["Pairs"], metrics(at)["Documents"]) == ("90", "18")
     command = next(c.value for c in at.code if "cdp train" in c.value)
-    assert "--set per_doc=5 --set max_documents=18" in command
+    assert "--per-doc 5 --max-documents 18" in command
     assert command.splitlines()[0].endswith("--evaluate demo:test --wait")
     number = next(n for n in at.number_input if n.label == "Number of pairs")
     number.set_value(9000).run()
@@ -116,10 +116,10 @@ def test_a_dev_benchmark_is_chosen_among_those_that_there_are(open_page: Open, f
     at.run()
     dev = at.selectbox(key="train_dev")
     assert dev.options == ["none (keep the last model)", "demo · dev", "demo · test"]
-    assert "benchmark=" not in next(c.value for c in at.code if "cdp train" in c.value)
+    assert "--benchmark" not in next(c.value for c in at.code if "cdp train" in c.value)
     dev.select("demo/dev").run()
     assert not at.exception
-    assert "--set benchmark=demo --set split=dev" in next(c.value for c in at.code if "cdp train" in c.value)
+    assert "--benchmark demo --split dev" in next(c.value for c in at.code if "cdp train" in c.value)
     trained(filled, "judged", queries.list_query_sets(filled)[0].id, name="judged", benchmark="elsewhere", split="")
     again = open_page("launch", clone="judged", start="one")
     assert again.selectbox(key="train_judged_dev").value == "elsewhere"
@@ -207,10 +207,10 @@ def test_a_sweep_shows_its_rates_and_leads_to_a_training_with_the_chosen_one(
     said = " ".join(m.value for m in at.markdown).replace("\\", "").replace(JOINER, "")
     assert "Chosen: 5e-3, dev NDCG@10 70.00 at step 6." in said
     assert "It is the highest rate of the grid" in said
-    at.session_state["command-sweep-run"] = True
+    at.session_state["command-sweep"] = True
     at.run()
-    command = next(c.value for c in at.code if "sweep run" in c.value)
-    assert "--benchmark demo:dev" in command
+    command = next(c.value for c in at.code if "cdp sweep" in c.value)
+    assert "--benchmark demo --split dev" in command
     assert sweeps.report(filled, "rates").published  # the paper's own stands beside
     assert "92.86" in set(at.dataframe[1].value["NDCG@10, MS MARCO dev"])
 

@@ -60,8 +60,6 @@ def test_statistics_for_each_choice_of_datasets(capsys: pytest.CaptureFixture[st
     assert (four["n_datasets"], every["n_datasets"]) == (4, 31)
     assert four["crossing"] == pytest.approx(7.91, abs=0.005)
     assert sum(row["p"] < 0.05 for row in implied) == 8
-    rates = json.loads(run(capsys, "principle", "rates", "--json"))
-    assert [(r["positive"], r["conditions"]) for r in rates] == [(14, 14), (7, 14), (12, 14), (1, 14)]
 
 
 def test_a_recommendation_with_a_budget(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -192,14 +192,14 @@ def test_the_command_line_lists_tags_renames_and_archives(runs_here: Workspace) 
     (row,) = [row for row in rows if row["retriever_id"] == "training-1"]
     assert row["difference"] == pytest.approx(10.1, abs=0.1)
     assert row["badges"][0]["word"] == "unequal budget"
-    assert answer("results", "tag", "training-1", "--add", "paper")["tags"] == ["paper"]
-    assert answer("results", "rename", "training-1", "mine")["name"] == "mine"
-    assert answer("results", "note", "mine", "as it was")["note"] == "as it was"
-    assert answer("results", "archive", "mine")["archived"] == [row["id"]]
+    assert answer("results", "edit", "training-1", "--tag", "paper")["tags"] == ["paper"]
+    assert answer("results", "edit", "training-1", "--name", "mine")["name"] == "mine"
+    assert answer("results", "edit", "mine", "--note", "as it was")["note"] == "as it was"
+    assert answer("results", "edit", "mine", "--archive")["archived"] == [row["id"]]
     assert len(answer("results", "list")) == 4
     assert len(answer("results", "list", "--archived", "--tag", "paper")) == 1
-    assert answer("results", "archive", row["id"], "--undo")["archived"] == [row["id"]]  # the run still is
-    assert answer("results", "archive", "mine", "--undo")["archived"] == []
+    assert answer("results", "edit", row["id"], "--restore")["archived"] == [row["id"]]  # the run still is
+    assert answer("results", "edit", "mine", "--restore")["archived"] == []
     assert {"column", "holds"} == set(answer("results", "list", "--columns")[0])
 
 

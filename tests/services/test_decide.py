@@ -151,7 +151,7 @@ def test_advice_yields_to_the_measurement_on_the_same_data(workspace: Workspace,
 def test_the_card_of_the_command_line_yields_too(
     workspace: Workspace, task: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from cdp.cli.commands import main
+    from cdp.cli import main
 
     run_study(workspace, sets_of(task), diverse_helps)
     assert main(["cw", "recommend", "--benchmark", "tales", "--corpus", "tales"]) == 0

@@ -68,6 +68,6 @@ def test_queries_in_another_script_are_no_ground_for_an_answer() -> None:
     texts = ["кто написал эту книгу", "когда закончилась война", "nato usa europe", "где находится город"] * 20
     queries = complexity.profile_texts(texts, language="en")
     answer = queries.recommend(task="multi-hop")
-    assert answer.headline.startswith("75% of the queries have no content word when counted as English")
+    assert answer.advice.startswith("75% of the queries have no content word when counted as English")
     assert answer.expected == ()
     assert not answer.scope.inside

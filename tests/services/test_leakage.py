@@ -16,7 +16,7 @@ from cdp.corpus import read_documents, store
 from cdp.jobs import list_jobs, stop, wait
 from cdp.query_sets import ImportOptions
 from cdp.retrievers import leakage as room
-from cdp.services import commands, studies, training
+from cdp.services import studies, training
 from cdp.services.jobs import clone
 from cdp.services.results import evaluated
 from cdp.services.training import leakage, sweeps
@@ -76,7 +76,6 @@ def test_training_on_judged_queries_is_refused_at_every_door(workspace: Workspac
     with pytest.raises(ConfigError, match=refused):
         clone.start(workspace, "train-1")
     assert [job.id for job in list_jobs(workspace)] == ["train-1"]
-    assert commands.train(config, [("mills", "test")], allow_leakage=True).endswith("--allow-leakage --wait")
 
 
 def test_other_splits_of_the_same_benchmark_are_no_leak(workspace: Workspace, corpus: str) -> None:

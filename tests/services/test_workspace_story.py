@@ -132,12 +132,13 @@ def test_a_retriever_without_results_is_evaluated_next(workspace: Workspace) -> 
 
 def test_commands_are_what_a_shell_takes() -> None:
     config = SynthesisConfig.from_dict({"corpus": "my corpus", "per_doc": 3, "seed": 7})
-    line = commands.generate(config)
+    line = commands.line("queries", "generate", config=config, wait=True)
     assert "--corpus 'my corpus'" in line
-    assert "--set seed=7" in line
+    assert "--seed 7" in line
     assert "temperature" not in line
-    training_line = commands.train(TrainingConfig.from_dict({"query_set": "q", "epochs": 2}))
-    assert training_line == "python -m cdp train q --retriever static-minilm --weighting none --set epochs=2 --wait"
+    training = TrainingConfig.from_dict({"query_set": "q", "epochs": 2, "gradient_checkpointing": False})
+    line = commands.line("train", "q", config=training, without=("query_set",), evaluate=["a:test", "b"], wait=True)
+    assert line == "python -m cdp train q --epochs 2 --no-gradient-checkpointing --evaluate a:test --evaluate b --wait"
 
 
 def test_the_doctor_finds_this_machine_well(workspace: Workspace) -> None:

@@ -11,8 +11,8 @@ import httpx
 
 from cdp.base.config import ServingConfig
 from cdp.base.workspace import Workspace
-from cdp.cli.answers import config_of
-from cdp.cli.parser import build
+from cdp.cli.answers import Run
+from cdp.cli.declare import find
 from cdp.serving.public import Serving
 
 TOKEN = "a-token-of-the-tests-0123456789"
@@ -34,10 +34,13 @@ def serving(workspace: Workspace, retriever: str, token: str = "", **settings: A
 
 def command_config(words: list[str]) -> ServingConfig:
     """The settings that the command line's own parser makes of ``serve …``."""
-    assert words[0] == "serve"
-    return config_of(
-        ServingConfig, build("0").read(words), "retriever", "corpus", "name", "host", "port", "token_file", "device"
-    )
+    found = find(words)
+    assert not isinstance(found, int)
+    command, rest = found
+    given = command.read(rest)
+    config = command.bind(Run(Workspace.default(), given), given)["config"]
+    assert isinstance(config, ServingConfig)
+    return config
 
 
 def error_of(answer: httpx.Response) -> dict[str, Any]:

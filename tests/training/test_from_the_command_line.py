@@ -67,9 +67,9 @@ def test_what_a_weighting_needs_is_missed_at_once(ask: Ask, workspace: Workspace
 def test_a_sweep_is_refused_before_any_job_is_submitted(ask: Ask, workspace: Workspace) -> None:
     query_set = ask(12)
     wrong = "No benchmark is called 'nowhere'"
-    assert wrong in refusal("sweep", "run", query_set, "--benchmark", "nowhere")
-    assert "at least two" in refusal("sweep", "run", query_set, "--benchmark", "any", "--learning-rates", "1e-3")
-    assert "No sweep is called" in refusal("sweep", "report", "none")
+    assert wrong in refusal("sweep", query_set, "--benchmark", "nowhere")
+    assert "at least two" in refusal("sweep", query_set, "--benchmark", "any", "--rates", "1e-3")
+    assert "No job is called" in refusal("study", "report", "none")
     assert not list(workspace.jobs.glob("*"))
 
 
@@ -162,7 +162,7 @@ def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
     write_benchmark(workspace, "judged", test=range(6), dev=range(6, 12))
     model = str(tiny_static(tmp_path / "tiny"))
     found = answer(
-        "sweep", "run", ask(12), "--retriever", model, "--benchmark", "judged", "--learning-rates", "0.05,1e-9",
+        "sweep", ask(12), "--retriever", model, "--benchmark", "judged", "--rates", "0.05,1e-9",
         "--name", "rates", "--set", "batch_size=8", "--set", "epochs=6", "--wait",
     )  # fmt: skip
     assert found["benchmark"] == "judged/dev"
@@ -178,11 +178,11 @@ def test_a_sweep_trains_each_rate_and_reports_the_best_on_the_dev_split(
         assert (one["best"], one["best_step"]) == (result["best_ndcg@10"], result["best_step"])
     assert found["published"]
 
-    text = run("sweep", "report", "rates").stdout
+    text = run("study", "report", "rates").stdout
     assert ("| 5e-2 ● |" if best == 0.05 else "| 1e-9 ● |") in text
     assert f"It is the {edge} rate of the grid" in text
-    listed = answer("sweep", "list")
+    listed = answer("study", "list")["sweeps"]
     assert [(s["id"], s["trainings"], s["finished"]) for s in listed] == [(found["id"], 2, 2)]
     out = tmp_path / "report.md"
-    run("sweep", "report", found["id"], "--out", str(out))
+    run("study", "report", found["id"], "--out", str(out))
     assert out.read_text(encoding="utf-8").strip() == text.strip()

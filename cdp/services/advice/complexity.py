@@ -90,7 +90,7 @@ class Profiled:
         write the training queries.
 
         InputError where no query has a content word: there is nothing to go by. Where many have none, that stands
-        first in the headline and among the caveats, and no number comes from the line.
+        first in the advice and among the caveats, and no number comes from the line.
         """
         if not self.cw.any():
             name = room.language_of(self.language).name
@@ -112,9 +112,7 @@ class Profiled:
         if self.doubt:
             # A count in the wrong language is no CW: nothing of the line may be read off at it.
             scope = replace(recommendation.scope, outside=(self.doubt.rstrip("?."), *recommendation.scope.outside))
-            recommendation = replace(
-                recommendation, scope=scope, headline=f"{self.doubt} {recommendation.headline}", expected=()
-            )
+            recommendation = replace(recommendation, scope=scope, advice=self.doubt, expected=())
         return replace(recommendation, caveats=(*first, *recommendation.caveats))
 
 

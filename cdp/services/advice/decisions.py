@@ -67,7 +67,7 @@ def decide(
         price=price,
         plan=answer.plan,
         settings=given,
-        command=commands.line("study", "plan", answer.plan, *commands.given(given)),
+        command=commands.line("study", "plan", answer.plan, set=[f"{name}={value}" for name, value in given.items()]),
         missing=f"It still needs {' and '.join(lacking)}." if lacking else "",
     )
 

@@ -84,7 +84,7 @@ def missing(workspace: Workspace, project: Project) -> list[str]:
 
 
 def _out(project: Project, name: str, kind: str = "corpus") -> str:
-    return commands.line("projects", "exclude", project.id, **{kind: name})
+    return commands.line("projects", "edit", project.id, f"--without-{kind}", name)
 
 
 @access.writes

@@ -281,7 +281,9 @@ def preview(workspace: Workspace, config: TrainingConfig) -> TrainingPreview:
     record = json.loads(done.stdout.splitlines()[-1])
     run_plan, measured = RunPlan(**record["plan"]), measured_from(record["measured"])
     run_plan.notes[:] = [*(item.note for item in lacking), *(note for note in run_plan.notes if note != INCOMPLETE)]
-    command = commands.train(config, allow_incomplete=bool(lacking))
+    command = commands.line(
+        "train", config.query_set, config=config, without=("query_set",), allow_incomplete=bool(lacking), wait=True
+    )
     return TrainingPreview(run_plan, measured, estimate(run_plan.texts, run_plan.steps, measured), command)
 
 

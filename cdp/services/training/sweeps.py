@@ -131,7 +131,7 @@ def list_sweeps(workspace: Workspace) -> list[Sweep]:
 
 def resolve_sweep(workspace: Workspace, name: str) -> Sweep:
     """The sweep with this id, this name, or the only one whose id or name begins so; see ``cdp.base.names.pick``."""
-    return pick("sweep", name, list_sweeps(workspace), none_yet="There is no sweep yet: start one (sweep run).")
+    return pick("sweep", name, list_sweeps(workspace), none_yet="There is no sweep yet: start one (sweep QUERY_SET).")
 
 
 def report(workspace: Workspace, name: str) -> SweepReport:

@@ -55,13 +55,15 @@ class GeneratorType(Registered):
     """One kind of generator: its facts, and ``make(settings, API key)``, which loads nothing heavy yet.
 
     One with ``endpoint`` sends requests to ``base_url``, which may charge for them; a ``local`` one loads a model and
-    runs on a device. ``model`` is what either asks where no model is named.
+    runs on a device. ``model`` is what either asks where no model is named. ``reads`` are the settings that it uses
+    beyond those of the run; None: any.
     """
 
     make: Callable[[SynthesisConfig, str], Generator]
     model: str = ""
     endpoint: bool = False
     local: bool = False
+    reads: frozenset[str] | None = None
 
     @property
     def is_llm(self) -> bool:

@@ -111,5 +111,9 @@ GENERATOR = GeneratorType(
     OpenAIGenerator,
     model="gpt-4o-mini",
     endpoint=True,
+    reads=frozenset(
+        {"model", "base_url", "temperature", "sampling_temperature", "max_output_tokens", "output", "logprobs", "seed"}
+        | {"concurrency", "timeout", "retries"}
+    ),
     order=30,
 )

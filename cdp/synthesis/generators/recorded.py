@@ -79,6 +79,7 @@ GENERATOR = GeneratorType(
     "Recorded LLM answers",
     "Answers that an LLM gave ahead of time, for the demo collection and some passages of public benchmarks",
     lambda config, api_key: RecordedGenerator(),
+    reads=frozenset(),
     order=20,
 )
 

@@ -142,6 +142,7 @@ GENERATOR = GeneratorType(
     "Template (no LLM)",
     "Rules over the document's own phrases; no LLM, no cost",
     lambda config, api_key: TemplateGenerator(config.seed),
+    reads=frozenset({"seed"}),
     order=10,
 )
 

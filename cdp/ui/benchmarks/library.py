@@ -196,7 +196,7 @@ def _download(workspace: Workspace, item: RegistryStatus) -> None:
                     hub_size = benchmarks.size_on_hub(entry.name, revision)
                 licences = ", ".join(sorted(set(hub_size["licences"].values())))
                 st.caption(f"{size(hub_size['bytes'])} to download; licence on the Hub: {md(licences)}.")
-    command.show(commands.line("benchmarks", "download", entry.name, revision=revision, **{"from": folder}))
+    command.show(commands.line("benchmarks", "download", entry.name, revision=revision, folder=folder))
     if pressed:
         with frame.guarded():
             values = {"benchmark": entry.name, "revision": revision, "folder": folder}

@@ -242,7 +242,7 @@ def rule(
 ) -> None:
     """The published recommendation in words, with the figures it rests on, why, and its limits. It stands below what
     was ``measured``; prices are those of ``writer``."""
-    outside = bool(recommendation.scope.outside) and recommendation.headline != recommendation.advice
+    outside = not recommendation.by_rule
     title, icon, colour = OUTSIDE if outside else LEVELS[recommendation.level]
     low, high = recommendation.interval
     decision = decisions.decide(workspace, target, recommendation, corpus=request.corpus, chosen=writer)
@@ -250,7 +250,7 @@ def rule(
         st.markdown(f"**:{colour}[:material/{icon}:] Published rule: {title}**")
         if measured:
             st.caption("Your own measurement above goes before it.")
-        st.markdown(md(recommendation.headline))
+        st.markdown(md(recommendation.advice))
         st.markdown(f"{'**Without a measurement:**' if measured else '**Do this:**'} {md(decision.sentence)}")
         gain = recommendation.suggestion.probability_of_a_gain
         tables.figures(

@@ -64,8 +64,10 @@ def form(workspace: Workspace) -> None:
                 imports.load_demo(workspace)
                 st.rerun()
     shown = path or (uploads[0].name if uploads else "PATH")
-    words = ("projects", "add", shown, *commands.given({**how, **named}))
-    command.show(commands.line(*words, queries=queries_path, name=name, project=joined))
+    settings = {**how, **named}
+    command.show(
+        commands.line("projects", "add", shown, config=settings, queries=queries_path, name=name, project=joined)
+    )
     looked = seen is not None or not (uploads or path)  # what cannot be looked at has been said already
     if pressed and looked:
         with frame.guarded():

@@ -8,8 +8,7 @@ from cdp.principle import Threshold, checks
 from cdp.principle import claims as paper
 from cdp.principle.checks import Prediction
 from cdp.principle.published import notes
-from cdp.services import commands
-from cdp.ui.shell import command, forms, navigation, tables
+from cdp.ui.shell import forms, navigation, tables
 from cdp.ui.shell.text import md, points
 
 VERDICTS = {"holds": ":green[holds]", "partly": ":orange[partly]", "does not hold": ":red[does not hold]"}
@@ -51,7 +50,6 @@ def prediction_check() -> None:
         "line goes through the four multi-hop datasets; outside its CW range it mostly fails, so it is not used "
         "there. Similar datasets: the five most similar by task type and CW, without the dataset itself."
     )
-    command.show(commands.line("principle", "check", per_doc=per_doc))
 
 
 def _span(prediction: Prediction) -> str:
@@ -83,7 +81,6 @@ def claims() -> None:
                     navigation.link("study", "Test it on your data", icon=":material/science:", plan=claim.plan)
                 else:
                     st.caption(f"No ready-made study. {md(claim.test)}")
-    command.show(commands.line("principle", "claims"))
 
 
 def limits() -> None:

@@ -120,8 +120,14 @@ def _summary(
             frame.navigation.button("compare", "Compare results", "evaluate_compare")
     lines = [
         where.command(
-            commands.evaluate(
-                EvaluationConfig.from_dict({**settings, "retriever": retriever, "benchmark": name, "split": split})
+            commands.line(
+                "evaluate",
+                retriever,
+                config=EvaluationConfig.from_dict(
+                    {**settings, "retriever": retriever, "benchmark": name, "split": split}
+                ),
+                without=("retriever",),
+                wait=True,
             )
         )
         for name, split in benchmark_splits.values()

@@ -27,7 +27,7 @@ class Choice:
 
     def command(self, line: str) -> str:
         """A command line that does the same there."""
-        return commands.placed(line, self.on)
+        return f"{line} {commands.options(on=self.on)}".rstrip()
 
 
 def choose(workspace: Workspace, key: str) -> Choice:

@@ -99,11 +99,15 @@ def summary(workspace: Workspace, config: TrainingConfig, rates: tuple[float, ..
         st.caption("Runs in the background: one job per learning rate, one after the other.")
     command.show(
         where.command(
-            commands.sweep(
-                config,
-                [sweeps.rate(value) for value in rates],
+            commands.line(
+                "sweep",
+                config.query_set,
+                config=config,
+                without=("query_set", "learning_rate"),
+                rates=",".join(sweeps.rate(value) for value in rates),
                 allow_incomplete=bool(lacking),
                 allow_leakage=bool(leaks),
+                wait=True,
             )
         )
     )
@@ -186,4 +190,4 @@ def _export(report: SweepReport) -> None:
             ("JSON", json.dumps(report.to_dict(), ensure_ascii=False, indent=2), "json"),
         ):
             forms.download(f"Report as {label}", data, f"{report.id}.{kind}", key=f"sweep_{kind}_{report.id}")
-    command.show(commands.line("sweep", "report", report.id))
+    command.show(commands.line("study", "report", report.id))

@@ -313,7 +313,10 @@ def summary(workspace: Workspace, config: TrainingConfig, judged: Judged) -> Non
         st.caption("Runs in the background. You can close this page, the browser and the app.")
     when = "both" if judged.before and judged.after else "before" if judged.before else "after"
     judges = judged.benchmarks if judged.before or judged.after else []
-    command.show(
-        where.command(commands.train(config, judges, when, allow_incomplete=bool(lacking), allow_leakage=bool(leaks))),
-        commands.train(config).replace(" --wait", " --plan"),
-    )
+    words: dict[str, Any] = {"config": config, "without": ("query_set",)}
+    begin = commands.line(
+        "train", config.query_set, **words, evaluate=[f"{name}:{split}" for name, split in judges],
+        when=when if judges and when != "both" else "",
+        allow_incomplete=bool(lacking), allow_leakage=bool(leaks), wait=True,
+    )  # fmt: skip
+    command.show(where.command(begin), commands.line("train", config.query_set, **words, plan=True))

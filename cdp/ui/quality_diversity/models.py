@@ -64,7 +64,11 @@ def model_based(workspace: Workspace, picked: Sequence[QuerySet], results: Mappi
             for config in wanted:
                 metrics.start(workspace, config)
             st.rerun()
-        command.show(*(commands.metrics(config) for config in configs))
+        lines = (
+            commands.line("metrics", config.query_set, config=config, without=("query_set",), wait=True)
+            for config in configs
+        )
+        command.show(*lines)
 
 
 def _results_table(measured_sets: Sequence[tuple[QuerySet, Value]]) -> None:

@@ -105,7 +105,7 @@ def _form(workspace: Workspace, corpus: str, sets: list[QuerySet], *, busy: bool
         with frame.guarded():
             tuning.start(workspace, config, prompts=prompts, api_key=chosen.api_key)
             st.rerun()
-    command.show(commands.tune(config))
+    command.show(commands.line("prompts", "tune", config=config, wait=True))
 
 
 def _outcome(workspace: Workspace, outcome: Tuning) -> None:

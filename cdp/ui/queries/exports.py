@@ -68,15 +68,6 @@ def batch(workspace: Workspace, config: SynthesisConfig) -> None:
                 st.success(f"{count(read.answers, 'answer')} imported.")
                 frame.remarks(read.problems, "warning")
         command.show(
-            commands.line("queries", "batch-write", *_words(config), out=folder),
+            commands.line("queries", "batch-write", config=config, out=folder),
             commands.line("queries", "batch-read", path or getattr(uploaded, "name", "") or "PATH"),
         )
-
-
-def _words(config: SynthesisConfig) -> list[object]:
-    """The options of ``queries batch-write`` and ``queries estimate`` that describe a job."""
-    named = ("corpus", "method", "per_doc", "generator")
-    words: list[object] = []
-    for name in named:
-        words += [f"--{name.replace('_', '-')}", getattr(config, name)]
-    return [*words, *commands.settings(config, named)]

@@ -29,7 +29,7 @@ def add(workspace: Workspace, manifest: CorpusManifest) -> None:
         chosen = forms.fields(ImportOptions, key="queries_read")
         pressed = access.button("Import queries", icon=":material/upload_file:", key="queries_add")
         shown = path or getattr(uploaded, "name", "") or "PATH"
-        command.show(commands.line("queries", "import", shown, *commands.given(chosen), corpus=manifest.id, name=name))
+        command.show(commands.line("queries", "import", shown, corpus=manifest.id, config=chosen, name=name))
         if not pressed:
             return
         with frame.guarded():

@@ -55,7 +55,7 @@ def generate(workspace: Workspace, manifest: CorpusManifest, sets: list[QuerySet
                 workspace, config, api_key=chosen.api_key, tokens_per_query=tokens, latency_s=latency
             )
             frame.navigation.go("jobs", job=job)
-        command.show(commands.generate(config))
+        command.show(commands.line("queries", "generate", config=config, wait=True))
         if chosen.costs:
             exports.batch(workspace, config)
     costs.table(workspace)

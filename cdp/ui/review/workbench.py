@@ -5,8 +5,6 @@ Everything here is one fragment: a key pressed draws this part anew and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import streamlit as st
 
@@ -89,7 +87,7 @@ def _bulk(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, n: int
                     args=(workspace, query_set, choice, verdict),
                 )  # fmt: skip
     given = {name: value for name, value in choice.to_dict().items() if value not in (None, "", False)}
-    command.show(commands.line("queries", "decide", query_set.id, "reject", **given))
+    command.show(commands.line("queries", "review", query_set.id, "reject", **given))
 
 
 def _decide_all(workspace: Workspace, query_set: QuerySet, choice: QueryChoice, verdict: str) -> None:
@@ -160,5 +158,4 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
             imports.remember(f"{new.name}: {count(new.n_queries, 'query', 'queries')}.", notes)
             state.write("query_set", new.id)
             st.rerun()
-    words: Mapping[str, object] = {"only_accepted": only}
-    command.show(commands.line("queries", "reviewed", query_set.id, **words))
+    command.show(commands.line("queries", "review", query_set.id, "create", only_accepted=only))

@@ -6,7 +6,7 @@ import streamlit as st
 
 from cdp.services.commands import PROGRAM
 
-ALONE = ("train", "evaluate", "metrics", "search")
+ALONE = ("train", "evaluate", "metrics", "search", "sweep", "decide")
 """Commands whose second word is an id or a text."""
 
 

@@ -1,0 +1,202 @@
+"""Commands on the program itself: searching, serving, the dashboard, checks, the workspace, the catalogue."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import asdict
+from typing import Annotated, Any, Literal
+
+from cdp.base.config import IndexConfig, ServingConfig
+from cdp.base.errors import ConfigError
+from cdp.base.paths import typed_folder
+from cdp.cli import display
+from cdp.cli.answers import Run, note
+from cdp.cli.declare import Text, command, completion_script
+from cdp.cli.overview import DONE, FAILED
+from cdp.services.jobs import job_words
+from cdp.services.workspace.prune import BY_DEFAULT, PRUNABLE
+
+
+@command("search", project=("corpus",))
+def search(
+    run: Run,
+    query: Annotated[str, Text(), "the query; one that begins with -- goes to the end, after a -- of its own"],
+    *,
+    retriever: Annotated[
+        list[str], "bm25, a preset, a training's id or name, or a model's name or folder; up to three times"
+    ],
+    corpus: Annotated[str, "a corpus (id, name or prefix), or a benchmark, whose documents are searched"],
+    k: Annotated[int, "documents to show; 10 if omitted"] = 10,
+    index: Annotated[bool, "index the documents first where that takes long, as a job, and wait for it"] = False,
+    keep_warm: Annotated[bool, "leave the search process running, so that the next query is answered at once"] = False,
+) -> int:
+    """Search documents with up to three retrievers, side by side."""
+    from cdp.services import search as service
+
+    # Exit code 1 if one of several retrievers could not answer; if none could, the first one's reason is raised.
+    def ask() -> Any:
+        return service.search(run.workspace, query, retriever, corpus, k, keep_warm=keep_warm)
+
+    answered = ask()
+    unindexed = [answer for answer in answered.answers if answer.index_s is not None]
+    if unindexed and index:
+        for answer in unindexed:
+            note(f"indexing with {answer.title}: about {job_words.duration(answer.index_s)}")
+            config = IndexConfig(retriever=answer.retriever, collection=answered.collection.id)
+            run.followed([service.start_index(run.workspace, config)])
+        answered = ask()
+    if all(answer.problem for answer in answered.answers):
+        raise ConfigError(_problem(answered.answers[0]))
+    value = {
+        "query": answered.query,
+        "corpus": answered.collection.id,
+        "answers": [
+            {
+                "retriever": answer.retriever,
+                "name": answer.title,
+                "hits": [asdict(hit) for hit in answer.hits],
+                "seconds": {"ready": round(answer.ready_s, 4), "search": round(answer.search_s, 4)},
+                "problem": answer.problem and {"message": answer.problem.message, "hint": answer.problem.hint},
+                "index_seconds": answer.index_s,
+            }
+            for answer in answered.answers
+        ],
+    }
+    run.say(value, "\n\n".join(_hits(answer) for answer in answered.answers))
+    return FAILED if any(answer.problem for answer in answered.answers) else DONE
+
+
+def _hits(answer: Any) -> str:
+    """Return one retriever's documents, a line each, or why it could not answer."""
+    if answer.problem is not None:
+        return f"{answer.title}: {_problem(answer)}"
+    rows = [
+        {
+            "rank": hit.rank,
+            "before": hit.before,
+            "score": f"{hit.score:.3f}",
+            "id": hit.id,
+            "document": " ".join(f"{hit.title} · {hit.text}".strip(" ·").split())[:90],
+        }
+        for hit in answer.hits
+    ]
+    head = f"{answer.title} ({1000 * answer.search_s:.0f} ms)"
+    return f"{head}\n{display.table(rows, empty='No document shares a word with the query.')}"
+
+
+def _problem(answer: Any) -> str:
+    hint = answer.problem.hint
+    if answer.index_s is not None:
+        hint = f"That takes about {job_words.duration(answer.index_s)}: add --index, or choose another retriever."
+    return f"{answer.problem.message} {hint}".rstrip()
+
+
+@command("serve", places=("retriever",))
+def serve(run: Run, config: ServingConfig) -> int:
+    """Search and OpenAI-compatible embeddings over HTTP, until Ctrl-C; with --json a line says that it is ready."""
+    from cdp.services import serving
+
+    if not config.name and typed_folder(config.retriever) is None:
+        config = config.replace(name=config.retriever.strip())  # callers may write what was typed here
+
+    def announce(model: str, address: str) -> None:
+        if run.json:
+            print(json.dumps({"id": model, "url": address, "state": "ready"}), flush=True)
+        else:
+            note(f"ready: {model} at {address}/v1")
+
+    serving.serve(run.workspace, config, announce)
+    return DONE
+
+
+@command("app")
+def app(
+    run: Run,
+    *,
+    port: Annotated[int | None, "the port it listens on; 8501 if omitted"] = None,
+    browser: Annotated[bool, "open it in a browser"] = False,
+) -> int:
+    """Open the dashboard: serve it on this machine until Ctrl-C."""
+    from cdp.services.workspace import dashboard
+
+    command_line, environment = dashboard.server(run.workspace, port=port or dashboard.PORT, browser=browser)
+    note(f"The workspace is {run.workspace.root}")
+    # This process becomes the dashboard's server, so that Ctrl-C and signals reach it.
+    os.execve(command_line[0], command_line, environment)
+
+
+@command("demo")
+def demo(run: Run) -> int:
+    """Load the demo collection into the workspace."""
+    from cdp.services.workspace.demo import load
+
+    done = load(run.workspace)
+    return run.say(done, "\n".join(f"loaded {item}" for item in done) or "the demo is loaded")
+
+
+@command("doctor")
+def doctor(run: Run) -> int:
+    """Check this machine and the workspace."""
+    from cdp.services.workspace.doctor import check
+
+    checks = check(run.workspace)
+    run.say(checks, "\n".join(f"{'ok  ' if c.ok else 'BAD '} {c.name}: {c.text}" for c in checks))
+    return DONE if all(c.ok for c in checks) else FAILED
+
+
+@command("workspace path")
+def workspace_path(run: Run) -> int:
+    """Print the folder of the workspace in use."""
+    return run.say({"path": str(run.workspace.root)}, str(run.workspace.root))
+
+
+@command("workspace prune")
+def workspace_prune(
+    run: Run,
+    *,
+    what: Annotated[
+        list[str] | None,
+        f"{'; '.join(f'{name}: {about}' for name, about in PRUNABLE.items())}. Repeatable; "
+        f"{', '.join(BY_DEFAULT)} if omitted",
+        tuple(PRUNABLE),
+    ] = None,
+    yes: Annotated[bool, "delete it"] = False,
+) -> int:
+    """List what can be deleted to free disk space; with --yes delete it."""
+    from cdp.services.workspace import prune as pruning
+
+    kinds = what or list(BY_DEFAULT)
+    rows = pruning.prune(run.workspace, kinds) if yes else pruning.prunable(run.workspace, kinds)
+    verb = "deleted" if yes else "can be deleted"
+    lines = [f"{row.what}: {row.n:,} {verb}, {job_words.size(row.size)} ({row.about})" for row in rows]
+    if not yes and any(row.n for row in rows):
+        lines.append("Nothing was changed. Delete with: workspace prune --yes")
+    return run.say({"done": yes, "rows": rows}, "\n".join(lines))
+
+
+@command("catalog rebuild")
+def catalog_rebuild(run: Run) -> int:
+    """Make the catalogue again from the files."""
+    from cdp.services import results
+
+    summary = results.rebuild(run.workspace)
+    lines = [f"rebuilt from the files: {summary['added']} entries", *(f"  {text}" for text in summary["problems"])]
+    return run.say(summary, "\n".join(lines))
+
+
+@command("catalog query")
+def catalog_query(run: Run, sql: Annotated[str, "the query"]) -> int:
+    """Run a read-only SQL query."""
+    from cdp.services import results
+
+    found = results.query(run.workspace, sql)
+    rows = [dict(zip(found.columns, row, strict=True)) for row in found.rows]
+    return run.say(rows, display.table(rows, found.columns, "no rows") + ("\n… and more" if found.truncated else ""))
+
+
+@command("completion")
+def completion(run: Run, shell: Annotated[Literal["bash", "zsh"], "the shell"]) -> int:
+    """Print the script that lets a shell complete the command cdp."""
+    script = completion_script(shell)
+    return run.say({"script": script}, script.rstrip("\n"))
