@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import random
@@ -25,6 +26,7 @@ from cdp.services import projects
 from cdp.services.projects import adding, receiving
 from cdp.services.projects.adding import Added
 from cdp.services.projects.questions import AddOptions
+from tests.cli.support import run as cli
 from tests.strategies import ODD, SCRIPTS
 
 pytestmark = pytest.mark.slow
@@ -262,6 +264,45 @@ def test_a_look_shows_ten_rows_and_stores_nothing(workspace: Workspace, tmp_path
         20,
     )
     assert not workspace.corpora.exists()
+
+
+def stored(workspace: Workspace) -> list[str]:
+    """All visible files of what an import makes."""
+    tops = (workspace.corpora, workspace.queries, workspace.benchmarks, workspace.projects)
+    return sorted(str(path.relative_to(workspace.root)) for top in tops for path in top.glob("[!.]*/*"))
+
+
+def test_queries_whose_columns_are_not_known_leave_nothing_behind(workspace: Workspace, tmp_path: Path) -> None:
+    documents = tmp_path / "docs.jsonl"
+    documents.write_text("".join(json.dumps({"_id": f"d{n}", "text": text(n)}) + "\n" for n in range(20)))
+    asked = table(tmp_path / "q.csv", ["colour", "shape"], [(f"Where is {n}?", f"d{n}") for n in range(20)])
+    command = ("projects", "add", str(documents), "--queries", str(asked))
+    told = cli("projects", "add", str(documents), "--queries", str(asked), code=2).stderr
+    assert "colour, shape" in told
+    assert stored(workspace) == []
+    cli(*command, "--set", "query_field=colour", "--set", "document_field=shape")
+    before = stored(workspace)
+    cli(*command, code=2)
+    assert stored(workspace) == before, "what was there before stays"
+
+
+@pytest.mark.parametrize("step", ["cdp.services.queries.measure", "cdp.services.projects.create"])
+def test_an_import_that_fails_in_the_middle_leaves_nothing_behind(
+    workspace: Workspace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    documents = tmp_path / "docs.jsonl"
+    rows = [{"_id": f"d{n}", "text": text(n), "queries": [f"Where is {n}?"]} for n in range(20)]
+    documents.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(step, full)
+        assert "disk is full" in cli("projects", "add", str(documents), code=2).stderr
+    assert stored(workspace) == []
+    cli("projects", "add", str(documents))
+    assert len(stored(workspace)) > 5
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from cdp import projects, query_sets
-from cdp.base.errors import InputError
+from cdp.base.errors import CdpError, InputError
 from cdp.base.names import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
@@ -27,6 +27,7 @@ from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
 from cdp.corpus.fields import GUESSES
 from cdp.corpus.looking import Glimpse, look
 from cdp.corpus.rejections import FILE_KINDS
+from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
 from cdp.query_sets.reading import beir_layout
@@ -100,6 +101,7 @@ def add(
     """Take in documents, with the queries and judgments that come with them or in the file ``queries``.
 
     They make a new project called ``name``, or join ``project`` (an id or a name). What was added before is there once.
+    Where something fails, nothing new is left behind.
     ``reading`` says how files are read, ``options`` which column is what.
     """
     options, reading = options or AddOptions(), reading or ReadOptions()
@@ -113,7 +115,12 @@ def add(
     if not splits:
         options = _completed(options, reading, source, asked, outcome)
         reading = (options.replace(query_field=None) if asked else options).reading(reading)
-    with corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, written):
+        if asked:
+            questions.columns_of(asked, options, reading.encoding)  # before anything is stored
+    with (
+        corpora.read(workspace, source, name=title, options=reading) as (corpus, existed, written),
+        _all_or_nothing(workspace, corpus, existed, outcome),
+    ):
         outcome.left_out.update({f"rows not taken ({kind})": n for kind, n in corpus.rejected_counts.items()})
         _files_not_read(corpus, outcome)
         if splits:
@@ -126,7 +133,7 @@ def add(
                     for text in texts:
                         judged.add("", questions.one_line(text), document, 1)
             _questions(workspace, corpus, judged, options, outcome)
-    made_project = _project(workspace, joined, title, corpus, outcome)
+        made_project = _project(workspace, joined, title, corpus, outcome)
     sets = tuple(query_sets.load(workspace, set_id) for set_id in outcome.sets)
     benchmark = describe(workspace.benchmark(outcome.benchmark), workspace) if outcome.benchmark else None
     left_out = {reason: n for reason, n in outcome.left_out.items() if n}
@@ -134,6 +141,23 @@ def add(
     notes = [note for note in corpus.notes if not (splits and "of a BEIR folder" in note)]
     stated = (*notes, *outcome.stated)
     return Added(made_project, corpus, existed, benchmark, sets, left_out, stated, _missing(benchmark, sets))
+
+
+@contextlib.contextmanager
+def _all_or_nothing(workspace: Workspace, corpus: CorpusManifest, existed: bool, outcome: _Outcome) -> Iterator[None]:
+    """Delete what this import has stored so far if it fails; what was there before stays."""
+    earlier = {q.id for q in query_sets.list_query_sets(workspace)} | set(library.list_names(workspace))
+    try:
+        yield
+    except BaseException:
+        with contextlib.suppress(CdpError, OSError):
+            for set_id in set(outcome.sets) - earlier:
+                query_sets.delete(workspace, set_id)
+            if outcome.benchmark and outcome.benchmark not in earlier:
+                library.remove_benchmark(outcome.benchmark, workspace)
+            if not existed:
+                delete_corpus(workspace, corpus.id)
+        raise
 
 
 def _completed(
@@ -261,10 +285,10 @@ def _query_set(
         f"{corpus.name} {split} queries",
         options=ImportOptions.from_dict({"origin": origin}),
     )
+    outcome.sets.append(done.query_set.id)
     parameters = {**done.query_set.parameters, **facts}
-    stored = query_sets.update(workspace, done.query_set.id, parameters=parameters)
-    queries.measure(workspace, stored.id)
-    outcome.sets.append(stored.id)
+    query_sets.update(workspace, done.query_set.id, parameters=parameters)
+    queries.measure(workspace, done.query_set.id)
     outcome.left_out[f"queries of {split} that could not be stored"] += done.n_rejected
 
 

@@ -75,11 +75,9 @@ class Judged:
         self.splits.setdefault(split, {}).setdefault(text, {})[document] = grade
 
 
-def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
-    """The queries of a file of their own: a row each, with the id of the document (among those ``known``), maybe a
-    split and a grade."""
-    reading = ReadOptions.from_dict({"encoding": encoding})
-    seen = look(path, reading)
+def columns_of(path: Path, options: AddOptions, encoding: str) -> tuple[str, str, str | None, str | None]:
+    """Return the columns with queries, documents' ids, splits and grades. InputError where one is not known."""
+    seen = look(path, ReadOptions.from_dict({"encoding": encoding}))
     text_field = options.query_field or seen.queries or seen.guess(("text",))
     document_field = options.document_field or seen.guess((*DOCUMENTS, "_id", "id"))
     split_field = options.split_field or seen.guess(SPLITS)
@@ -94,13 +92,21 @@ def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: s
                 hint=f"Set {what} to one of {', '.join(seen.columns[:20])}.",
                 file=path,
             )
+    return str(text_field), str(document_field), split_field, grade_field
+
+
+def of_file(path: Path, known: Collection[str], options: AddOptions, encoding: str) -> Judged:
+    """The queries of a file of their own: a row each, with the id of the document (among those ``known``), maybe a
+    split and a grade."""
+    text_field, document_field, split_field, grade_field = columns_of(path, options, encoding)
+    reading = ReadOptions.from_dict({"encoding": encoding})
     judged = Judged(named=split_field is not None)
     for row in iter_rows(path, reading):
         if not isinstance(row, Row):
             judged.left_out["rows of queries that cannot be read"] += 1
             continue
-        texts, unusable, _ = queries_of(row.values.get(str(text_field)))
-        value = row.values.get(str(document_field))
+        texts, unusable, _ = queries_of(row.values.get(text_field))
+        value = row.values.get(document_field)
         document = value if isinstance(value, str) and value in known else _text(value)
         grade = _grade(row.values.get(grade_field)) if grade_field else 1
         split = _split_name(row.values.get(split_field)) if split_field else ""
