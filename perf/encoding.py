@@ -1,4 +1,4 @@
-"""How fast does minilm embed documents on a processor, against `SentenceTransformer.encode`?
+"""How fast are minilm and static-minilm on a processor, against `SentenceTransformer.encode`, and BM25 against bm25s?
 
 SciFact's abstracts where ../shared/data is there, else the demo's documents over and over. In turns on all cores. A
 batch holds texts of similar length on each side, and most abstracts are cut at the model's 256 tokens, so that nearly
@@ -28,7 +28,7 @@ from cdp.retrievers.encode import Encoding, encode
 from perf.timing import Row, compare, cpu_seconds, show
 
 SCIFACT = REPOSITORY.parent / "shared" / "data" / "scifact"
-TEXTS, REPEATS = 32, 3
+TEXTS, STATIC_TEXTS, REPEATS = 32, 5000, 3
 
 
 def texts(count: int) -> list[str]:
@@ -53,14 +53,48 @@ def run() -> list[Row]:
         return model.encode(given, normalize_embeddings=True, show_progress_bar=False)
 
     assert np.allclose(ours(), peer(), atol=1e-5)
+    static, many = load(resolve("static-minilm", Workspace.default()), "cpu"), texts(STATIC_TEXTS)
     rows = [
         compare(
             "encoding by minilm on the CPU, fp32, sentence-transformers", ours, peer, amount=len(given), unit="texts",
             target=1.0, repeats=REPEATS,
-        )
+        ),
+        compare(
+            "encoding by static-minilm, sentence-transformers",
+            lambda: encode(static, many, Encoding("", "document")),
+            lambda: static.encode(many, batch_size=128, normalize_embeddings=True, show_progress_bar=False),
+            amount=len(many), unit="texts", target=1.0,
+        ),
+        *bm25_rows(),
     ]  # fmt: skip
     show(rows)
     return rows
+
+
+def bm25_rows() -> list[Row]:
+    """The best 100 documents of SciFact's queries, ours with stems and ties in order; nothing without the data."""
+    import bm25s
+
+    from cdp.evaluation import bm25
+
+    if not SCIFACT.exists():
+        return []
+    benchmark = load_benchmark(SCIFACT)
+    queries, documents = list(benchmark.queries), list(benchmark.documents)
+    own, theirs = bm25.index(documents), bm25s.BM25(k1=bm25.K1, b=bm25.B, method="lucene")
+
+    def tokens(given: list[str]) -> Any:
+        return bm25s.tokenize(given, stopwords="en", show_progress=False)
+
+    theirs.index(tokens(documents), show_progress=False)
+    return [
+        compare(
+            "BM25 on SciFact, best 100, bm25s",
+            lambda: bm25.rank(own, queries, 100),
+            lambda: theirs.retrieve(tokens(queries), k=100, show_progress=False),
+            amount=len(queries), unit="queries", target=1.0,
+        )
+    ]  # fmt: skip
 
 
 def scifact() -> None:

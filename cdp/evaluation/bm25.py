@@ -13,8 +13,8 @@ import secrets
 import shutil
 import time
 import unicodedata
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +24,6 @@ from cdp.base.errors import InputError, WorkspaceError
 from cdp.base.workspace import sha256_text
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.complexity import content_words, language_of
-from cdp.evaluation import postings
 from cdp.evaluation.evaluate import Evaluation
 from cdp.evaluation.protocols import Protocol
 from cdp.evaluation.ranking import in_trec_order, judge
@@ -40,11 +39,11 @@ _LEFT_OUT = (
     "a an and are as at be but by for if in into is it no not of on or such that the their then there these they this "
     "to was will with"
 )
+# The 33 words that Lucene leaves out of English texts.
 STOPWORDS = frozenset(_LEFT_OUT.split())
-"""The 33 words that Lucene leaves out of English texts."""
 
+# Of how texts become terms: an index kept under another version is not used.
 VERSION = "1"
-"""Of how texts become terms: an index that was kept under another one is made anew."""
 
 _WORD = re.compile(r"\w+")
 
@@ -80,7 +79,7 @@ def english_terms(texts: Iterable[str]) -> Iterable[list[str]]:
 
 
 def check_language(language: str) -> None:
-    """ConfigError for a language that nobody can count the words of; the benchmark's own (empty) is none of them."""
+    """Raise ConfigError for a language without a word counter; empty (the benchmark's own) is valid."""
     if language:
         content_words("", language)
 
@@ -99,17 +98,19 @@ def _watched(items: Sequence[str], phase: str, interval: int, watch: Watch | Non
 
 
 def index(documents: Sequence[str], language: str = "en", *, watch: Watch | None = None) -> BM25:
-    """A BM25 index of the documents, in their order. InputError if none of them has a word."""
-    found = postings.count(terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language))
-    whole = postings.Statistics(found.n_documents, int(found.lengths.sum()))
-    check_words(whole)
-    return postings.weighed(found, found.document_frequencies, whole, k1=K1, b=B)
+    """Return a BM25 index of the documents, in their order. Raises InputError if none of them has a word."""
+    from bm25s import BM25
 
-
-def check_words(whole: postings.Statistics) -> None:
-    """InputError for documents without any word."""
-    if not whole.n_terms:
+    # Ids in place of words: the lists of a large corpus then share one integer per word.
+    numbers: defaultdict[str, int] = defaultdict()
+    numbers.default_factory = numbers.__len__
+    terms = terms_of(_watched(documents, "indexing", DOCUMENTS_A_LOOK, watch), language)
+    ids = [[numbers[term] for term in found] for found in terms]
+    if not numbers:
         raise InputError("No document has a word that BM25 counts.", hint="Is the language that of the documents?")
+    made = BM25(k1=K1, b=B, method="lucene")
+    made.index((ids, dict(numbers)), show_progress=False)
+    return made
 
 
 def index_key(hash_of_texts: str, language: str) -> str:
@@ -162,22 +163,9 @@ def rank(
 
     A document that shares no term with the query is not retrieved: such places hold -inf and -1.
     """
-    terms = terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)
-    return rank_terms(bm25, terms, len(queries), top_k, exclude=exclude)
-
-
-def rank_terms(
-    bm25: Any,
-    queries: Iterable[Sequence[str]],
-    n_queries: int,
-    top_k: int,
-    *,
-    exclude: Sequence[Sequence[int]] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """The same for queries that are terms already."""
-    scores = np.full((n_queries, top_k), -np.inf, np.float32)
-    documents = np.full((n_queries, top_k), -1, np.int64)
-    for row, terms in enumerate(queries):
+    scores = np.full((len(queries), top_k), -np.inf, np.float32)
+    documents = np.full((len(queries), top_k), -1, np.int64)
+    for row, terms in enumerate(terms_of(_watched(queries, "searching", QUERIES_A_LOOK, watch), language)):
         known_terms = [term for term in terms if term in bm25.vocab_dict]
         if not known_terms:
             continue
@@ -193,34 +181,21 @@ def rank_terms(
     return scores, documents
 
 
-Ranker = Callable[..., tuple[np.ndarray, np.ndarray]]
-"""``rank`` of one index: called with the queries, ``top_k``, and the keywords ``exclude`` and ``watch``."""
-
-
-def whole(documents: Sequence[str], language: str, watch: Watch | None = None) -> Ranker:
-    """Index the documents in this process."""
-    return partial(rank, index(documents, language, watch=watch), language=language)
-
-
 def evaluate_bm25(
-    benchmark: Benchmark,
-    *,
-    language: str = "",
-    top_k: int = 100,
-    watch: Watch | None = None,
-    indexed: Callable[..., Ranker] = whole,
+    benchmark: Benchmark, *, language: str = "", top_k: int = 100, watch: Watch | None = None
 ) -> Evaluation:
     """BM25 on one split of a benchmark, in the form in which ``evaluate_model`` gives a model's result.
 
-    ``language`` is the benchmark's own if empty. ConfigError for one that nobody can count the words of. ``indexed``
-    makes an index as ``whole`` does, here or elsewhere.
+    ``language`` is the benchmark's own if empty. Raises ConfigError for a language without a word counter.
     """
     language = language or benchmark.counted_language
     check_language(language)
     began = time.perf_counter()
-    ranked = indexed(benchmark.documents, language, watch)
+    made = index(benchmark.documents, language, watch=watch)
     ready = time.perf_counter()
-    scores, documents = ranked(benchmark.queries, top_k, exclude=benchmark.excluded_numbers(), watch=watch)
+    scores, documents = rank(
+        made, benchmark.queries, top_k, language=language, exclude=benchmark.excluded_numbers(), watch=watch
+    )
     ranking = in_trec_order(benchmark, documents, scores)
     searched = time.perf_counter()
     means, per_query, absent = judge(benchmark, ranking)
