@@ -27,7 +27,7 @@ READING = {
     "jobs.devices": {"request"},
     "benchmarks": {"is_several", "list_own", "list_registry", "scores", "show"},
     "jobs.clone": {"prefill", "settings"},
-    "commands": {"settings"},
+    "commands": {"changed", "settings"},
     "advice.complexity": {"profile_benchmark", "profile_query_set"},
     "completeness": {"check", "list_incomplete", "require", "with_counts"},
     "corpora": {"document", "failed", "mean_characters", "page"},
