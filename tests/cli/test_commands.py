@@ -103,7 +103,7 @@ def test_a_failed_job_is_exit_code_1_and_says_why(workspace: Workspace, tmp_path
 
 
 @pytest.mark.slow
-def test_ctrl_c_leaves_the_job_running_and_says_so(workspace: Workspace) -> None:
+def test_ctrl_c_leaves_the_job_running_says_so_and_ends_with_130(workspace: Workspace) -> None:
     answer("demo")
     command = [sys.executable, "-m", "cdp", "train", "demo diverse", "--set", "epochs=1000", "--wait"]
     waiting = subprocess.Popen(
@@ -123,7 +123,8 @@ def test_ctrl_c_leaves_the_job_running_and_says_so(workspace: Workspace) -> None
     finally:
         waiting.kill()
     job = jobs[0]["id"]
-    assert "goes on in the background" in said
+    assert waiting.returncode == 130, "in a shell, a --wait && b does not go on to b"
+    assert f"{job} goes on in the background. Follow: jobs wait {job} · stop: jobs stop {job}" in said
     assert answer("jobs", "show", job)["state"] in ("running", "queued")
     run("jobs", "stop", job)
     run("jobs", "wait", job, code=1)

@@ -1,0 +1,78 @@
+"""``-`` is standard input or output wherever a file is named, as of any Unix tool."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cdp import cli
+from cdp.base.workspace import Workspace
+from cdp.services.workspace import demo
+from tests.cli.support import answer, refusal, run
+from tests.support import REPOSITORY
+
+pytestmark = pytest.mark.slow
+
+
+def test_documents_queries_and_exports_flow_through_pipes(workspace: Workspace, tmp_path: Path) -> None:
+    """In a real shell."""
+    cdp = f"{shlex.quote(sys.executable)} -m cdp"
+    lines = [
+        "set -euo pipefail",
+        f"printf '%s\\n' 'The tide comes in.' | {cdp} corpus add - --format text --name piped --json",
+        f"printf '%s\\n' 'document_id,query' 'stdin,when is high tide?' | {cdp} queries import - "
+        "--corpus piped --name asked",
+        f"{cdp} queries export asked --format flagembedding --out - | {shlex.quote(sys.executable)} -c "
+        '\'import json, sys; [line] = sys.stdin; print(json.loads(line)["query"], file=open("query", "w"))\'',
+    ]
+    done = subprocess.run(
+        ["bash", "-c", "\n".join(lines)], capture_output=True, text=True, cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(REPOSITORY)},
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "query").read_text() == "when is high tide?\n"
+    assert [path.name for path in tmp_path.iterdir() if path.name == "-"] == []
+    assert "1 queries" in done.stderr, "the answer makes way for the data"
+
+
+def piped(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+
+
+def test_every_kind_of_input_is_read(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    demo.load(workspace)
+    piped(monkeypatch, b"what pulls the sea\nhow do bees dance\n")
+    assert answer("cw", "profile", "--file", "-")["n"] == 2
+    piped(monkeypatch, (REPOSITORY / "data" / "plans" / "single-query.yaml").read_bytes())
+    assert "12 trainings" in run("study", "plan", "-").stdout
+    piped(monkeypatch, b'{"_id": "a", "text": "Salt."}\n{"_id": "b", "text": "Tides."}\n')
+    assert answer("projects", "add", "-", "--name", "salt")["corpus"]["n_documents"] == 2
+    piped(monkeypatch, b"")
+    assert "empty" in refusal("corpus", "add", "-", "--format", "jsonl")
+
+
+def test_a_run_comes_in_and_goes_out(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    demo.load(workspace)
+    judged = [line.split("\t") for line in (workspace.benchmarks / "demo/qrels/test.tsv").read_text().splitlines()[1:]]
+    lines = "".join(f"{query} Q0 {document} 1 {1.0} mine\n" for query, document, _ in judged)
+    piped(monkeypatch, lines.encode())
+    assert cli.main(["results", "import", "-", "--benchmark", "demo", "--retriever", "mine", "--json"]) == 0
+    imported = json.loads(capsysbinary.readouterr().out)
+    assert imported["state"] == "finished", "a job on standard input is followed: its file ends with the command"
+    assert cli.main(["results", "export", imported["id"], "--format", "trec-run", "--out", "-"]) == 0
+    out = capsysbinary.readouterr().out.decode().splitlines()
+    assert {tuple(line.split()[:3:2]) for line in out} == {(query, document) for query, document, _ in judged}
+
+
+def test_a_folder_of_files_has_no_place_on_standard_output(workspace: Workspace) -> None:
+    demo.load(workspace)
+    assert "--out" in refusal("queries", "export", "demo diverse", "--format", "beir", "--out", "-")
