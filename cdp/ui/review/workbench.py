@@ -158,4 +158,7 @@ def _result(workspace: Workspace, query_set: QuerySet, n: int) -> None:
             imports.remember(f"{new.name}: {count(new.n_queries, 'query', 'queries')}.", notes)
             state.write("query_set", new.id)
             st.rerun()
-    command.show(commands.line("queries", "review", query_set.id, "create", only_accepted=only))
+    command.show(
+        commands.line("queries", "review", query_set.id, "create", only_accepted=only),
+        key="command-queries-review-create",
+    )

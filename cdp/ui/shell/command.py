@@ -10,12 +10,12 @@ ALONE = ("train", "evaluate", "metrics", "search", "sweep", "decide")
 """Commands whose second word is an id or a text."""
 
 
-def show(*lines: str) -> None:
-    """The equivalent commands, folded away, to copy. A page shows each kind of command once.
+def show(*lines: str, key: str = "") -> None:
+    """The equivalent commands, folded away, to copy. A page shows each kind of command once, or gives it a ``key``.
 
     They are sent once the fold is opened: the browser's part that colours code takes a sixth of a second to start.
     """
-    _folded([line for line in lines if line])
+    _folded([line for line in lines if line], key)
 
 
 def key_of(lines: list[str]) -> str:
@@ -25,9 +25,9 @@ def key_of(lines: list[str]) -> str:
 
 
 @st.fragment
-def _folded(lines: list[str]) -> None:
+def _folded(lines: list[str], key: str) -> None:
     folded = st.expander(
-        "Show the command", icon=":material/terminal:", type="compact", key=key_of(lines),
+        "Show the command", icon=":material/terminal:", type="compact", key=key or key_of(lines),
         on_change="rerun",
     )  # fmt: skip
     if folded.open:
