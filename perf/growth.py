@@ -71,8 +71,7 @@ def stages() -> Iterator[dict[str, tuple[int, int, Work]]]:
     from cdp.complexity import count_content_words
     from cdp.corpus import read_documents
     from cdp.evaluation import bm25, search
-    from cdp.evaluation.measures import compute
-    from cdp.evaluation.relevant_ranks import from_ranking
+    from cdp.evaluation.measures import compute, from_ranking
     from cdp.metrics.pairs import PairTable
     from cdp.metrics.query_set import measure_query_set
     from cdp.retrievers import load, resolve

@@ -13,8 +13,7 @@ import numpy as np
 import pytrec_eval
 
 from cdp.evaluation import ndcg
-from cdp.evaluation.measures import compute
-from cdp.evaluation.relevant_ranks import from_ranking
+from cdp.evaluation.measures import compute, from_ranking
 from perf.timing import Row, compare, show
 
 QUERIES, DEPTH, DOCUMENTS = 10_000, 100, 100_000

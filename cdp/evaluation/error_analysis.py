@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from cdp.base.errors import InputError
 from cdp.base.failures import Failures
 from cdp.base.statistics import bootstrap_interval
-from cdp.evaluation.relevant_ranks import Qrels, Run, judged
+from cdp.evaluation.measures import Qrels, Run, judged
 
 SAME_SOURCE, OTHER_SOURCE, NOTHING = "same source", "different source", "nothing retrieved"
 

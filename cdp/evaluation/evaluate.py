@@ -190,18 +190,3 @@ def length_of(model: SentenceTransformer) -> int | None:
         return length
     truncation = getattr(getattr(model[0], "tokenizer", None), "truncation", None)
     return int(truncation["max_length"]) if isinstance(truncation, dict) else None
-
-
-def retrieve(
-    benchmark: Benchmark,
-    queries: np.ndarray,
-    documents: Any,
-    top_k: int,
-    *,
-    device: str = "cpu",
-    progress: Callable[[int], None] | None = None,
-) -> Ranking:
-    """The ``top_k`` documents of each query by dot product, without those it must not retrieve."""
-    exclude = benchmark.excluded_numbers()
-    scores, numbers = search(queries, documents, top_k, exclude=exclude, device=device, progress=progress)
-    return in_trec_order(benchmark, numbers, scores)

@@ -8,7 +8,7 @@ import numpy as np
 
 from cdp.benchmarks.benchmark import Benchmark
 from cdp.evaluation import measures
-from cdp.evaluation.relevant_ranks import from_ranking
+from cdp.evaluation.measures import from_ranking
 
 
 @dataclass(frozen=True)

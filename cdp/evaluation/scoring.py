@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cdp.base.errors import ConfigError
 from cdp.evaluation import measures
-from cdp.evaluation.relevant_ranks import Qrels, Run, from_run
+from cdp.evaluation.measures import Qrels, Run, from_run
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ set as a job. Importing this room loads no torch.
 
 from __future__ import annotations
 
-from cdp.metrics.comparison import PairedDifference, paired_difference
 from cdp.metrics.measure import Measure
 from cdp.metrics.measures import MEASURES
 from cdp.metrics.measures.dist_sim import dist_sim
@@ -17,7 +16,7 @@ from cdp.metrics.measures.paraphrase_ratio import paraphrase_ratio
 from cdp.metrics.measures.self_bleu import self_bleu
 from cdp.metrics.query_set import QuerySetMeasures, measure_query_set
 from cdp.metrics.sampling import reservoir
-from cdp.metrics.values import MetricValue
+from cdp.metrics.values import MetricValue, PairedDifference, paired_difference
 
 __all__ = [
     "MEASURES",

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from cdp.base.errors import ConfigError, InputError
 from cdp.evaluation import ndcg, score
-from cdp.evaluation.measures import REPORTED, compute
-from cdp.evaluation.relevant_ranks import from_ranking
+from cdp.evaluation.measures import REPORTED, compute, from_ranking
 
 pytestmark = pytest.mark.slow
 

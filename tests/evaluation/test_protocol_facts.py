@@ -13,11 +13,11 @@ from cdp.benchmarks import Benchmark, load_benchmark, manifests
 from cdp.benchmarks.download import download_benchmark
 from cdp.benchmarks.manifests import Manifest
 from cdp.benchmarks.registry import find
-from cdp.evaluation.evaluate import retrieve
 from cdp.evaluation.ranking import Ranking, judge
 from tests.benchmarks import published
 from tests.benchmarks.folders import write_benchmark
 from tests.benchmarks.published import put
+from tests.evaluation.support import retrieve
 
 pytestmark = pytest.mark.slow
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from cdp.base.errors import ConfigError, InputError
 from cdp.evaluation import search
 from cdp.retrievers import exact_search
-from cdp.retrievers.exact_search import Prepared
-from cdp.retrievers.rows import Rows
+from cdp.retrievers.exact_search import Prepared, Rows
 
 # torch's own device runs the code of a GPU on any machine.
 DEVICES = ["cpu", "cpu:0"]

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import ModelError
-from cdp.metrics.documents import Queries, aligned
-from cdp.metrics.measure import Measure
+from cdp.metrics.measure import Measure, Queries, aligned
 
 MEASURE = Measure(
     name="dist_sim",

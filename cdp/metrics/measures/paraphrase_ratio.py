@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import InputError, ModelError
-from cdp.metrics.documents import Queries, by_document
-from cdp.metrics.measure import Measure
+from cdp.metrics.measure import Measure, Queries, by_document
 
 MEASURE = Measure(
     name="paraphrase_ratio",
