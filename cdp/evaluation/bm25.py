@@ -48,8 +48,8 @@ VERSION = "1"
 _WORD = re.compile(r"\w+")
 
 
+# Called with the phase, what is done and the total, now and then; may raise to end the work.
 Watch = Callable[[str, int, int], None]
-"""Called with the phase, what is done and the total, now and then; may raise to end the work."""
 
 DOCUMENTS_A_LOOK, QUERIES_A_LOOK = 1000, 10
 

@@ -14,8 +14,8 @@ from cdp.retrievers.encode import Stopped
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+# A batch of texts may take this long to encode without a heartbeat.
 BATCH_S = 300.0
-"""A batch of texts may take this long to encode without a heartbeat."""
 
 
 def dev_evaluation(config: TrainingConfig, job: Job) -> Callable[[SentenceTransformer], float | None] | None:

@@ -18,8 +18,8 @@ from cdp.retrievers.exact_search import search
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+# Called with the phase, what is done and the total, in texts.
 ProgressBy = Callable[[str, int, int], None]
-"""Called with the phase, what is done and the total, in texts."""
 
 
 @dataclass(frozen=True)
@@ -102,31 +102,60 @@ def embed_benchmark(
     model.eval()
     seconds: dict[str, float] = {}
 
-    def embedded(role: str, texts: Sequence[str], prompt: str, hash_of_texts: str = "") -> Embedded:
+    def embedded(role: str, texts: Sequence[str], hash_of_texts: str = "") -> Embedded:
         began = time.perf_counter()
-        encoding = Encoding(model_hash, role, prompt, chosen.normalise, length_of(model), precision)
-        name = "encoding queries" if role == "query" else "encoding documents"
-        report = None if progress is None else lambda done, total: progress(name, done, total)
-        options: dict[str, Any] = {"batch_size": batch_size, "progress": report, "should_stop": should_stop}
-        if store is not None and model_hash:
-            embeddings = store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
-        else:
-            embeddings = Embedded([encode(model, texts, encoding, **options)])
-        seconds[name] = time.perf_counter() - began
+        embeddings = embed_texts(
+            model, texts, role, chosen, precision, store=store, model_hash=model_hash, hash_of_texts=hash_of_texts,
+            batch_size=batch_size, progress=progress, should_stop=should_stop,
+        )  # fmt: skip
+        seconds[_phase(role)] = time.perf_counter() - began
         return embeddings
 
     try:
         return EmbeddedBenchmark(
-            queries=embedded("query", benchmark.queries, chosen.query_prompt),
-            documents=embedded("document", benchmark.documents, chosen.document_prompt, benchmark.documents_hash),
+            queries=embedded("query", benchmark.queries),
+            documents=embedded("document", benchmark.documents, benchmark.documents_hash),
             protocol=chosen,
             max_tokens=length_of(model),
             precision=precision,
-            device=model.device.type if model.device.type == "cuda" else "cpu",
+            device=search_device(model),
             seconds=seconds,
         )
     finally:
         model.train(was_training)
+
+
+def embed_texts(
+    model: SentenceTransformer,
+    texts: Sequence[str],
+    role: str,
+    protocol: Protocol,
+    precision: str,
+    *,
+    store: EmbeddingStore | None,
+    model_hash: str,
+    hash_of_texts: str = "",
+    batch_size: int = 128,
+    progress: ProgressBy | None = None,
+    should_stop: Callable[[], bool] | None = None,
+) -> Embedded:
+    """Embed queries or documents (``role``) with the prompt of a protocol: from the ``store``, or in memory without."""
+    prompt = protocol.query_prompt if role == "query" else protocol.document_prompt
+    encoding = Encoding(model_hash, role, prompt, protocol.normalise, length_of(model), precision)
+    report = None if progress is None else lambda done, total: progress(_phase(role), done, total)
+    options: dict[str, Any] = {"batch_size": batch_size, "progress": report, "should_stop": should_stop}
+    if store is not None and model_hash:
+        return store.get(lambda: model, texts, encoding, hash_of_texts=hash_of_texts, **options)
+    return Embedded([encode(model, texts, encoding, **options)])
+
+
+def _phase(role: str) -> str:
+    return "encoding queries" if role == "query" else "encoding documents"
+
+
+def search_device(model: SentenceTransformer) -> str:
+    """The device to search on: the model's GPU, else the CPU."""
+    return model.device.type if model.device.type == "cuda" else "cpu"
 
 
 def evaluate_embeddings(

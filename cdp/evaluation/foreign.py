@@ -23,12 +23,13 @@ from cdp.evaluation import measures
 from cdp.evaluation.ranking import Ranking
 
 Run = dict[str, dict[str, float]]
+# {measure: {query: value in [0, 1]}}
 PerQuery = dict[str, dict[str, float]]
-"""{measure: {query: value in [0, 1]}}"""
 
 TREC, MTEB, IR_MEASURES = "trec-run", "mteb-predictions", "ir-measures"
+
+# The query id under which ir_measures prints the mean.
 SUMMARY = "all"
-"""The query id under which ir_measures prints the mean."""
 
 _NAMES = {"ndcg": "nDCG", "recall": "R", "mrr": "RR", "map": "AP", "p": "P"}
 _THEIRS = re.compile(r"(nDCG|R|RR|AP|P)(?:\(rel=(\d{1,4})\))?@([1-9]\d{0,5})", re.ASCII)

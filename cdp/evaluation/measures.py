@@ -26,8 +26,8 @@ REPORTED = ("ndcg@10", "mrr@10", "p@1", "recall@10", "recall@100", "map@100")
 Run = Mapping[str, Mapping[str, float]]
 Qrels = Mapping[str, Mapping[str, int]]
 
+# Cells of a comparison made at once: 4 million, so 4 MB of booleans.
 _BLOCK = 1 << 22
-"""Cells of a comparison made at once: 4 million, so 4 MB of booleans."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +145,7 @@ def _found(ranks: RelevantRanks, k: int) -> np.ndarray:
     return (ranks.rank > 0) & (ranks.rank <= k)
 
 
-def _divided(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def _ratio(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """a / b, and 0 where b is 0: a query without relevant documents scores 0, as in trec_eval."""
     return np.divide(a, b, out=np.zeros(len(b)), where=b > 0)
 
@@ -167,12 +167,12 @@ def ndcg(ranks: RelevantRanks, k: int) -> np.ndarray:
     order = np.lexsort((-ranks.grade, ranks.query))
     position = _position_within_query(ranks, order)
     ideal = np.where(position <= k, ranks.grade[order] / np.log2(position + 1), 0.0)
-    return _divided(gained, np.bincount(ranks.query[order], weights=ideal, minlength=ranks.n_queries))
+    return _ratio(gained, np.bincount(ranks.query[order], weights=ideal, minlength=ranks.n_queries))
 
 
 def recall(ranks: RelevantRanks, k: int) -> np.ndarray:
     """Share of the relevant documents among the first k."""
-    return _divided(_sum_by_query(ranks, _found(ranks, k)), _sum_by_query(ranks, np.ones(len(ranks.query))))
+    return _ratio(_sum_by_query(ranks, _found(ranks, k)), _sum_by_query(ranks, np.ones(len(ranks.query))))
 
 
 def mrr(ranks: RelevantRanks, k: int) -> np.ndarray:
@@ -189,7 +189,7 @@ def average_precision(ranks: RelevantRanks, k: int) -> np.ndarray:
     order = hits[np.lexsort((ranks.rank[hits], ranks.query[hits]))]
     precision = _position_within_query(ranks, order) / ranks.rank[order]
     total = np.bincount(ranks.query[order], weights=precision, minlength=ranks.n_queries)
-    return _divided(total, _sum_by_query(ranks, np.ones(len(ranks.query))))
+    return _ratio(total, _sum_by_query(ranks, np.ones(len(ranks.query))))
 
 
 def precision(ranks: RelevantRanks, k: int) -> np.ndarray:

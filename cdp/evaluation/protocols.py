@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 PROTOCOLS = ("published", "paper")
 
+# The names under which models keep the prompt of each role, in the order sentence-transformers looks for them.
 _ROLES = {"query": ("query",), "document": ("document", "passage", "corpus")}
-"""The names under which models keep the prompt of each role, in the order sentence-transformers looks for them."""
 
 
 @dataclass(frozen=True)

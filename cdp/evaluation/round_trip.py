@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cdp.evaluation import bm25
-from cdp.evaluation.evaluate import ProgressBy, length_of
+from cdp.evaluation.evaluate import ProgressBy, embed_texts, search_device
 from cdp.evaluation.protocols import protocol_for
-from cdp.retrievers.encode import EmbeddingStore, Encoding, Stopped, precision_for
+from cdp.retrievers.encode import EmbeddingStore, Stopped, precision_for
 from cdp.retrievers.exact_search import search
 
 if TYPE_CHECKING:
@@ -69,17 +69,13 @@ def by_model(
     protocol = protocol_for(model, "published")
     precision = precision_for(model) if precision == "auto" else precision
 
-    def embedded(role: str, texts: Sequence[str], prompt: str) -> list[np.ndarray]:
-        encoding = Encoding(model_hash, role, prompt, protocol.normalise, length_of(model), precision)
-        name = "encoding queries" if role == "query" else "encoding documents"
-        report = None if progress is None else lambda done, total: progress(name, done, total)
-        return store.get(
-            lambda: model, texts, encoding, batch_size=batch_size, progress=report, should_stop=should_stop
+    document_parts, query_parts = (
+        embed_texts(
+            model, texts, role, protocol, precision, store=store, model_hash=model_hash, batch_size=batch_size,
+            progress=progress, should_stop=should_stop,
         ).parts
-
-    document_parts = embedded("document", documents, protocol.document_prompt)
-    query_parts = embedded("query", queries, protocol.query_prompt)
-    device = model.device.type if model.device.type == "cuda" else "cpu"
+        for role, texts in (("document", documents), ("query", queries))
+    )  # fmt: skip
 
     def look(done: int) -> None:
         if should_stop is not None and should_stop():
@@ -88,7 +84,7 @@ def by_model(
             progress("searching", done, len(documents))
 
     depth = min(DEPTH, len(documents))
-    found = search(np.concatenate(query_parts), document_parts, depth, device=device, progress=look)
+    found = search(np.concatenate(query_parts), document_parts, depth, device=search_device(model), progress=look)
     return ranks_of(*found, own)
 
 

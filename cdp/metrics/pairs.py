@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from cdp.base.workspace import sha256_text
 from cdp.metrics.measures.paraphrase_ratio import Pair, document_ratios
 
+# Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them.
 CORPUS_PAIRS = 1000
-"""Corpus scope: so many pairs of queries of different documents are scored at most, no query in two of them."""
 
 
 @dataclass(frozen=True)

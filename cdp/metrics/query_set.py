@@ -25,11 +25,11 @@ from cdp.metrics.sampling import CorpusPool
 from cdp.metrics.tokens import TOKENIZER, tokens, word_count
 from cdp.metrics.values import CORPUS, MetricValue, aggregate, mean_over_queries
 
+# The M at which nested values are given besides the full number of queries; the paper's.
 DEPTHS = (1, 2, 3, 5, 10, 20)
-"""The M at which nested values are given besides the full number of queries; the paper's."""
 
+# Corpus scope: Self-BLEU compares groups of so many queries of different documents.
 CORPUS_GROUP = 10
-"""Corpus scope: Self-BLEU compares groups of so many queries of different documents."""
 
 ONE_QUERY = "No document has two queries. The corpus scope compares queries of different documents."
 NO_QUERY = "There are no queries."

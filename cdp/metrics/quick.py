@@ -34,8 +34,8 @@ from cdp.query_sets.measured import quick_file
 
 VERSION = "3"
 
+# Told how many documents of how many are done; returns whether to go on.
 Report = Callable[[int, int], bool]
-"""Told how many documents of how many are done; returns whether to go on."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,8 @@ from cdp.metrics.query_set import ONE_QUERY, depths_of
 from cdp.metrics.scorers import PairScorer
 from cdp.metrics.values import CORPUS, MetricValue, aggregate
 
+# So many of the highest- and of the lowest-scoring pairs are kept as examples.
 EXAMPLES = 20
-"""So many of the highest- and of the lowest-scoring pairs are kept as examples."""
 
 
 @dataclass(frozen=True)

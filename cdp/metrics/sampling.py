@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from random import Random
 from typing import TypeVar
 
+# The corpus scope draws one query each from at most so many documents.
 CORPUS_DOCUMENTS = 10_000
-"""The corpus scope draws one query each from at most so many documents."""
 
 T = TypeVar("T")
 

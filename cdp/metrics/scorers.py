@@ -19,22 +19,22 @@ from cdp.metrics.measure import Measure
 from cdp.metrics.measures.dist_sim import unit_vectors
 from cdp.metrics.measures.paraphrase_ratio import MEASURE, STAND_IN, THRESHOLD, Pair, checked_scores
 
+# The paper does not name its cross-encoder; this one was trained to tell duplicate questions, score 0 to 1.
 CROSS_ENCODER = "cross-encoder/quora-distilroberta-base"
-"""The paper does not name its cross-encoder; this one was trained to tell duplicate questions, score 0 to 1."""
 
 BI_ENCODER = "bi-encoder"
 STAND_IN_MODEL = "minilm"
 
+# Cosine of two all-MiniLM-L6-v2 embeddings above which a pair counts as paraphrases.
+#
+# Chosen for balanced accuracy on one half of the documents, by ``benchmarks/calibrate_paraphrase.py``. On the other
+# half it is 0.834: above the threshold are 83% of the demo's recorded paraphrase pairs and 6% of its diverse ones;
+# 21% and 23% of the pairs of human questions on one paragraph of XQuAD and FairytaleQA, some of which do ask the
+# same.
 CALIBRATED_THRESHOLD = 0.66
-"""Cosine of two all-MiniLM-L6-v2 embeddings above which a pair counts as paraphrases.
 
-Chosen for balanced accuracy on one half of the documents, by ``benchmarks/calibrate_paraphrase.py``. On the other half
-it is 0.834: above the threshold are 83% of the demo's recorded paraphrase pairs and 6% of its diverse ones; 21% and
-23% of the pairs of human questions on one paragraph of XQuAD and FairytaleQA, some of which do ask the same.
-"""
-
+# Tokens of a pair that a cross-encoder reads at most; the rest is cut off.
 LONGEST_PAIR = 512
-"""Tokens of a pair that a cross-encoder reads at most; the rest is cut off."""
 
 
 @dataclass(frozen=True)

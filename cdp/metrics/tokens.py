@@ -9,11 +9,11 @@ from functools import lru_cache
 from cdp.base.errors import ConfigError
 from cdp.complexity.tokenizers import combining_marks
 
+# What ``tokens`` does; recorded beside each value that depends on it.
 TOKENIZER = (
     "lower-cased words and punctuation marks; single characters in scripts written without spaces (Chinese, Japanese, "
     "Thai, Lao, Khmer, Burmese)"
 )
-"""What ``tokens`` does; recorded beside each value that depends on it."""
 
 _UNSPACED = (
     "\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
@@ -36,16 +36,16 @@ def _any_script() -> re.Pattern[str]:
     return re.compile(rf"[{_UNSPACED}]|(?:(?![{_UNSPACED}])[\w{marks}])+|[^\w\s{marks}]")
 
 
+# How a query can be cut for Self-BLEU. The paper does not say how it did; of few queries the order may turn.
 MARKS, HYPHENS, WORDS = "marks", "hyphens", "words"
 TOKENISATIONS = {
     MARKS: "words and punctuation marks; a hyphenated word is three tokens (the default)",
     HYPHENS: "words and punctuation marks; a word with hyphens or apostrophes is one token",
     WORDS: "words alone; a word with hyphens or apostrophes is one token",
 }
-"""How a query can be cut for Self-BLEU. The paper does not say how it did; of few queries the order may turn."""
 
+# A hyphen or apostrophe within a word.
 _WITHIN = re.compile(r"(?<=\w)([-\u2010\u2011'\u2019])(?=\w)")
-"""A hyphen or apostrophe within a word."""
 
 
 def tokens(text: str, tokenisation: str = MARKS) -> list[str]:

@@ -12,8 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from cdp.base.errors import InputError
 from cdp.base.statistics import bootstrap_interval
 
+# Scopes: queries of one document against each other, or queries of different documents.
 DOCUMENT, CORPUS = "document", "corpus"
-"""Scopes: queries of one document against each other, or queries of different documents."""
 
 
 @dataclass(frozen=True, slots=True)

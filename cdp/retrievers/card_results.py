@@ -16,15 +16,15 @@ from cdp.base.paths import public
 from cdp.base.workspace import write_bytes
 from cdp.retrievers.trained import card_file, model_folder
 
+# What stands around the results in a card.
 BEGIN, END = "## Results\n", "\n## Licences\n"
-"""What stands around the results in a card."""
 
+# What stands around the metadata at the top of a card.
 FRONT = "---\n"
-"""What stands around the metadata at the top of a card."""
 
 
+# The task as sentence-transformers' own cards name it on the hub.
 HUB_TASK = {"task_type": "information-retrieval", "task_name": "Information Retrieval"}
-"""The task as sentence-transformers' own cards name it on the hub."""
 
 
 @dataclass(frozen=True, slots=True)

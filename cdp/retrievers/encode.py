@@ -23,16 +23,16 @@ from cdp.benchmarks.benchmark import texts_hash
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
 
+# What a result in half precision says of it.
 SHARD_TEXTS = 16384
 HALF_PRECISION = (
     "Embeddings are kept in fp16. Measured with all-MiniLM-L6-v2 on SciFact (300 queries), those of fp32 rounded: "
     "99.9% of the first ten documents are the same, in 3 queries their order or choice differs, NDCG@10 is equal to "
     "within 0.01 points."
 )
-"""What a result in half precision says of it."""
 
+# Batches between two looks at the clock and at the request to stop.
 BATCHES_PER_CALL = 8
-"""Batches between two looks at the clock and at the request to stop."""
 
 
 class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error

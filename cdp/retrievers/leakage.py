@@ -30,23 +30,24 @@ from cdp.benchmarks.benchmark import Benchmark, part
 from cdp.retrievers import reworded
 from cdp.retrievers.trained import training_result
 
+# Under this name the inputs of a job say which judged queries its queries were known to hold when it was started.
 FILE = "query_hashes.npy"
 DOCUMENTS = "document_hashes.npy"
 LEAKAGE = "leakage"
-"""Under this name the inputs of a job say which judged queries its queries were known to hold when it was started."""
 
 Hashes = NDArray[np.uint64]
 
+# From this share of the documents that answer a benchmark's queries on, who trained on them was trained in-domain: as
+# for two collections that a study takes to be of one source.
 IN_DOMAIN = 0.1
-"""From this share of the documents that answer a benchmark's queries on, who trained on them was trained in-domain: as
-for two collections that a study takes to be of one source."""
 
+# Blocks of Unicode with the scripts of India, Thailand, Laos, Tibet, Burma, Cambodia, Indonesia and the Maldives.
 _VOWELS_ARE_MARKS = (
     (0x0780, 0x07BF), (0x0900, 0x109F), (0x1700, 0x17FF), (0x1900, 0x1AAF), (0x1B00, 0x1CFF), (0xA800, 0xABFF),
     (0x11000, 0x11FFF),
 )  # fmt: skip
-"""Blocks of Unicode with the scripts of India, Thailand, Laos, Tibet, Burma, Cambodia, Indonesia and the Maldives."""
 
+# To re, no mark is part of a word. Ten times slower, so only for texts that have such marks.
 VOWEL_MARKS = "".join(
     chr(code)
     for first, last in _VOWELS_ARE_MARKS
@@ -56,10 +57,9 @@ VOWEL_MARKS = "".join(
 _VOWELS = frozenset(VOWEL_MARKS)
 _BREAKS = re.compile(r"[\W_]+")
 _BREAKS_BESIDE_MARKS = re.compile(rf"(?:[^\w{VOWEL_MARKS}]|_)+")
-"""To re, no mark is part of a word. Ten times slower, so only for texts that have such marks."""
 
+# They say how a conjunct is drawn; the word is the same without.
 _JOINERS = re.compile(rf"(?<=[{VOWEL_MARKS}])[\u200c\u200d]")
-"""They say how a conjunct is drawn; the word is the same without."""
 
 _LONGEST_CHAIN = 32
 

@@ -8,11 +8,11 @@ from typing import Any
 
 from cdp.base.registry import Registered
 
+# published: as the model's authors evaluate it; paper: cosine similarity for every model.
 PROTOCOLS = ("published", "paper")
-"""published: as the model's authors evaluate it; paper: cosine similarity for every model."""
 
+# By what a trained model is scored: the loss compares by cosine, whatever its base was published with.
 TRAINED_SIMILARITY = "cosine"
-"""By what a trained model is scored: the loss compares by cosine, whatever its base was published with."""
 
 COSINE = {"published": "cosine", "paper": "cosine"}
 DOT_AS_PUBLISHED = {"published": "dot", "paper": "cosine"}
@@ -75,6 +75,7 @@ PAPER_EPOCHS = Default(
 PAPER_PRECISION = Default("fp16", "The paper trains in FP16 mixed precision. On a GPU only.")
 PAPER_CHECKPOINTING = Default(True, "The paper trains with gradient checkpointing. On a GPU only.")
 
+# Defaults for models that are not presets.
 GENERAL_DEFAULTS: Mapping[str, Default] = {
     "learning_rate": Default(2e-5, "A common rate for fine-tuning encoders of any size; sweep around it."),
     "batch_size": Default(64, "More in-batch negatives than 32, and still fits small GPUs at 256 tokens."),
@@ -82,4 +83,3 @@ GENERAL_DEFAULTS: Mapping[str, Default] = {
     "max_length": Default(None, "As the model's own configuration says."),
     "scale": SCALE,
 }
-"""Defaults for models that are not presets."""

@@ -17,26 +17,26 @@ from functools import cache
 
 from cdp.complexity import stopword_list
 
+# Queries that share all they are made of ask the same if that weighs as much as four words: “Where is Paris?” and
+# “Why Paris?” do not. One word that is another one ("mill 12", "mill 13") makes another query.
 ENOUGH = 12
-"""Queries that share all they are made of ask the same if that weighs as much as four words: “Where is Paris?” and “Why
-Paris?” do not. One word that is another one ("mill 12", "mill 13") makes another query."""
 
+# What a word weighs, and a Chinese character: six of them are as good as four words.
 WORD, CHARACTER = 3, 2
-"""What a word weighs, and a Chinese character: six of them are as good as four words."""
 
+# In scripts that are compared by their letters; vowel signs and tone marks above or below them add nothing.
 LETTERS_OF_A_WORD = 4
-"""In scripts that are compared by their letters; vowel signs and tone marks above or below them add nothing."""
 
+# Languages that write spaces between words. One list for all: which one a query is in need not be known.
 _SPACED = ("en", "fr", "ru", "ar")
-"""Languages that write spaces between words. One list for all: which one a query is in need not be known."""
 
+# Question words are function words to a stopword list, but two of them ask two things.
 _ASKING = frozenset((
     "who", "whom", "whose", "what", "which", "when", "where", "why", "how", "qui", "quoi", "que", "quand",
     "où", "pourquoi", "comment", "combien", "quel", "quelle", "quels", "quelles", "lequel", "laquelle", "кто",
     "что", "какой", "какая", "какое", "какие", "когда", "где", "куда", "почему", "зачем", "как", "сколько",
     "чей", "من", "ما", "ماذا", "متى", "أين", "لماذا", "كيف", "كم", "أي", "هل"
 ))  # fmt: skip
-"""Question words are function words to a stopword list, but two of them ask two things."""
 
 _HAN = r"\u2e80-\u2fdf\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _KANA, _HANGUL, _UNSPACED = r"\u3040-\u30ff", r"\uac00-\ud7a3", r"\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"
@@ -57,6 +57,7 @@ def _jamo(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
+# Of questions, letter by letter: they grow together with the syllable before (하 + ㅂ니까 = 합니까).
 _ENDINGS = re.compile(
     "(?<=..)(?:"
     + _jamo(
@@ -65,7 +66,6 @@ _ENDINGS = re.compile(
     )
     + ")$"
 )
-"""Of questions, letter by letter: they grow together with the syllable before (하 + ㅂ니까 = 합니까)."""
 
 
 @cache

@@ -22,8 +22,8 @@ MEASURE = Measure(
     model_based=True,
 )
 
+# Texts to embeddings: n texts give shape (n, dim).
 Encoder = Callable[[list[str]], ArrayLike]
-"""Texts to embeddings: n texts give shape (n, dim)."""
 
 
 def dist_sim(synthetic: Queries, human: Queries, encoder: Encoder) -> float:

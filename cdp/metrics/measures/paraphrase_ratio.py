@@ -36,12 +36,12 @@ STAND_IN = Measure(
     model_based=True,
 )
 
+# The paper's threshold for cross-encoder scores in [0, 1].
 THRESHOLD = 0.5
-"""The paper's threshold for cross-encoder scores in [0, 1]."""
 
 Pair = tuple[str, str]
+# Pairs of queries to scores: n pairs give shape (n,).
 Scorer = Callable[[list[Pair]], ArrayLike]
-"""Pairs of queries to scores: n pairs give shape (n,)."""
 
 
 def paraphrase_ratio(queries: Queries, scorer: Scorer, threshold: float = THRESHOLD) -> float:
