@@ -95,7 +95,7 @@ def definition(name: str, file: Path) -> ast.FunctionDef | ast.ClassDef:
     assert imported is not None
     assert imported.module is not None
     module = REPOSITORY.joinpath(*imported.module.split("."))
-    return definition(name, module / "__init__.py" if module.is_dir() else module.with_suffix(".py"))
+    return definition(name, package if (package := module / "__init__.py").exists() else module.with_suffix(".py"))
 
 
 def library(name: str) -> list[str]:
@@ -119,13 +119,22 @@ def build() -> str:
     """The whole page."""
     lines = ["# Reference", "", "Made from the code by `make docs`; do not edit.", "", "## Commands", ""]
     lines += [
-        "Each is `python -m cdp …`, with `--json` and `--help`. Exit code 0: done, 1: the job failed, 2: bad input.",
+        "Each is `cdp …` (in a clone `python -m cdp …`), with `--json` and `--help`. Exit code 0: done, 1: the job "
+        "failed, 2: bad input, 130: interrupted. `-` is standard input or output wherever a file is named. A setting "
+        "of the tables below is an option of its command, as `--batch-size 64`, or given by `--set batch_size=64`.",
         "",
     ]
+    titles = {kind: title.partition(" (")[0] for title, kind in CONFIGS.items()}
     rows = []
     for name, command in all_commands().items():
-        words = ", ".join(f"`{argument.flag}`" for argument in command.arguments.values() if not argument.hidden)
-        rows.append((f"`{name}`", command.help, words))
+        listed = {setting for kind in command.configs.values() if kind in titles for setting in kind.settings()}
+        words = [
+            f"`{argument.flag}`"
+            for argument in command.arguments.values()
+            if argument.word or (argument.name not in {*listed, "json"} and not argument.hidden)
+        ]
+        words += [f"settings: {titles[kind]}" for kind in command.configs.values() if kind in titles]
+        rows.append((f"`{name}`", command.help, ", ".join(words)))
     lines += table(["command", "what it does", "arguments and options"], rows)
     for title, kind in CONFIGS.items():
         lines += [f"## Settings: {title}", "", *settings(kind)]

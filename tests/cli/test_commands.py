@@ -57,33 +57,33 @@ def test_bad_input_to_a_real_process_is_one_line_and_exit_code_2(workspace: Work
 
 @pytest.mark.slow
 def test_the_five_steps_on_the_demo(workspace: Workspace) -> None:
-    """Each command in a process of its own the first time, and here when it comes again."""
-    assert len(spawned_answer("demo")) == 5
+    """One command that starts a job and waits for it is a process of its own, the others run here."""
+    assert len(answer("demo")) == 5
     assert answer("demo") == []
 
-    preview = spawned_answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
+    preview = answer("queries", "preview", "--corpus", "demo", "--generator", "recorded", "--per-doc", "8")
     assert {name: len(m["queries"]) for name, m in preview["methods"].items()} == {"diverse": 8, "paraphrase": 8}
     assert preview["methods"]["diverse"]["self_bleu"] < preview["methods"]["paraphrase"]["self_bleu"]
 
-    generated = spawned_answer("queries", "generate", "--corpus", "demo", "--per-doc", "3", "--wait")
+    generated = answer("queries", "generate", "--corpus", "demo", "--per-doc", "3", "--wait")
     assert generated["state"] == "finished"
-    made = next(q for q in spawned_answer("queries", "list") if q["generator"] == "template")
+    made = next(q for q in answer("queries", "list") if q["generator"] == "template")
     assert (made["n_documents"], made["n_queries"]) == (96, 288)
 
-    quick = spawned_answer("metrics", "demo diverse", "--human", "demo paraphrase", "--quick")
+    quick = answer("metrics", "demo diverse", "--human", "demo paraphrase", "--quick")
     assert {"self_bleu", "len_sim", "cw"} <= {value["name"] for value in quick["measures"]}
 
-    advice = spawned_answer("cw", "recommend", "--benchmark", "demo")
+    advice = answer("cw", "recommend", "--benchmark", "demo")
     assert advice["level"] == "test"
     assert advice["interval"][0] < advice["mean_cw"] < advice["interval"][1]
 
     trained = spawned_answer("train", "demo diverse", "--weighting", "cw", "--wait")
     assert trained["state"] == "finished"
-    for retriever, ask in (("static-minilm", spawned_answer), (trained["id"], answer)):
-        evaluated = ask("evaluate", retriever, "--benchmark", "demo", "--wait")
+    for retriever in ("static-minilm", trained["id"]):
+        evaluated = answer("evaluate", retriever, "--benchmark", "demo", "--wait")
         assert evaluated["state"] == "finished"
         assert 20 < evaluated["ndcg@10"] < 100
-    rows = spawned_answer("results", "compare", "--baseline", "static-minilm")["rows"]
+    rows = answer("results", "compare", "--baseline", "static-minilm")["rows"]
     assert {row["retriever_id"] for row in rows} == {"static-minilm", trained["id"]}
     table = run("results", "compare", "--baseline", "static-minilm", "--format", "csv").stdout.splitlines()
     assert len(table) == 3
