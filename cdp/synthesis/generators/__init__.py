@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cdp.base.config import SynthesisConfig
 from cdp.base.registry import Registry
+from cdp.llm.answers import Answer, Usage
 from cdp.synthesis.generators.base import Generator, GeneratorType
 from cdp.synthesis.methods import METHODS
 
@@ -20,4 +21,5 @@ def make_generator(config: SynthesisConfig, *, api_key: str = "") -> Generator:
     return GENERATORS.named(own if own in GENERATORS else config.generator).make(config, api_key)
 
 
-__all__ = ["GENERATORS", "Generator", "GeneratorType", "make_generator"]
+# A plug-in that is a generator needs Answer and Usage.
+__all__ = ["GENERATORS", "Answer", "Generator", "GeneratorType", "Usage", "make_generator"]
