@@ -179,9 +179,7 @@ def main(numbers: list[int]) -> int:
             continue
         with tempfile.TemporaryDirectory() as folder:
             tree = Path(folder) / "repository"
-            shutil.copytree(
-                REPOSITORY, tree, ignore=shutil.ignore_patterns(".git", ".venv", "build", "workspace", ".*_cache")
-            )
+            shutil.copytree(REPOSITORY, tree, ignore=shutil.ignore_patterns(".git", ".venv", "build", ".*_cache"))
             found, by = caught(fault, tree)
         missed += not found
         print(f"{number:2d} {'caught' if found else 'MISSED'}: {fault.name}: {by[:150]}", flush=True)
