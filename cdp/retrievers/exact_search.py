@@ -158,7 +158,7 @@ class _Block:
         self._norms = np.linalg.norm(queries.astype(np.float64), axis=1)
         self._longest = 0.0
         self._best = np.full((self.n, k), -np.inf, np.float32)
-        self._pool: list[Candidates] = []
+        self._pool: list[Candidates] = [(np.empty(0, np.int64), np.empty(0, np.float32))]
         self._pooled = 0
         self._lock = threading.Lock()
 

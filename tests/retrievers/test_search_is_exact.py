@@ -277,7 +277,8 @@ def test_fewer_documents_than_asked_for() -> None:
     assert sorted(indices[0, :3].tolist()) == [0, 1, 2]
 
 
-def test_no_queries_and_no_documents() -> None:
+def test_no_queries_and_no_documents_that_may_be_found() -> None:
+    assert (search(vectors(1, 2, 4), vectors(2, 2, 4), 2, exclude=[[0, 1], [1, 0]])[1] == -1).all()
     assert search(np.zeros((0, 4), np.float32), vectors(1, 3, 4), 2)[1].shape == (0, 2)
     assert (search(vectors(1, 3, 4), np.zeros((0, 4), np.float32), 2)[1] == -1).all()
 
