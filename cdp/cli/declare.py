@@ -143,7 +143,7 @@ class Command:
             for argument in made:
                 listed.setdefault(argument.name, argument)
         common = [Argument("json", "answer in JSON", bool)]
-        if any(argument.hidden for argument in listed.values()):
+        if self.configs:
             common.insert(0, _of_type("set", Set))
         if self.job:
             common[:0] = [
