@@ -213,11 +213,13 @@ class Command:
             if argument.reads is not None and given.get(argument.name) == STANDARD:
                 given[argument.name] = run.standard_input(argument.reads.suffix)
         bound: dict[str, Any] = {}
-        unread = set(sets)
+        unread, taken = set(sets), set[str]()
         for name, config in self.configs.items():
             fields = config.settings().keys()
             unread -= fields
-            typed = {key: value for key, value in {**given, **sets}.items() if key in fields}
+            # Of two models with a setting of one name the first has it.
+            typed = {key: value for key, value in {**given, **sets}.items() if key in fields and key not in taken}
+            taken |= fields
             last = name == [*self.configs][-1]
             more = {key: sets[key] for key in unread} if last else {}  # refused with the nearest name
             try:
