@@ -43,12 +43,14 @@ def test_a_pickle_in_place_of_a_checkpoint_is_not_run_on_resuming(
     workspace: Workspace, query_set: str, tmp_path: Path
 ) -> None:
     marker = tmp_path / "it-ran"
-    folder = foreign_job(workspace, query_set, tiny_static(tmp_path / "tiny"))
+    model = tiny_static(tmp_path / "tiny")
+    folder = foreign_job(workspace, query_set, model)
+    trusted = ("jobs", "resume", "theirs", "--allow", str(model), "--wait")
     checkpoint = folder / "checkpoints" / "step-000000003"
     checkpoint.mkdir(parents=True)
     for name in ("state.pt", "state.safetensors", "state.json", "optimizer.bin", "random_states_0.pkl", "scaler.pt"):
         (checkpoint / name).write_bytes(pickle.dumps(Payload(marker)))
-    done = run("jobs", "resume", "theirs", "--wait", code=1)
+    done = run(*trusted, code=1)
     assert "The checkpoint step-000000003 cannot be read" in done.stdout
     assert "Traceback" not in done.stdout + done.stderr
     assert not marker.exists()
@@ -56,7 +58,7 @@ def test_a_pickle_in_place_of_a_checkpoint_is_not_run_on_resuming(
     # JSON of another shape is refused with a sentence, too.
     (checkpoint / "state.json").write_text(json.dumps({"order": {"pairs": 1}}), encoding="utf-8")
     shutil.copy(next((tmp_path / "tiny" / "model").glob("*.safetensors")), checkpoint / "state.safetensors")
-    done = run("jobs", "resume", "theirs", "--wait", code=1)
+    done = run(*trusted, code=1)
     assert "The checkpoint step-000000003 cannot be read" in done.stdout
     assert not marker.exists()
 
