@@ -127,6 +127,7 @@ def _visible(workspace: Workspace) -> list[str]:
 
 def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> None:
     import torch
+    from safetensors import SafetensorError
 
     from cdp.base.failures import failure_of
     from cdp.training import checkpoint
@@ -134,10 +135,10 @@ def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> N
     free = shutil.disk_usage(small.root.parent).free
     state = {"weights": torch.zeros(10)}
     folder = small.root / "checkpoints"
-    checkpoint.save(folder, 1, state)
+    checkpoint.save(folder, 1, state, {})
     for much in (free // 2, free // 4 - 1100, free // 4 - 1000):
-        with pytest.raises((OSError, RuntimeError)) as raised:
-            checkpoint.save(folder, 2, {"weights": torch.zeros(much)})
+        with pytest.raises((OSError, RuntimeError, SafetensorError)) as raised:
+            checkpoint.save(folder, 2, {"weights": torch.zeros(much)}, {})
         told = failure_of(raised.value)
         assert told["kind"] == "disk"
         assert "No space left" in told["message"]

@@ -7,7 +7,7 @@ import sqlite3
 import pytest
 
 from cdp.base.errors import WorkspaceError
-from cdp.base.worker import LOCK_VARIABLE
+from cdp.base.worker import NODE_VARIABLE
 from cdp.base.workspace import Workspace
 from cdp.llm.answers import Answer, RequestError, Usage
 from cdp.llm.cache import AnswerCache
@@ -94,10 +94,10 @@ def test_once_a_node_has_used_it_no_process_needs_shared_memory(
     with AnswerCache(workspace) as cache:
         cache.put(KEY_OF_IT, Answer("x"))
         assert mode_of(cache) == "wal"
-    monkeypatch.setenv(LOCK_VARIABLE, "node.lock")
+    monkeypatch.setenv(NODE_VARIABLE, "0.1.0")
     with AnswerCache(workspace) as cache:
         assert mode_of(cache) == "delete"
-        monkeypatch.delenv(LOCK_VARIABLE)
+        monkeypatch.delenv(NODE_VARIABLE)
         with AnswerCache(workspace) as beside:
             assert mode_of(beside) == "delete"
             assert beside.get(KEY_OF_IT) == Answer("x")
@@ -112,7 +112,7 @@ def test_a_node_waits_for_nobody_who_uses_it_with_shared_memory(
     with AnswerCache(workspace) as cache:
         cache.put(KEY_OF_IT, Answer("x"))
         with monkeypatch.context() as there:
-            there.setenv(LOCK_VARIABLE, "node.lock")
+            there.setenv(NODE_VARIABLE, "0.1.0")
             with pytest.raises(WorkspaceError, match="Resume this job when that one has ended"):
                 AnswerCache(workspace)
         with AnswerCache(workspace) as beside:  # on the machine that has the memory
