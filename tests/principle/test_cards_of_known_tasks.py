@@ -55,9 +55,9 @@ def test_english(folder: str) -> None:
         seen = {e.per_doc: e for e in unseen.expected if e.comparison == "qdoc_minus_one"}
         assert all(e.low <= published_gain(dataset, m) <= e.high for m, e in seen.items())
     else:
-        assert unseen.headline.startswith("The published rule has no evidence for such a task")
+        assert unseen.advice.startswith("The published rule has no evidence for such a task")
         assert unseen.expected == ()
-        assert "the published line" not in unseen.summary.removeprefix(unseen.headline)
+        assert "the published line" not in unseen.summary.removeprefix(unseen.advice)
 
 
 @pytest.mark.slow
@@ -66,9 +66,7 @@ def test_english(folder: str) -> None:
 def test_other_languages(folder: str) -> None:
     code = OTHERS[folder]
     found = recommend(counted(folder, code), language=code)
-    assert found.headline.startswith(
-        "The published rule has no evidence for such a task: the line was fitted on English"
-    )
+    assert found.advice.startswith("The published rule has no evidence for such a task: the line was fitted on English")
     assert (found.expected, found.outlook, found.suggestion.probability) == ((), (), None)
     if folder.startswith("queries_only/miracl"):
         assert found.weighting.use == {"fr": "no", "zh": "no"}.get(code, "compare"), "as the sign printed for it"

@@ -58,12 +58,12 @@ def test_the_gain_grows_with_cw() -> None:
 
 def test_in_domain_and_other_languages_are_said() -> None:
     found = recommend([9] * 100, domain="in-domain")
-    assert "one good query per document" in found.headline
+    assert "one good query per document" in found.advice
     assert (found.suggestion.per_doc, found.expected) == (1, ())
     assert {s.dataset for s in found.similar} == {"trec-dl-2019", "trec-dl-2020"}
     assert all(max(g[5], g[10], g[20]) < 0 for s in found.similar for g in s.gains.values()), "what the sentence says"
     french = recommend([9] * 100, language="fr", task="multi-hop")
-    assert french.headline.startswith(
+    assert french.advice.startswith(
         "The published rule has no evidence for such a task: the line was fitted on English"
     )
     assert (french.expected, french.outlook, french.splits, french.suggestion.probability) == ((), (), (), None)

@@ -23,12 +23,12 @@ from cdp.principle.published import datasets, results
         (9.0, {"task": "multi-hop", "generator": "mistral-7b-instruct"}, "not by mistral-7b-instruct"),
     ],
 )
-def test_outside_the_evidence_the_headline_says_so_and_the_line_is_silent(
+def test_outside_the_evidence_the_advice_says_so_and_the_line_is_silent(
     cw: float, given: dict[str, Any], reason: str
 ) -> None:
     found = recommend([cw] * 100, **given)
-    assert found.headline.startswith("The published rule has no evidence for such a task")
-    assert reason in found.headline
+    assert found.advice.startswith("The published rule has no evidence for such a task")
+    assert reason in found.advice
     assert found.expected == ()
     assert "the published line" not in found.suggestion.text
     assert len(found.similar) == 5
@@ -37,7 +37,7 @@ def test_outside_the_evidence_the_headline_says_so_and_the_line_is_silent(
 def test_inside_the_evidence_nothing_is_taken_back() -> None:
     found = recommend([9] * 100, task="multi-hop", generator="gpt-4o-mini-2024-07-18")
     assert found.scope.inside
-    assert found.headline == found.advice
+    assert found.by_rule
     assert "the line through four datasets" in found.suggestion.sure
 
 
