@@ -50,9 +50,10 @@ def restore_random_state(states: Mapping[str, Tensor]) -> None:
     random.setstate((3, tuple(states["python"].tolist()), None if math.isnan(gauss) else gauss))
     *keys, position, has_gauss = states["numpy"].tolist()
     np.random.set_state(("MT19937", np.array(keys, dtype=np.uint32), position, has_gauss, cached))
-    torch.set_rng_state(states["torch"])
+    # torch reads a generator's state from the beginning of the memory, so a row of several processes' is copied.
+    torch.set_rng_state(states["torch"].clone())
     if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])
+        torch.cuda.set_rng_state(states["cuda"].clone())
 
 
 def save(folder: Path, step: int, tensors: Mapping[str, Tensor], facts: Mapping[str, Any]) -> Path:

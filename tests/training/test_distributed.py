@@ -19,13 +19,17 @@ from sentence_transformers import (
     SentenceTransformerTrainingArguments,
 )
 
+from cdp.base.config import TrainingConfig
 from cdp.training import infonce
 from cdp.training.engine import Batches, TransformerEngine
+from cdp.training.loop import Training
 from cdp.training.loss import WeightedInfoNCELoss
 from cdp.training.optimiser import average_gradients, broadcast_parameters
+from cdp.training.pairs import BatchOrder
 from cdp.training.tokens import tokenise
 from tests.support import free_port
 from tests.support_models import tiny_retriever
+from tests.training.test_loop import Recorder
 
 pytestmark = pytest.mark.slow
 
@@ -98,6 +102,26 @@ def trainer_step(rank: int, port: int, processes: int, folder: str, mini_batch: 
     torch.save(model.state_dict(), f"{out}.{rank}")
 
 
+def resumed(rank: int, port: int, folder: str, out: str) -> None:
+    """Train whole, and stopped at step 3 and resumed; each process has dropout masks of its own."""
+    address = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": 2, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    os.environ.update({name: str(value) for name, value in address.items()})
+    state = PartialState(cpu=True, backend="gloo")
+    torch.set_num_threads(1)
+    config = TrainingConfig(query_set="q", learning_rate=3e-3, batch_size=4, epochs=3, scale=20.0)
+    trained = []
+    for name, stop_after in (("whole", None), ("parts", 3), ("parts", None)):
+        torch.manual_seed(99 + rank)
+        model = SentenceTransformer(folder, device="cpu")
+        batches = Batches(tokenise(model, QUERIES), tokenise(model, DOCUMENTS), DOCUMENT_OF, WEIGHTS)
+        order, hooks = BatchOrder(len(QUERIES), 4, 3, 0, 2), Recorder(stop_after=stop_after)
+        trained.append(
+            (Training(model, batches, order, config, hooks, Path(out) / name).run().step, model.state_dict())
+        )
+    torch.save(trained, f"{out}.{rank}")
+    state.destroy_process_group()
+
+
 def processes_of(function: Any, n: int, *arguments: Any) -> None:
     """Run ``function(rank, port, *arguments)`` in ``n`` new processes.
 
@@ -167,6 +191,14 @@ def test_the_trainer_with_our_loss_takes_the_full_batch_step(
     for rank in range(processes):
         trained = torch.load(f"{tmp_path / 'out'}.{rank}", weights_only=True)
         assert worst({name: start[name] - value for name, value in trained.items()}, expected) < 1e-10
+
+
+def test_a_training_on_two_processes_is_resumed_bit_for_bit(tmp_path: Path) -> None:
+    ranks = two_processes(resumed, tmp_path / "out", str(tiny_retriever(tmp_path / "tiny", dropout=0.2)))
+    for (whole_steps, whole), (stopped_at, _), (steps, weights) in ranks:
+        assert (whole_steps, stopped_at, steps) == (6, 3, 6)
+        for name, value in whole.items():
+            assert torch.equal(value, weights[name]), name
 
 
 def test_normalising_per_process_would_be_noticed(
