@@ -6,14 +6,32 @@ statistic is used where, from which source, and how well its interval covers. Im
 
 from __future__ import annotations
 
-from cdp.base.statistics.clusters import crossing_of_lines, mean_interval, prediction_interval
-from cdp.base.statistics.correlation import fisher_interval, leave_one_out, pearson, ranks, spearman
-from cdp.base.statistics.lines import LineFit, fit_line, power_of_slope
-from cdp.base.statistics.paired import holm, paired_test, randomisation_test, seed_spread, t_test
+from cdp.base.statistics.lines import (
+    LineFit,
+    WithinSlope,
+    crossing_of_lines,
+    fit_line,
+    leave_one_out,
+    mean_interval,
+    pearson,
+    power_of_slope,
+    prediction_interval,
+    ranks,
+    spearman,
+    within_slope,
+)
+from cdp.base.statistics.paired import (
+    SeedTest,
+    bootstrap_interval,
+    has_spread,
+    holm,
+    paired_test,
+    randomisation_test,
+    seed_spread,
+    t_test,
+    two_level_test,
+)
 from cdp.base.statistics.regression import Coefficient, cluster_regression
-from cdp.base.statistics.resampling import bootstrap_interval
-from cdp.base.statistics.seeds import SeedTest, has_spread, two_level_test
-from cdp.base.statistics.within import WithinSlope, within_slope
 
 __all__ = [
     "Coefficient",
@@ -23,7 +41,6 @@ __all__ = [
     "bootstrap_interval",
     "cluster_regression",
     "crossing_of_lines",
-    "fisher_interval",
     "fit_line",
     "has_spread",
     "holm",

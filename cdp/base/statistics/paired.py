@@ -5,19 +5,27 @@ flips the sign of each query's difference at random and asks how often the mean 
 (Fisher 1935; for retrieval Smucker et al. 2007) assumes nothing about the distribution; its p-value counts the observed
 outcome among the drawn ones, (1 + as extreme) / (1 + drawn), so it is never 0. Several datasets in one comparison are
 corrected together with Holm's procedure.
+
+A test over queries takes a model as given. What is claimed of a *recipe* also varies with the training seed, and a few
+seeds say little about by how much: ``two_level_test`` counts both variances and their degrees of freedom.
+
+SciPy's ``permutation_test`` takes 0.4 s for 300 queries and 10,000 draws, ours 2 ms, and a leaderboard asks for
+hundreds; its ``bootstrap`` draws the same numbers, at the price of loading ``scipy.stats`` with every page.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from cdp.base.errors import InputError
 from cdp.base.statistics.distributions import stdtr, stdtrit
-from cdp.base.statistics.resampling import bootstrap_interval
+
+Floats = NDArray[np.float64]
 
 DRAWS = 10_000
 """Sign patterns drawn by a randomisation test: p-values come in steps of 1/10,001."""
@@ -149,3 +157,104 @@ def seed_spread(means: Sequence[float]) -> tuple[float, float]:
         raise InputError("One seed has no spread.", hint="Train with at least two seeds.")
     values = np.asarray(means, np.float64)
     return float(values.mean()), float(values.std(ddof=1))
+
+
+NO_SPREAD = 0.005
+"""Percent. Means over seeds that are closer are the same when printed: repetitions of one training, not a spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeedTest:
+    """A difference between two recipes, in the unit of the scores: two-sided p and 95% interval.
+
+    ``query_error`` and ``seed_error`` are the two standard errors of the mean difference, ``degrees`` Satterthwaite's
+    degrees of freedom of their sum.
+    """
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    degrees: float
+    query_error: float
+    seed_error: float
+
+
+def two_level_test(first: Sequence[Floats], second: Sequence[Floats] = (), *, level: float = 0.95) -> SeedTest:
+    """The mean difference of ``first`` and ``second``, each the scores (n_queries,) of its runs over seeds.
+
+    Var = Var(per-query difference of the averages)/n + Σ over both sides Var(means over seeds)/k, with
+    Satterthwaite's degrees of freedom (1946, Biometrics Bulletin 2, 110–114). A side with one run is taken as a fixed
+    model; for differences that are paired by seed give these as ``first`` alone. What varies over seeds and queries
+    together counts on both sides of the sum, so the test errs on the wide side. InputError without scores.
+    """
+    sides = [np.asarray(side, np.float64) for side in (first, second) if len(side)]
+    if not sides or any(side.ndim != 2 for side in sides) or len({side.shape[1] for side in sides}) > 1:
+        raise InputError("A difference over seeds needs the scores of the same queries for every run.")
+    n = sides[0].shape[1]
+    if n < 2:
+        raise InputError("A single query has no variance.")
+    per_query = sides[0].mean(axis=0) - (sides[1].mean(axis=0) if len(sides) > 1 else 0.0)
+    parts = [(float(per_query.var(ddof=1)) / n, n - 1)]
+    parts += [(float(side.mean(axis=1).var(ddof=1)) / len(side), len(side) - 1) for side in sides if len(side) > 1]
+    mean, variance = float(per_query.mean()), sum(part for part, _ in parts)
+    if variance <= 1e-24 * max(1.0, mean * mean):
+        return SeedTest(mean, mean, mean, 1.0 if mean == 0 else 0.0, float(n - 1), 0.0, 0.0)
+    degrees = variance**2 / sum(part**2 / free for part, free in parts)
+    error = variance**0.5
+    reach = float(stdtrit(degrees, 0.5 + level / 2)) * error
+    return SeedTest(
+        mean=mean,
+        low=mean - reach,
+        high=mean + reach,
+        p=float(2 * stdtr(degrees, -abs(mean) / error)),
+        degrees=degrees,
+        query_error=parts[0][0] ** 0.5,
+        seed_error=sum(part for part, _ in parts[1:]) ** 0.5,
+    )
+
+
+def has_spread(means: Sequence[float]) -> bool:
+    """Whether several seeds (means in percent) gave results that differ at all."""
+    return len(means) > 1 and float(np.std(means, ddof=1)) >= NO_SPREAD
+
+
+_RESAMPLES = 2000
+_FEW_LEVELS = 512
+_DRAW_COST = 16
+"""Drawing how often one level occurs takes as long as picking so many values."""
+_MANY_VALUES = 5_000
+_BLOCK = 100_000
+
+
+def bootstrap_interval(values: ArrayLike, *, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+    """Percentile interval (Efron 1979) of the mean over 2,000 resamples of ``values``, shape (n,).
+
+    Values with few distinct levels are resampled by drawing how often each level occurs (the same distribution at a
+    fraction of the cost). Above 5,000 values with many levels the bootstrap's normal limit is used.
+    """
+    data = np.asarray(values, dtype=np.float64)
+    if len(data) == 0:
+        raise InputError("There are no values, so there is no interval.")
+    tails = [50 * (1 - level), 50 * (1 + level)]
+    rng = np.random.default_rng(seed)
+    distinct, counts = np.unique(data, return_counts=True)
+    if len(distinct) <= _FEW_LEVELS and _DRAW_COST * len(distinct) < len(data):
+        means = rng.multinomial(len(data), counts / len(data), size=_RESAMPLES) @ distinct / len(data)
+    elif len(data) > _MANY_VALUES:
+        reach = NormalDist().inv_cdf(0.5 + level / 2) * float(data.std()) / len(data) ** 0.5
+        return float(data.mean()) - reach, float(data.mean()) + reach
+    else:
+        means = _resampled_means(data, rng)
+    low, high = np.percentile(means, tails)
+    return float(low), float(high)
+
+
+def _resampled_means(data: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+    """Means of resamples, a few at a time: blocks that fit in a processor's cache are several times as fast."""
+    step = max(1, _BLOCK // len(data))
+    parts = [
+        data[rng.integers(0, len(data), size=(min(step, _RESAMPLES - start), len(data)))].mean(axis=1)
+        for start in range(0, _RESAMPLES, step)
+    ]
+    return np.concatenate(parts)
