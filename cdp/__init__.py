@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from cdp.evaluation import ndcg, search
     from cdp.metrics import dist_sim, paraphrase_ratio, self_bleu
     from cdp.principle import recommend
-    from cdp.synthesis.texts import generate
+    from cdp.synthesis.generate import generate
     from cdp.training.loss import WeightedInfoNCELoss
 
 __version__ = "0.1.0"
@@ -42,7 +42,7 @@ _ROOMS = {
     "content_words": "cdp.complexity",
     "cw_weights": "cdp.complexity",
     "dist_sim": "cdp.metrics",
-    "generate": "cdp.synthesis.texts",
+    "generate": "cdp.synthesis.generate",
     "ndcg": "cdp.evaluation",
     "paraphrase_ratio": "cdp.metrics",
     "recommend": "cdp.principle",

@@ -31,7 +31,7 @@ class Account:
         price: Price | None = None,
         budget: float | None = None,
     ) -> None:
-        self.spent = cache.spent(job) or Usage()
+        self.spent = cache.spent(job)
         self.used_up = False
         self._cache = cache
         self._job = job

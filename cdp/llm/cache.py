@@ -170,15 +170,10 @@ class AnswerCache:
                 database.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (key, now(), value))
             _add(database, job, usage)
 
-    def spent(self, job: str) -> Usage | None:
-        """What all attempts of ``job`` have consumed; None where it has no books yet."""
+    def spent(self, job: str) -> Usage:
+        """Return what all attempts of ``job`` have consumed."""
         rows = self._read(f"SELECT {', '.join(_COUNTS)} FROM paid WHERE job = ?", job)
-        return Usage(*rows[0]) if rows else None
-
-    def spend(self, job: str, usage: Usage) -> None:
-        """Add to what ``job`` has consumed; opens its books."""
-        with self._transaction() as database:
-            _add(database, job, usage)
+        return Usage(*rows[0]) if rows else Usage()
 
     def take_lost(self, job: str, *, charged: bool) -> int:
         """How many requests an earlier attempt of ``job`` had on their way when it was killed; they are now settled.

@@ -30,15 +30,15 @@ from cdp.synthesis.work import Work
 PREFIX = "cdp-"
 _CUSTOM_ID = re.compile(rf"{PREFIX}[0-9a-f]{{64}}")
 URL = "/v1/chat/completions"
+# Per file, the Batch API's limit.
 MOST_REQUESTS = 50_000
-"""Per file, the Batch API's limit."""
 
+# Per file, below the Batch API's 200 MB.
 MOST_BYTES = 190 * 10**6
-"""Per file, below the Batch API's 200 MB."""
 
 MAX_UNPACKED_BYTES = 20 * 2**30
+# Of one answer in an output file; the longest that may be asked for is below 1 MB.
 MOST_LINE_BYTES = 8 * 2**20
-"""Of one answer in an output file; the longest that may be asked for is below 1 MB."""
 
 BLOCK_BYTES = 2**20
 KEPT_PROBLEMS = 20

@@ -18,14 +18,14 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+# Characters. A longer line is not a search query; it is counted as ``over_long`` and left out.
 LONGEST_QUERY = 400
-"""Characters. A longer line is not a search query; it is counted as ``over_long`` and left out."""
 
+# Characters of a query that is a paragraph.
 LONGEST_PASSAGE = 2000
-"""Characters of a query that is a paragraph."""
 
+# Characters of bold marks, quotes and labels around a query, at the most.
 MARKS = 100
-"""Characters of bold marks, quotes and labels around a query, at the most."""
 
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _THINK = re.compile(r"<(think|thinking|thought|reasoning)\b[^<>]*>.*?(?:</\1\s*>|\Z)", re.IGNORECASE | re.DOTALL)
@@ -64,8 +64,8 @@ _FIELD_LABEL = re.compile(
 )
 _QUESTION_FIELD = re.compile(r"^[*_ \t]*question[*_\s]*[:：][*_\s]*", re.IGNORECASE | re.MULTILINE)
 _TASK_FIELD = re.compile(r"^[*_ \t]*(task|query|language)[*_ \t]*[:：][*_ \t]*(.*)$", re.IGNORECASE | re.MULTILINE)
+# A string, or the whole rest of one that never ends: read on from there, or each quote in it would start anew.
 _JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\["\\/bfnrt]|\\u[0-9a-fA-F]{4})*+(?P<end>"(?P<key>\s*+:)?)?')
-"""A string, or the whole rest of one that never ends: read on from there, or each quote in it would start anew."""
 _QUOTES = ('""', "''", "“”", "‘’", "„“", "«»", "「」", "『』", "``")
 _CHINESE_DIGITS = "一二三四五六七八九"
 

@@ -30,16 +30,15 @@ from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
 from cdp.query_sets.ordered import scan, write_lines
-from cdp.synthesis.manifests import open_query_set, query_set_id
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
 from cdp.synthesis.templates.phrases import sentences
-from cdp.synthesis.work import Work
+from cdp.synthesis.work import Work, open_query_set, query_set_id
 
 POSITIVE_RANKS = 10
 NEGATIVE_RANKS = (46, 50)
+# Sentences that are embedded, ranked and written down at once.
 BLOCK = 1024
-"""Sentences that are embedded, ranked and written down at once."""
 
 
 def teachers_of(config: SynthesisConfig) -> list[str]:

@@ -9,36 +9,52 @@ about those that had failed; an answer that was already paid for comes from the 
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from dataclasses import dataclass
 from typing import Any
 
 from cdp import query_sets
 from cdp.base.config import SynthesisConfig
-from cdp.base.errors import ConfigError
+from cdp.base.errors import CdpError, ConfigError, InputError, ProviderError, RepeatedFailureError
+from cdp.base.failures import Failures, concerns_run, describe, line_of
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
-from cdp.llm.answers import Usage
+from cdp.llm.answers import Cancelled, RequestError, Usage
 from cdp.llm.budget import Account
 from cdp.llm.cache import AnswerCache
 from cdp.llm.prices import load_price, price_file
 from cdp.query_sets.ordered import put_in_order, scan
 from cdp.synthesis.concurrency import map_unordered
+from cdp.synthesis.generate import Generation, generate_for, to_line
 from cdp.synthesis.generators import GENERATORS, make_generator
-from cdp.synthesis.generators import Generator as QuerySource
 from cdp.synthesis.generators.template import spread
-from cdp.synthesis.manifests import open_query_set, query_set_id
-from cdp.synthesis.methods import Method, method_of
-from cdp.synthesis.recording import DocumentOutcome, Recorder, outcome_of
-from cdp.synthesis.work import Item, Work
+from cdp.synthesis.methods import method_of
+from cdp.synthesis.work import Item, Work, open_query_set, query_set_id
 
+# So many documents in a row for which the endpoint kept failing: it is down, and the run stops instead of going on.
+# So many at the start whose answers hold no query: the model does not do what it is asked, and every one is paid for.
+FAILURES_IN_A_ROW = 20
+
+# Answers that cost nothing are written in blocks; those of an LLM at once.
 FLUSH_LINES = 256
 FLUSH_EVERY_S = 1.0
-"""Answers that cost nothing are written in blocks; those of an LLM at once."""
-
 METRIC_EVERY_S = 5.0
+
+SHOWN_ANSWER = 200
+LOOK = "Try one document in the preview, and change the model, the prompt or max_output_tokens."
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What happened to one document: its ``generation``, or the ``error`` that kept it from one."""
+
+    item: Item
+    generation: Generation | None = None
+    error: Exception | None = None
 
 
 class Run:
@@ -47,9 +63,9 @@ class Run:
     def __init__(self, job: Job, *, api_key: str = "") -> None:
         self.job = job
         self.config = SynthesisConfig.from_dict(job.config)
-        self.method: Method = method_of(self.config)
+        self.method = method_of(self.config)
         self.corpus = load_manifest(job.workspace, self.config.corpus)
-        self.source: QuerySource = make_generator(self.config, api_key=api_key)
+        self.source = make_generator(self.config, api_key=api_key)
         self.query_set_id = query_set_id(job.id, self.config)
         self.files = query_sets.files(job.workspace, self.query_set_id)
         self.work = Work.of(job.workspace, self.config, self.method, self.corpus)
@@ -69,23 +85,30 @@ class Run:
         self._buffer: list[dict[str, Any]] = []
         self._flushed = self._measured = self._began
         self._done = 0
+        self._written = bytearray(self.work.positions)
 
     def execute(self) -> dict[str, Any]:
-        """Do what is left to do; returns (and stores) the result. Raises ProviderError where no request can succeed."""
-        self._open()
+        """Do what is left to do; return (and store) the result. Raises ProviderError where no request can succeed."""
+        open_query_set(
+            self.job, self.config, self.method, self.corpus,
+            generator=self.source.name, model=self.source.model, parameters=self.source.parameters,
+        )  # fmt: skip
         self.job.progress("loading", 0, 0, "", self.source.model, next_within_s=START_FOR_S)
         self.source.prepare()
         with AnswerCache(self.job.workspace) as cache:
-            written = bytearray(self.work.positions)
-            spent = self._written_before(written)
+            for _, _, line in scan(self.files.queries):
+                if line["position"] < len(self._written) and not self._written[line["position"]]:
+                    self._written[line["position"]] = 1
+                    self._done += 1
             self._report()
             self.recorder.any_success = self._done > 0
             try:
-                self._open_account(cache, spent)
-                self._write(cache, written)
+                if self.source.is_llm:
+                    self._open_account(cache)
+                self._write(cache)
             finally:
                 self._flush()
-                result = self._close(written)
+                result = self._close()
         if self._over_budget() and not result["complete"]:
             raise ConfigError(
                 f"The budget of {self.config.budget:g} US dollars is used up; {result['n_documents']} of {self.total} "
@@ -95,62 +118,6 @@ class Run:
         if self.recorder.n_failures and not self.recorder.any_success:
             raise self.recorder.none()
         return result
-
-    def _written_before(self, written: bytearray) -> Usage:
-        """Mark what earlier attempts have written; what their lines say that it cost."""
-        spent = Usage()
-        for _, _, line in scan(self.files.queries):
-            if line["position"] < len(written) and not written[line["position"]]:
-                written[line["position"]] = 1
-                self._done += 1
-                spent += Usage.from_dict(line.get("usage"))
-        for _, _, line in scan(self.files.failures):
-            spent += Usage.from_dict(line.get("usage"))
-        return spent
-
-    def _write(self, cache: AnswerCache, written: bytearray) -> None:
-        """Ask about the documents that have no line yet."""
-        left = max(1, self.total - self._done)
-        with spread(self.source, left) as self.source:
-            threads = self.source.is_llm or self.source.concurrency > 1
-            workers = min(self.source.concurrency, left) if threads else 0
-            with closing(self._outcomes(cache, written, workers)) as outcomes:
-                for outcome in outcomes:
-                    if outcome.given_up:
-                        continue
-                    if self.recorder.record(outcome):
-                        written[outcome.position] = 1
-                    self._done += 1
-                    self._report()
-
-    def _open_account(self, cache: AnswerCache, spent: Usage) -> None:
-        """The job's books, with ``spent`` as their beginning for a set that has none: an older version wrote it."""
-        if not self.source.is_llm:
-            return
-        if cache.spent(self.job.id) is None:
-            cache.spend(self.job.id, spent)
-        charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
-        lost = cache.take_lost(self.job.id, charged=charged)
-        if lost and charged:
-            requests = "request was" if lost == 1 else "requests were"
-            print(
-                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
-                "for again may be paid for twice.",
-                flush=True,
-            )
-        self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
-        self._spent_before = self.account.spent
-
-    def _cancel(self) -> None:
-        self.source.cancel()
-        if self.account is not None:
-            self.account.close()
-
-    def _outcomes(self, cache: AnswerCache, written: bytearray, workers: int) -> Generator[DocumentOutcome, None, None]:
-        def one(item: Item) -> DocumentOutcome:
-            return outcome_of(item, self.config, self.method, self.source, cache, self.account)
-
-        return map_unordered(one, self._left(written), workers, tick=self._tick, cancel=self._cancel)
 
     @property
     def spent(self) -> Usage:
@@ -167,6 +134,77 @@ class Run:
         """US dollars that all attempts of this job have cost; None where the model has no price."""
         return self.price.cost(self.spent) if self.price else None
 
+    def _open_account(self, cache: AnswerCache) -> None:
+        charged = not GENERATORS[self.config.generator].local  # a local model's answers are lost too, and cost nothing
+        lost = cache.take_lost(self.job.id, charged=charged)
+        if lost and charged:
+            requests = "request was" if lost == 1 else "requests were"
+            print(
+                f"{lost} {requests} on the way when the last attempt was killed. Their answers are lost: what is asked "
+                "for again may be paid for twice.",
+                flush=True,
+            )
+        self.account = Account(cache, self.job.id, price=self.price, budget=self.config.budget)
+        self._spent_before = self.account.spent
+
+    def _write(self, cache: AnswerCache) -> None:
+        """Ask about the documents that have no line yet."""
+
+        def ask(item: Item) -> Outcome | None:
+            return self._ask(item, cache)
+
+        left = max(1, self.total - self._done)
+        with spread(self.source, left) as self.source:
+            threads = self.source.is_llm or self.source.concurrency > 1
+            workers = min(self.source.concurrency, left) if threads else 0
+            outcomes = map_unordered(ask, self._left(), workers, tick=self._tick, cancel=self._cancel)
+            with closing(outcomes):
+                for outcome in outcomes:
+                    if outcome is None:
+                        continue
+                    if self.recorder.record(outcome):
+                        self._written[outcome.item.position] = 1
+                    self._done += 1
+                    self._report()
+
+    def _ask(self, item: Item, cache: AnswerCache) -> Outcome | None:
+        """Ask about one document; None if it was given up. Errors that concern the whole run are raised."""
+        per_doc = self.config.per_doc
+        try:
+            generation = generate_for(
+                item.document,
+                self.method,
+                min(per_doc, len(item.queries)) if self.method.from_queries else per_doc,
+                self.source,
+                max_document_tokens=self.config.max_document_tokens,
+                cache=cache,
+                account=self.account,
+                queries=item.queries,
+            )
+        except Cancelled:
+            return None
+        except Exception as error:
+            if not isinstance(error, RequestError) and concerns_run(error):
+                raise
+            return Outcome(item, error=error)
+        return Outcome(item, generation)
+
+    def _left(self) -> Iterator[Item]:
+        """The documents without a line, until the end or a request to stop."""
+        for item in self.work.items(self.job.workspace, start=max(0, self._written.find(0))):
+            if self.job.stop_requested():
+                self._cancel()
+                return
+            if self._over_budget():
+                return
+            if not self._written[item.position]:
+                yield item
+
+    def _cancel(self) -> None:
+        self.source.cancel()
+        if self.account is not None:
+            self.account.close()
+
     def _over_budget(self) -> bool:
         return self.account is not None and self.account.used_up
 
@@ -175,28 +213,6 @@ class Run:
         if self.job.stop_requested():
             self._cancel()
         self._report()
-
-    def _open(self) -> None:
-        open_query_set(
-            self.job,
-            self.config,
-            self.method,
-            self.corpus,
-            generator=self.source.name,
-            model=self.source.model,
-            parameters=self.source.parameters,
-        )
-
-    def _left(self, written: bytearray) -> Iterator[Item]:
-        """The documents that have no line yet, until the end or a request to stop."""
-        for item in self.work.items(self.job.workspace, start=max(0, written.find(0))):
-            if self.job.stop_requested():
-                self._cancel()
-                return
-            if self._over_budget():
-                return
-            if not written[item.position]:
-                yield item
 
     def _put(self, line: dict[str, Any]) -> None:
         self._buffer.append(line)
@@ -217,13 +233,13 @@ class Run:
             self._measured = time.monotonic()
             self.job.metric(self._done, failures=failed, **self.usage.to_dict())
 
-    def _close(self, written: bytearray) -> dict[str, Any]:
+    def _close(self) -> dict[str, Any]:
         """Put the files in order and write manifest and result. A failure of a later success is dropped."""
         queries, failures = self.files.queries, self.files.failures
         put_in_order(queries, merge=_last)
         if failures.exists():
             incomplete = {line["position"] for _, _, line in scan(queries) if "too_few" in line.get("problems", {})}
-            put_in_order(failures, merge=_last, keep=lambda at: not written[at] or at in incomplete)
+            put_in_order(failures, merge=_last, keep=lambda at: not self._written[at] or at in incomplete)
         failed = [line for _, _, line in scan(failures)]
         n_failures = sum(not line.get("kept") for line in failed)
         self.job.n_failures = n_failures
@@ -261,3 +277,105 @@ class Run:
 
 def _last(lines: list[dict[str, Any]]) -> dict[str, Any]:
     return lines[-1]
+
+
+class Recorder:
+    """Gives ``put`` the line of each document, writes what went wrong to ``failures``, and ends a run that is wrong."""
+
+    def __init__(
+        self, per_doc: int, *, is_llm: bool, failures: Failures, put: Callable[[dict[str, Any]], None]
+    ) -> None:
+        self.per_doc, self.is_llm, self.failures = per_doc, is_llm, failures
+        self.n_failures = 0
+        self.any_success = False
+        self._put = put
+        self._failing = self._unread = self._paid_unread = 0
+        self._first = ""
+
+    def record(self, outcome: Outcome) -> bool:
+        """Write down what came out; True where the document now has queries. Raises where the run has to end."""
+        if isinstance(outcome.error, RequestError):
+            self._unanswered(outcome.item, outcome.error)
+            return False
+        if outcome.error is not None:
+            self._broken(outcome.item, outcome.error)
+            return False
+        self._failing = 0
+        generation, item = outcome.generation, outcome.item
+        assert generation is not None
+        if not generation.queries:
+            self._lose(_line(item, generation, self._nothing(generation), usage=generation.usage.to_dict()))
+            self._unread += 1
+            self._paid_unread += generation.usage.requests > 0
+            if self._paid_unread >= FAILURES_IN_A_ROW and not self.any_success:
+                raise ConfigError(f"The first {self._unread} answers held no query. {self._first}", hint=LOOK)
+            return False
+        if "too_few" in generation.problems:
+            reason = f"Only {len(generation.queries)} of {self.per_doc} queries."
+            self.failures.write(_line(item, generation, reason), counts=False)
+        line = to_line(item.document, item.position, generation)
+        try:
+            json.dumps(line, ensure_ascii=False).encode()
+        except (TypeError, ValueError) as error:  # a query that is no text, or one that UTF-8 cannot hold
+            self._broken(item, error)
+            return False
+        self.failures.done()
+        self.any_success = True
+        self._put(line)
+        return True
+
+    def none(self) -> CdpError:
+        """Return why the whole run gave no query: the endpoint, its answers, or a corpus without words."""
+        if self.failures.n:
+            return RepeatedFailureError(f"No document got a query. {self.failures.last}", kind="data")
+        if not self._unread:
+            return ProviderError(f"No document got a query. {self._first}")
+        if self.is_llm:
+            return ConfigError(f"No document got a query. {self._first}", hint=LOOK)
+        return InputError(f"No document got a query. {self._first}", hint="Check what the corpus holds.")
+
+    def _unanswered(self, item: Item, error: RequestError) -> None:
+        """A request for this document failed for good; ProviderError where the endpoint fails one after another."""
+        line = line_of(error, item.document.id, item.document.content, position=item.position)
+        line |= {"usage": error.usage.to_dict()} if error.usage != Usage() else {}
+        line |= {"raw": [error.raw]} if error.raw else {}
+        self._lose(line)
+        self._failing = self._failing + 1 if error.exhausted or not self.any_success else 0
+        if self._failing >= FAILURES_IN_A_ROW:
+            raise ProviderError(
+                f"{self._failing} documents in a row got no answer; the last time: {error.message}",
+                hint=error.hint or "Resume the job when the endpoint works again: what is done stays done.",
+            )
+
+    def _broken(self, item: Item, error: Exception) -> None:
+        """An exception in our own code, or a plug-in's: recorded, and the next document is tried."""
+        self.n_failures += 1
+        self._first = self._first or describe(error)
+        self.failures.record(item.document.id, error, item.document.content, position=item.position)
+
+    def _nothing(self, generation: Generation) -> str:
+        """Return why a document has no query, in a sentence."""
+        if not self.is_llm:
+            return "The document holds no words to build a query from."
+        answer = next((" ".join(text.split()) for text in generation.raw if text.strip()), "")
+        return f"No query could be read from the answer: {answer[:SHOWN_ANSWER]}" if answer else "The answer was empty."
+
+    def _lose(self, line: dict[str, Any]) -> None:
+        self.n_failures += 1
+        self._first = self._first or line["reason"]
+        self.failures.write(line)
+
+
+def _line(item: Item, generation: Generation, reason: str, **more: object) -> dict[str, Any]:
+    """Return the failure line of a document whose answer holds no query, or too few."""
+    return {
+        "id": item.document.id,
+        "unit": "document",
+        "document_id": item.document.id,
+        "position": item.position,
+        "reason": reason,
+        **more,
+        "kept": len(generation.queries),
+        "problems": generation.problems,
+        "raw": list(generation.raw),
+    }

@@ -16,7 +16,7 @@ from cdp.corpus import CorpusManifest
 from cdp.services import benchmarks, corpora, queries
 from cdp.services import jobs as service
 from cdp.services.workspace import demo
-from cdp.synthesis.manifests import query_set_id
+from cdp.synthesis.work import query_set_id
 from tests.jobs.support import until_state
 
 

@@ -17,7 +17,6 @@ from cdp.synthesis import METHODS, generate_for
 from cdp.synthesis.generators.cropping import CroppingGenerator
 from cdp.synthesis.generators.recorded import RecordedGenerator
 from cdp.synthesis.generators.template import TemplateGenerator
-from cdp.synthesis.overlap import overlapping_pairs
 from cdp.synthesis.parsing import (
     LONGEST_PASSAGE,
     parse,
@@ -26,6 +25,7 @@ from cdp.synthesis.parsing import (
     parse_passage,
     parse_task_query,
 )
+from cdp.synthesis.preview import overlapping_pairs
 from cdp.synthesis.templates.phrases import sentences
 from tests.strategies import LONG, SOAK, examples, is_linear, result_or_error, texts
 

@@ -9,7 +9,7 @@ import pytest
 from cdp.base.workspace import read_jsonl
 from cdp.query_sets.formats import FORMATS, format_mix, query_format
 from cdp.synthesis.generators.recorded import RECORDINGS
-from cdp.synthesis.overlap import overlapping_pairs
+from cdp.synthesis.preview import overlapping_pairs
 
 ASKED_FOR = ("what", "how", "why", "when/if", "which/verify", "keyword", "statement", "comparison")
 

@@ -18,8 +18,7 @@ from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Cancelled, RequestError
 from cdp.synthesis import METHODS, generate_for, make_generator
-from cdp.synthesis.generators.local_model import LocalModelGenerator, until
-from cdp.synthesis.models.batching import Batcher
+from cdp.synthesis.generators.local_model import Batcher, LocalModelGenerator, until
 from cdp.synthesis.run import Run
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker, JobMaker

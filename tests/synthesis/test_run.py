@@ -17,8 +17,8 @@ from cdp import query_sets
 from cdp.base.errors import ConfigError, InputError, NotFoundError, ProviderError
 from cdp.base.worker import Job
 from cdp.base.workspace import Workspace, read_json
-from cdp.synthesis.manifests import query_set_id
 from cdp.synthesis.run import Run
+from cdp.synthesis.work import query_set_id
 from tests.strategies import SOAK
 from tests.support import REPOSITORY
 from tests.synthesis.conftest import CorpusMaker, JobMaker

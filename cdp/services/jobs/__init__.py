@@ -19,7 +19,7 @@ from cdp.services.jobs import in_use, live_metrics
 from cdp.services.jobs.live_metrics import Curve
 from cdp.services.results import evaluated
 from cdp.services.sharing import access, clusters, endpoints, stored
-from cdp.synthesis.manifests import query_set_id
+from cdp.synthesis.work import query_set_id
 
 __all__ = ["list_active", "list_jobs"]
 

@@ -12,7 +12,7 @@ from cdp.base.config import SynthesisConfig
 from cdp.base.errors import CdpError, ConfigError
 from cdp.base.workspace import Workspace
 from cdp.jobs import JobView
-from cdp.synthesis.manifests import query_set_id
+from cdp.synthesis.work import query_set_id
 
 
 def jobs_that_need(workspace: Workspace, name: str) -> list[JobView]:

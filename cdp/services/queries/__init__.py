@@ -30,8 +30,7 @@ from cdp.services.sharing import access, endpoints, paths
 from cdp.services.sharing.modes import Action, require
 from cdp.synthesis.generators import GENERATORS, make_generator
 from cdp.synthesis.methods import METHODS, method_of
-from cdp.synthesis.overlap import overlapping_pairs
-from cdp.synthesis.preview import Shown, needs_process, previews, previews_in_process
+from cdp.synthesis.preview import Shown, needs_process, overlapping_pairs, previews, previews_in_process
 
 WORKER = "cdp.workers.synthesis"
 

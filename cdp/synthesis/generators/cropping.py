@@ -13,15 +13,15 @@ from cdp.base.errors import ModelError
 from cdp.base.records import Document
 from cdp.llm.answers import Answer, RequestError
 from cdp.synthesis.generators.base import GeneratorType
+from cdp.synthesis.generators.local_model import loading_failed, locate
 from cdp.synthesis.methods.base import Method
-from cdp.synthesis.models.locate import loading_failed, locate
 from cdp.synthesis.parsing import LONGEST_QUERY
 from cdp.synthesis.templates.phrases import sentences
 
 HINT = "Set ranker to the name or folder of a cross-encoder that scores relevance."
 
+# Tokens of sentence and document that the cross-encoder reads at most.
 LONGEST_PAIR = 512
-"""Tokens of sentence and document that the cross-encoder reads at most."""
 
 
 class CroppingGenerator:

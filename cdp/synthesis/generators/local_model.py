@@ -7,23 +7,114 @@ this generator without loading torch. A batch that does not fit in memory is hal
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
 from cdp.base.config import SynthesisConfig
+from cdp.base.errors import ModelError, NotFoundError
 from cdp.base.records import Document
-from cdp.base.workspace import sha256_text
+from cdp.base.workspace import Workspace, sha256_text
 from cdp.llm.answers import Answer, Cancelled, RequestError, Usage
 from cdp.synthesis.generators.base import GeneratorType
 from cdp.synthesis.methods.base import Method, Sampling
-from cdp.synthesis.models.batching import Batcher
-from cdp.synthesis.models.locate import loading_failed, locate
+
+Result = TypeVar("Result")
+Item = TypeVar("Item")
+
+# How long the first call of a batch waits for others to come.
+GATHER_S = 0.02
+
+
+@dataclass
+class _Call(Generic[Item, Result]):
+    item: Item
+    size: int
+    future: Future[Result] = field(default_factory=Future)
+
+
+class Batcher(Generic[Item, Result]):
+    """``answer`` maps a list of items to as many results, in the thread of one of the callers.
+
+    The call that has waited longest is always in the next batch; those nearest to it in size fill it up, so that little
+    is padded.
+    """
+
+    def __init__(self, answer: Callable[[Sequence[Item]], Sequence[Result]], batch_size: int) -> None:
+        self._answer = answer
+        self._batch_size = batch_size
+        self._waiting: list[_Call[Item, Result]] = []
+        self._lock = threading.Lock()
+        self._turn = threading.Lock()
+        self._cancelled = threading.Event()
+
+    def __call__(self, item: Item, size: int) -> Result:
+        """The result for one item of that size; raises what ``answer`` raises for its batch."""
+        call: _Call[Item, Result] = _Call(item, size)
+        with self._lock:
+            self._waiting.append(call)
+        while not call.future.done():
+            with self._turn:
+                if not call.future.done():
+                    self._cancelled.wait(GATHER_S)
+                    self._serve()
+        return call.future.result()
+
+    def cancel(self, error: Exception) -> None:
+        """Every call that waits, or comes later, ends with ``error``."""
+        self._cancelled.set()
+        with self._lock:
+            left, self._waiting = self._waiting, []
+        for call in left:
+            call.future.set_exception(error)
+
+    def _serve(self) -> None:
+        batch = self._take()
+        if not batch:
+            return
+        try:
+            results = self._answer([call.item for call in batch])
+        except BaseException as error:
+            for call in batch:
+                call.future.set_exception(error)
+            return
+        for call, result in zip(batch, results, strict=True):
+            call.future.set_result(result)
+
+    def _take(self) -> list[_Call[Item, Result]]:
+        with self._lock:
+            if not self._waiting:
+                return []
+            oldest = self._waiting[0]
+            ordered = sorted(self._waiting, key=lambda call: (abs(call.size - oldest.size), call is not oldest))
+            batch = ordered[: self._batch_size]
+            chosen = set(map(id, batch))
+            self._waiting = [call for call in self._waiting if id(call) not in chosen]
+            return batch
+
+
+def locate(name: str, kind: str, hint: str) -> tuple[str, bool]:
+    """(source, whether no network is needed) of a model by hub name or folder; ModelError where there is none."""
+    from cdp.retrievers import resolve
+
+    try:
+        retriever = resolve(name, Workspace.default())
+    except (ModelError, NotFoundError) as error:
+        raise ModelError(f"The {kind} {name} cannot be loaded: {error.message}", hint=hint) from None
+    return retriever.source, retriever.local
+
+
+def loading_failed(error: Exception, name: str, kind: str, hint: str) -> ModelError:
+    """The error of a library, as one sentence."""
+    reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    return ModelError(f"The {kind} {name} cannot be loaded: {reason[:300]}", hint=hint)
+
 
 HINT = "Give the name or the folder of an instruct model, or use another generator."
 
+# So many batches of prompts wait at once, for batches of similar length to be made of them.
 LOOK_AHEAD = 8
-"""So many batches of prompts wait at once, for batches of similar length to be made of them."""
 
 
 @dataclass(frozen=True)

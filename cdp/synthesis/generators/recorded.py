@@ -12,11 +12,11 @@ from cdp.llm.answers import Answer, RequestError
 from cdp.synthesis.generators.base import GeneratorType
 from cdp.synthesis.methods.base import Method
 
+# For the demo collection, which lies beside it.
 RECORDINGS = SHIPPED_DATA / "demo" / "generations"
-"""For the demo collection, which lies beside it."""
 
+# For passages of public benchmarks, known by their content alone; see the README there.
 PASSAGES = SHIPPED_DATA / "recorded"
-"""For passages of public benchmarks, known by their content alone; see the README there."""
 
 
 # The model of a recorded answer: an LLM wrote it, and which one is not known.

@@ -11,18 +11,37 @@ from cdp.base.errors import ConfigError, NotFoundError
 from cdp.base.registry import Registry
 from cdp.synthesis.methods.base import Method, Sampling, fill
 from cdp.synthesis.methods.examples import read_examples
-from cdp.synthesis.methods.own import NAME as OWN
-from cdp.synthesis.methods.own import own_method
+
+OWN = "own"
+
+
+def own_method(template: str) -> Method:
+    """The method with that template; ConfigError names what is missing in it."""
+    missing = [name for name in ("{document}", "{M}") if name not in template]
+    if missing:
+        raise ConfigError(
+            f"Your prompt lacks {' and '.join(missing)}.",
+            hint="Write {document} where the document goes and {M} for the number of queries.",
+        )
+    return Method(
+        name=OWN,
+        title="Your own prompt",
+        help="Your own template; its answer is read as a list of M queries.",
+        template=template,
+        kind="own",
+        order=90,
+    )
+
 
 METHODS: Registry[Method] = Registry("synthesis method", Method, __name__)
 
+# Rows of the paper's tables that write no queries: title and help by name.
 OTHER_CONDITIONS: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         "supervised": ("Supervised", "The human queries of an imported set; nothing is written."),
         "pretrained": ("Pretrained", "No training: the checkpoint as it is, evaluated without any queries."),
     }
 )
-"""Rows of the paper's tables that write no queries: title and help by name."""
 
 
 def get_method(name: str, template: str = "", examples: str = "") -> Method:

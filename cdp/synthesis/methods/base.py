@@ -17,8 +17,8 @@ from cdp.synthesis.parsing import Parsed, parse
 Kind = Literal["zero-shot", "few-shot", "reasoning", "no LLM", "own"]
 
 LIST_TAIL = "Write exactly {M} queries as a numbered list, one per line, and nothing else.\n1."
+# How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema.
 JSON_TAIL = 'Write exactly {M} queries as JSON of the form {"queries": ["…"]}, and nothing else.'
-"""How a prompt ends, and what stands there instead where an endpoint holds the answer to a schema."""
 
 _FIELD = re.compile(r"\{(document|M|query)\}")
 _FRAME_MARK = re.compile(r"<(?=\s*+(?:/\s*+)?document\b)", re.IGNORECASE)

@@ -21,14 +21,14 @@ from cdp.synthesis.templates.phrases import words
 from cdp.synthesis.templates.presentable import LONGEST, is_presentable, plain
 
 FORMATS = tuple(BUILDERS)
+# Candidates of one format that are considered.
 MOST = 40
-"""Candidates of one format that are considered."""
+# What it costs a candidate if all its word pairs stand in earlier queries, in points of score.
 REPEATED = 5.0
-"""What it costs a candidate if all its word pairs stand in earlier queries, in points of score."""
 SAME_SOURCE = 1.5
 SAME_FORMAT = 3.0
+# Points by which formats differ from document to document, so that a corpus gets all of them.
 TASTE = 0.8
-"""Points by which formats differ from document to document, so that a corpus gets all of them."""
 _ARTICLE = re.compile(r"^(?:an?|the)\s", re.IGNORECASE)
 
 

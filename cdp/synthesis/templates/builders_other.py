@@ -23,12 +23,13 @@ _KANA = re.compile(r"[\u3041-\u309f]")
 _CLAUSE_END = re.compile(r"[、，；;：:]|,(?=\s)|،|\s[—–-](?=\s)")
 _END = " 。！？.!?؟۔।、，,،;:；：—–-"
 LONGEST_WIDE, SHORTEST_WIDE = 100, 6
+# Characters of Chinese and Japanese, words of other languages, that a statement has.
 LONGEST, SHORTEST = 30, 4
-"""Characters of Chinese and Japanese, words of other languages, that a statement has."""
 
 _KANJI_RUN = re.compile(r"[\u4e00-\u9fff々〆ヶ]{2,8}|[\u30a0-\u30ffー・]{3,14}|[A-Za-z0-9][A-Za-z0-9.-]+")
 _WORD = re.compile(r"[^\W_]+(?:['’.-][^\W_]+)*")
 
+# First words of a sentence that only the one before explains.
 POINTING = {
     "fr": "il elle ils elles ce cet cette ces cela ceci celui celle son sa ses leur leurs on nous je ainsi mais et or "
     "donc car puis cependant toutefois enfin ensuite alors y en lui",
@@ -38,7 +39,6 @@ POINTING = {
     "wide": "また この その これ それ しかし そして さらに なお ただし 彼 他 她 "
     "它 这 這 此 该 該 其 但 而 同 因此 所以 然而 また、",
 }
-"""First words of a sentence that only the one before explains."""
 _POINTING = frozenset(word for words in POINTING.values() for word in words.split())
 _POINTING_WIDE = tuple(POINTING["wide"].split())
 _FUNCTION_WORDS = frozenset(

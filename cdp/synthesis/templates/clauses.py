@@ -37,8 +37,8 @@ _TRAILING = re.compile(
 _SECOND_VERBS = frozenset(BASE_FORM) - PLAIN_FORMS
 _FINITE = frozenset({"is", "are", "was", "were", "has", "can", "could", "will", "would", "may", "might", "must"})
 ARTICLES = frozenset({"a", "an", "the"})
+# Past forms that are base forms too: which of the two they are, cannot be told.
 _INVARIANT = frozenset({"set", "cost", "let", "spread", "broadcast", "bound", "lay"})
-"""Past forms that are base forms too: which of the two they are, cannot be told."""
 _NAME_END = re.compile(r"^(?:Jr|Sr|Inc|Ltd|Co|Corp|II|III|IV)\b")
 LONGEST_SUBJECT = 8
 LONGEST_REST = 20

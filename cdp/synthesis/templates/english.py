@@ -86,31 +86,32 @@ def _forms(entry: str) -> tuple[str, str, str]:
     return base, third, past or regular
 
 
+# Base forms: finite only after a plural subject.
 PLAIN_FORMS = frozenset(entry.partition("-")[0] for entry in _REGULAR)
-"""Base forms: finite only after a plural subject."""
 
+# Every known finite form of a verb that is not an auxiliary, with its base form.
 BASE_FORM = {form: forms[0] for entry in _REGULAR for forms in [_forms(entry)] for form in forms} | {
     "has": "have",
     "have": "have",
     "had": "have",
 }
-"""Every known finite form of a verb that is not an auxiliary, with its base form."""
 
+# Base forms of verbs that say how something is: "how does honey contain water" is no question anybody asks.
 STATES = frozenset(
     _words(
         "have contain consist belong lack mean include cost need know exist seem remain own depend differ match fit "
         "lie stand live concern involve represent resemble appear require deserve stay keep hold"
     )
 )
-"""Base forms of verbs that say how something is: "how does honey contain water" is no question anybody asks."""
 
+# Base forms that mean little without what follows: no "what did fires give" from "fires gave way".
 WEAK_VERBS = frozenset(
     _words(
         "have give take become begin get go come seem remain stay appear fall stand turn keep hold lie run live lead"
     )
 )
-"""Base forms that mean little without what follows: no "what did fires give" from "fires gave way"."""
 
+# What a person is called in the sentence that introduces them: asked for with who and not with what.
 ROLES = frozenset(
     _words(
         "academic activist actor actress admiral adventurer ambassador animator anthropologist archaeologist "
@@ -135,13 +136,13 @@ ROLES = frozenset(
         "wrestler writer zoologist"
     )
 )
-"""What a person is called in the sentence that introduces them: asked for with who and not with what."""
 
+# Nouns that say little alone: nobody asks what kind of part something is.
 VAGUE_HEADS = frozenset(
     _words("one part member group type kind form number set name term list result example way sort")
 )
-"""Nouns that say little alone: nobody asks what kind of part something is."""
 
+# Headings that stand, in capitals, in front of a sentence of an abstract.
 SECTION_LABELS = frozenset(
     _words(
         "abstract aim aims background case conclusion conclusions context design discussion findings interpretation "
@@ -149,8 +150,8 @@ SECTION_LABELS = frozenset(
         "rationale result results setting settings significance summary"
     )
 )
-"""Headings that stand, in capitals, in front of a sentence of an abstract."""
 
+# Words that tie a sentence to the one before and say nothing alone.
 CONNECTIVES = frozenset(
     _words(
         "accordingly additionally afterwards also although and as but consequently conversely eventually finally "
@@ -159,25 +160,24 @@ CONNECTIVES = frozenset(
         "subsequently surprisingly then therefore though thus together today ultimately unfortunately yet"
     )
 )
-"""Words that tie a sentence to the one before and say nothing alone."""
 
+# First words of a subject that mean something only beside the sentence before.
 POINTING = frozenset(
     _words(
         "it they he she we you i this these those that such its their his her our your my both many most some others "
         "another one each all there here who which whose whom what other same former latter him them us me"
     )
 )
-"""First words of a subject that mean something only beside the sentence before."""
 
+# Words that no query ends with.
 NOT_LAST = (
     DETERMINERS | PREPOSITIONS | CONJUNCTIONS | AUXILIARIES
     | frozenset(_words("and or but nor than be been being not very more most less also both either e.g i.e mr dr vs"))
 ) - frozenset(_words("that this those these no some any each his her before after since above inside"))  # fmt: skip
-"""Words that no query ends with."""
 
+# Past participles whose past form is not theirs by rule, or that end in no -ed.
 PARTICIPLES = {
     "written": "wrote", "built": "built", "made": "made", "held": "held", "given": "gave", "taken": "took",
     "won": "won", "led": "led", "sung": "sang", "drawn": "drew", "chosen": "chose", "bought": "bought", "sold": "sold",
     "founded": "founded", "shot": "shot", "run": "ran", "begun": "began", "driven": "drove", "found": "found",
 }  # fmt: skip
-"""Past participles whose past form is not theirs by rule, or that end in no -ed."""

@@ -64,11 +64,11 @@ ABOUT = (
     "What is the story of {x}?", "background on {x}", "In short, what about {x}?",
 )  # fmt: skip
 
+# Questions about a key phrase ``{p}`` of a document on ``{t}``, by format; a comparison sets it beside ``{q}``. They
+# stand in where a document holds no clause for a format, after all that is built from its clauses.
 PHRASES = {
     "what": ("What is known about {p} and {t}?", "What is written about {p}?"),
     "how": ("How {be} {p} connected with {t}?", "How would you explain {p}?"),
     "verify": ("Is there a link between {p} and {t}?", "Which facts connect {t} with {p}?"),
     "comparison": ("{p} compared with {q}", "How do {p} and {q} go together?"),
 }
-"""Questions about a key phrase ``{p}`` of a document on ``{t}``, by format; a comparison sets it beside ``{q}``. They
-stand in where a document holds no clause for a format, after all that is built from its clauses."""

@@ -11,11 +11,11 @@ from cdp.synthesis.templates.english import FUNCTION_WORDS
 from cdp.synthesis.templates.phrases import key_phrases, sentences, words
 from cdp.synthesis.templates.presentable import plain
 
+# Of a document that are read: about twice what an LLM's prompt holds, and enough for any number of queries.
 MOST_CHARACTERS = 20_000
-"""Of a document that are read: about twice what an LLM's prompt holds, and enough for any number of queries."""
 
+# Words: a longer title is a sentence.
 LONGEST_TOPIC = 6
-"""Words: a longer title is a sentence."""
 
 ARTICLES = ("a", "an", "the")
 _QUESTIONS = frozenset({"how", "why", "what", "when", "where", "who", "which", "is", "are", "does", "do", "can"})

@@ -25,8 +25,8 @@ _LETTERS = re.compile(r"[^\W\d_]+")
 _WORD = re.compile(r"[^\W_]+(?:['’\-–.,][^\W_]+)*")
 
 SHORTEST_SENTENCE = 12
+# Characters, of an alphabet and of Chinese, Japanese and Korean; shorter ones are headings or debris.
 SHORTEST_WIDE = 5
-"""Characters, of an alphabet and of Chinese, Japanese and Korean; shorter ones are headings or debris."""
 
 
 def is_english(text: str) -> bool:

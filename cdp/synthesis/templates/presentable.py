@@ -30,8 +30,8 @@ _MARKS = re.compile("[" + re.escape("".join([*_BRACKETS, *_BRACKETS.values()])) 
 _DEBRIS = re.compile(r"https?:|www\.|[\[\]{}<>|\\=_^~*#]|\.\.|[,;:]$|\s[,;:.]|^\W")
 _ENGLISH_QUESTION = re.compile(r"^(?:What|Who|How|Why|When|Where|Which|Is it true that|Is|Are|Was|Were|Does|Do|Did)\b")
 
+# Words of a query: a longer one is a passage.
 LONGEST = 28
-"""Words of a query: a longer one is a passage."""
 
 
 def plain(text: str) -> str:
@@ -92,6 +92,6 @@ def _points_elsewhere(words: list[str]) -> bool:
     return bool(subject) and subject[0].lower() in POINTING
 
 
+# Words that want a second: without it, the query was cut.
 _TOGETHER = {"either": "or", "both": "and", "between": "and", "neither": "nor", "whether": "or"}
-"""Words that want a second: without it, the query was cut."""
 _WH = frozenset({"What", "Who", "How", "Why", "When", "Where", "Which"})
