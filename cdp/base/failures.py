@@ -313,19 +313,32 @@ _NETWORK_ERRORS = frozenset(
 """Names of the network errors of libraries that this module does not import."""
 
 
-def _disk_full(error: BaseException, text: str) -> str:
-    """In words, ENOSPC or a library's own error (safetensors, torch.save, DuckDB) raised because of it; else empty."""
-    full = (errno.ENOSPC, errno.EDQUOT)
+_FULL = {
+    errno.ENOSPC: "The disk is full",
+    errno.EDQUOT: "The disk quota is used up",
+    errno.EFBIG: "Files may not grow any larger here",
+}
+
+
+def _disk_full(error: BaseException, text: str, where: str) -> str:
+    """Return in words what is full and which file could not be written; empty for any other error.
+
+    Libraries (safetensors, torch.save, DuckDB) raise errors of their own because of it.
+    """
     seen: BaseException | None = error
     while seen is not None:
-        if isinstance(seen, OSError) and seen.errno in full:
-            return str(seen)
+        if isinstance(seen, OSError) and seen.errno in _FULL:
+            return f"{_FULL[seen.errno]}: {seen.filename or where} could not be written."
         seen = seen.__cause__ or seen.__context__
-    return text.splitlines()[0] if "No space left on device" in text or "os error 28" in text else ""
+    full = "No space left on device" in text or "os error 28" in text or "code: 28" in text
+    return f"{_FULL[errno.ENOSPC]}: {where} could not be written." if full else ""
 
 
-def failure_of(error: BaseException) -> dict[str, str]:
-    """kind, message and hint for an exception: what ``failure.json`` holds and a page shows."""
+def failure_of(error: BaseException, where: str = "a file") -> dict[str, str]:
+    """Return kind, message and hint for an exception, as ``failure.json`` holds and a page shows them.
+
+    ``where`` stands for the file that a full disk did not take, where the error does not name it.
+    """
     if isinstance(error, CdpError):
         return {"kind": error.kind, "message": error.message, "hint": error.hint}
     name = type(error).__name__
@@ -335,7 +348,7 @@ def failure_of(error: BaseException) -> dict[str, str]:
         kind = "cuda_out_of_memory"
     elif isinstance(error, MemoryError) or "can't allocate memory" in text:
         kind = "host_out_of_memory"
-    elif full := _disk_full(error, text):
+    elif full := _disk_full(error, text, where):
         kind, message = "disk", full
     else:
         network = isinstance(error, (ConnectionError, TimeoutError, socket.gaierror)) or name in _NETWORK_ERRORS

@@ -265,6 +265,9 @@ def run(main: Callable[[Job], None], argv: list[str] | None = None) -> None:
                 print(f"Another process of the group is gone: {str(error)[:300]}", file=sys.stderr)
             elif isinstance(error, CdpError):
                 print(error, file=sys.stderr)
+            # Where a library was cut off by a full disk explains nothing.
+            elif (failure := failure_of(error, f"a file in {job.folder}"))["kind"] == "disk":
+                print(f"{failure['message']} {failure['hint']}", file=sys.stderr)
             else:
                 traceback.print_exc()
             sys.stderr.flush()
@@ -290,6 +293,6 @@ def report_failure(job: Job, error: Exception) -> None:
     if isinstance(earlier, dict) and earlier.get("attempt") == job.attempt:
         return
     try:
-        job._record("failure.json", dict(failure_of(error)))
+        job._record("failure.json", dict(failure_of(error, f"a file in {job.folder}")))
     except (OSError, WorkspaceError) as problem:
         print(f"failure.json could not be written: {problem}", file=sys.stderr, flush=True)

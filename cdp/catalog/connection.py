@@ -287,7 +287,15 @@ def _damage_reported() -> Iterator[None]:
         raise DamagedError(_first_sentence(str(error))) from error
 
 
-_SURROUNDINGS = ("No space left", "Permission denied", "Read-only file system", "Too many open files", "quota")
+# What DuckDB says when the surroundings are at fault, and the words for it.
+_SURROUNDINGS = {
+    "No space left": "the disk is full",
+    "quota": "the disk quota is used up",
+    "File too large": "files may not grow any larger here",
+    "Read-only file system": "the disk is read-only",
+    "Permission denied": "permission denied",
+    "Too many open files": "too many files are open in this process",
+}
 
 
 def translated(error: duckdb.Error, path: Path) -> Exception:
@@ -296,8 +304,10 @@ def translated(error: duckdb.Error, path: Path) -> Exception:
 
     damage = (duckdb.IOException, duckdb.FatalException, duckdb.InternalException, duckdb.SerializationException)
     text = str(error)
-    if any(words in text for words in _SURROUNDINGS):
-        return WorkspaceError(f"{path} cannot be used: {_first_sentence(text)}.")
+    for sign, fault in _SURROUNDINGS.items():
+        if sign in text:
+            hint = "Free some space there and try again." if "disk" in fault and "read" not in fault else ""
+            return WorkspaceError(f"The catalogue {path} cannot be used: {fault}.", hint=hint)
     if isinstance(error, damage) or "Corrupt database" in text:
         return DamagedError(_first_sentence(text))
     return error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import shutil
 from collections.abc import Callable
@@ -11,11 +12,14 @@ import pytest
 
 from cdp import catalog, jobs
 from cdp.base.errors import WorkspaceError
-from cdp.base.workspace import Workspace, read_json
+from cdp.base.workspace import Workspace, read_json, write_json
 from cdp.services import benchmarks, corpora, queries
+from tests.catalog.support import add_evaluation
+from tests.cli.support import run
 from tests.faults.full_disk import fill_up
 from tests.faults.support import TRUE_WITHIN_S
 from tests.jobs.support import saved_step, start, status, until_state
+from tests.support import work
 
 pytestmark = pytest.mark.slow
 
@@ -141,6 +145,47 @@ def test_the_checkpoint_of_a_training_that_finds_no_space(small: Workspace) -> N
             checkpoint.save(folder, 2, {"weights": torch.zeros(much)}, {})
         told = failure_of(raised.value)
         assert told["kind"] == "disk"
-        assert "No space left" in told["message"]
+        assert told["message"].startswith("The disk is full: ")
         assert checkpoint.latest(folder) == folder / "step-000000001"
         assert [path.name for path in folder.iterdir()] == ["step-000000001"], "nothing half-written is left"
+
+
+@pytest.mark.parametrize("how", ["disk", "library"])
+def test_a_worker_says_what_is_full_in_one_sentence(
+    workspace: Workspace, how: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its log held the traceback of a library, and the message was an error number."""
+    from tests.jobs.workers import fail
+
+    def full(job: object) -> None:
+        if how == "disk":
+            raise OSError(errno.ENOSPC, "No space left on device", str(workspace.root / "model"))
+        raise RuntimeError("[enforce fail at inline_container.cc:626] . No space left on device")
+
+    monkeypatch.setattr(fail, "main", full)
+    folder = workspace.job("train-1")
+    write_json(folder / "spec.json", {"id": "train-1", "config": {}})
+    assert work("tests.jobs.workers.fail", folder) == 1
+    failure = read_json(folder / "failure.json")
+    named = workspace.root / "model" if how == "disk" else f"a file in {folder}"
+    assert failure["message"] == f"The disk is full: {named} could not be written."
+    told = capfd.readouterr().err
+    assert told.splitlines() == [f"{failure['message']} {failure['hint']}"]
+    assert "then resume" in told
+
+
+def test_results_say_in_one_sentence_that_the_catalogue_finds_no_space(small: Workspace) -> None:
+    add_evaluation(small, "evaluate-1", "a")
+    add_evaluation(small, "evaluate-2", "b")
+    ballast = small.root / "ballast"
+    for blocks in (0, 3, 8, 70):  # of its file, of its log, of what it writes last
+        fill_up(ballast, but=blocks)
+        for command in (("results", "list"), ("results", "compare", "--baseline", "a")):
+            told = run(*command, code=2).stderr
+            assert "Error:" not in told
+            assert f"{small.catalog} cannot be used: the disk is full. Free some space" in told
+            assert told.count("\n") == 1
+        ballast.unlink()
+        for path in small.root.glob("catalog*"):
+            path.unlink()
+    run("results", "list")
