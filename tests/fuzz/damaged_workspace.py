@@ -23,7 +23,7 @@ from tests.fuzz.small_files import wrong_types
 from tests.services.support import evaluation
 
 LISTINGS = (
-    "corpus list", "queries list", "benchmarks list", "results list", "jobs list", "sweep list", "study list",
+    "corpus list", "queries list", "benchmarks list", "results list", "jobs list", "study list",
     "catalog rebuild", "doctor", "queries prices",
 )  # fmt: skip
 SHOWING = (
