@@ -24,10 +24,10 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Protocol
 
 from cdp.base.errors import CdpError, WorkspaceError
 from cdp.base.failures import FILE, Failures, failure_of, lost
@@ -46,8 +46,31 @@ START_FOR_S = 300.0
 ORPHAN_CHECK_EVERY_S = 1.0
 
 
+class Spread(Protocol):
+    """Several processes that make the files of a job. ``gpus`` is how many GPUs each of them has."""
+
+    @property
+    def gpus(self) -> float: ...
+
+    def map(
+        self,
+        task: Callable[..., object],
+        files: Iterable[tuple[Path, tuple[Any, ...]]],
+        should_stop: Callable[[], bool],
+    ) -> Iterator[Path]:
+        """Yield each file once it is there: those that exist at once, the others as ``task(path, *arguments)`` ends.
+
+        ``task`` is a function of a module that writes the file by rename; an error of a task is raised here. Ends early
+        once ``should_stop`` says so: files that are there stay.
+        """
+        ...
+
+
 class Job:
     """A worker's own view of its job. Only rank 0 writes; on the other ranks every report is ignored."""
+
+    # Set by ``cdp.jobs.ray`` on a cluster for a job that was submitted with ``spreads``; None: work in this process.
+    spread: ClassVar[Spread | None] = None
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder

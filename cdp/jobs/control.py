@@ -61,7 +61,7 @@ def submit(
     resume knows what to ask for; an empty value keeps a variable of this process from the worker. ``after`` names jobs
     that it builds on: it keeps its place in the queue but starts only when they have finished (or were stopped, with
     what they had), and fails if one of them fails. ``grace_s`` is how long a stop may take before it becomes a kill
-    (default ``$CDP_STOP_GRACE_S`` or 30). ``spreads`` says that the worker makes its files by ``ray.map_missing``.
+    (default ``$CDP_STOP_GRACE_S`` or 30). ``spreads`` says that the worker uses ``Job.spread`` where it has one.
 
     ConfigError if the machine cannot give the device, NotFoundError for an unknown job in ``after``, WorkspaceError if
     the job's folder cannot be written or no process can be started.
@@ -231,7 +231,7 @@ def delete_many(workspace: Workspace, job_ids: Iterable[str]) -> list[str]:
 def _check(device: DeviceRequest, cluster: str) -> None:
     """Raise ConfigError or ClusterError if such a job cannot run there, as far as that is known now."""
     if cluster:
-        RayLauncher(cluster).version()
+        RayLauncher(cluster).check()
     else:
         device.check(list_gpus() if device.count else [])
         cpu_slots()

@@ -7,18 +7,18 @@ workspace lies under the same path; ``probe`` tests it. So files stay the truth,
   ``alive.lock`` and goes on when the submitting machine is off.
 - There ``run`` starts the worker as a Ray task, or several processes of one training as a Ray Train group, wherever the
   cluster has room. ``_work`` is the node's side: the same module on the same folder as on one machine.
-- ``map_missing`` is for workers that make many independent files: each file is a Ray task, skipped where it exists.
+- ``RayTasks`` is for workers that make many independent files: each file is a Ray task, skipped where it exists.
 
 Keys are neither given to Ray nor written: nodes take them from the environment that ``ray start`` was called in.
 """
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import os
 import re
-import runpy
 import shlex
 import shutil
 import signal
@@ -36,7 +36,8 @@ from cdp import __version__
 from cdp.base.errors import ClusterError, ConfigError, WorkspaceError
 from cdp.base.locks import is_held, try_lock, wait_for_lock
 from cdp.base.worker import GROUP_VARIABLE, NODE_VARIABLE, START_VARIABLE, Job, report_failure
-from cdp.base.workspace import INSTALLED, Workspace, private_files, read_json_or_none, write_json
+from cdp.base.worker import run as run_worker
+from cdp.base.workspace import INSTALLED, Workspace, private_files, read_json_or_none, write_bytes, write_json
 from cdp.jobs.launchers import SPINS, End, python_path, starting_folder
 from cdp.jobs.processes import VARIABLE as JOB_VARIABLE
 from cdp.jobs.records import JobSpec, outcome_of, read_record, read_spec
@@ -46,27 +47,23 @@ T = TypeVar("T")
 INSTALL = (
     'pip install "cdp-studio[cluster]"' if INSTALLED else "pip install -r requirements-cluster.txt -c constraints.txt"
 )
-# Seconds: how long the Jobs API may take to answer, between looks at a task, and for a file to appear on another node.
-ANSWER_S, LOOK_S, SHOWN_WITHIN_S = 10.0, 0.5, 10.0
+# Seconds: for an answer of the Jobs API, between looks at a task, for a file to appear on another node, for a probe.
+ANSWER_S, LOOK_S, SHOWN_WITHIN_S, PROBED_WITHIN_S = 30.0, 0.5, 10.0, 120.0
 # A job whose processes die more often than this is not unlucky: they may have too little memory.
 LOSSES = 5
-# The head hears of a dead node a moment later; a file server frees the locks of a dead node after up to two minutes.
-SETTLE_S, FREED_WITHIN_S = 3.0, 180.0
+# How long the head takes to hear of a dead node, and a file server to free the locks of one; between looks at nodes.
+HEARD_WITHIN_S, FREED_WITHIN_S, SETTLE_S = 20.0, 180.0, 3.0
 # Processes of one training wait so long for each other: the first one may evaluate on a dev benchmark for hours.
 TOGETHER_S = 86_400
-LIGHT_CPUS = 0.1
-ENDED, STOPPED = ("STOPPED", "SUCCEEDED", "FAILED"), "stopped"
+LIGHT_CPUS, CPUS = 0.1, 4.0
+ENDED, STOPPED, NO_ROOM = ("STOPPED", "SUCCEEDED", "FAILED"), "stopped", "no room"
 PROBED = "cdp probe:"
 # Settings that a worker on this machine would inherit. No keys: Ray shows these to everybody who may ask it.
 PASSED = ("CDP_UMASK", "CDP_PLUGINS", "HF_HUB_OFFLINE", "CDP_STOP_GRACE_S")
-# Set for workers of jobs that spread their files over Ray tasks: "<CPUs> <GPUs>" of each task.
-TASK_VARIABLE = "CDP_RAY_TASK"
-RAY_TRAIN = {
-    "RAY_TRAIN_V2_ENABLED": "1",
-    "RAY_CHDIR_TO_TRIAL_DIR": "0",
-    "RAY_TRAIN_ENABLE_PRINT_PATCH": "0",
-    "RAY_TRAIN_WORKER_GROUP_START_TIMEOUT_S": "30",
-}
+# What the tasks of a worker get of its environment beside these.
+OF_TASKS = ("CDP_WORKSPACE", NODE_VARIABLE, "ACCELERATE_USE_CPU", "TOKENIZERS_PARALLELISM")
+# Ray Train's workers stay in their folder and print as they are told to.
+RAY_TRAIN = {"RAY_CHDIR_TO_TRIAL_DIR": "0", "RAY_TRAIN_ENABLE_PRINT_PATCH": "0"}
 
 
 # The submitting side
@@ -88,32 +85,25 @@ class RayNode:
     accelerators: tuple[str, ...] = ()
     version: str = ""
     python: str = ""
+    ray: str = ""
     sees: bool = True
     writes: bool = True
     locks: bool = True
 
     def check(self, workspace: Workspace) -> None:
         """Raise ClusterError with the next step unless jobs of the workspace can run on this node."""
-        if not self.sees:
-            raise ClusterError(
-                f"The cluster's node {self.host} does not see the workspace {workspace.root}.",
-                hint="Put it on a file system that every node mounts under the same path (NFS 4, Lustre, CephFS).",
-            )
-        if not self.writes:
-            raise ClusterError(
-                f"The cluster's node {self.host} may not write the workspace {workspace.root}.",
-                hint="Run Ray under an account that may.",
-            )
-        if not self.locks:
-            raise ClusterError(
-                f"The cluster's node {self.host} and this machine do not see each other's locks on {workspace.root}.",
-                hint="Mount it with locks: NFS 4 without nolock, Lustre with -o flock.",
-            )
-        if self.version != __version__:
-            raise ClusterError(
-                f"The cluster's node {self.host} has CDP Studio {self.version}, and this machine {__version__}.",
-                hint="Install the same version in both places.",
-            )
+        root, ours = workspace.root, __version__
+        for fine, told, hint in (
+            (self.sees, f"does not see the workspace {root}",
+             "Put it on a file system that every node mounts under the same path (NFS 4, Lustre, CephFS)."),
+            (self.writes, f"may not write the workspace {root}", "Run Ray under an account that may."),
+            (self.locks, f"and this machine do not see each other's locks on {root}",
+             "Mount it with locks: NFS 4 without nolock, Lustre with -o flock."),
+            (self.version == ours, f"has CDP Studio {self.version}, and this machine {ours}",
+             "Install the same version in both places."),
+        ):  # fmt: skip
+            if not fine:
+                raise ClusterError(f"The cluster's node {self.host} {told}.", hint=hint)
 
 
 class RayLauncher:
@@ -124,41 +114,21 @@ class RayLauncher:
             raise ConfigError("Jobs on a cluster need Ray, which is not installed here.", hint=f"Run: {INSTALL}")
         self.address = address
 
-    def version(self) -> str:
-        """Return the version of the Ray that answers. Raises ConfigError or ClusterError, each with the next step."""
-        answer = self._get("/api/version")
-        if answer.status_code in (401, 403):
-            raise ClusterError(
-                f"The cluster at {self.address} asks for a token.", hint="Set RAY_AUTH_MODE=token and RAY_AUTH_TOKEN."
-            )
-        try:
-            version = str(answer.json()["ray_version"])
-            major = int(version.split(".")[0])
-        except (ValueError, KeyError, TypeError):
-            raise ClusterError(
-                f"The answer of {self.address} is not that of a Ray cluster's Jobs API.",
-                hint="Name the address of the cluster's dashboard, by default port 8265.",
-            ) from None
-        if major != int(own_version().split(".")[0]):
-            raise ClusterError(
-                f"The cluster at {self.address} runs Ray {version}, which {own_version()} here cannot talk to.",
-                hint=f"Install the cluster's version here: pip install 'ray[default]=={version}'",
-            )
-        return version
+    def check(self) -> None:
+        """Raise ClusterError unless a Ray answers that the one installed here can talk to."""
+        self._ask(lambda client: client.get_version())
 
-    def gpus(self) -> list[int]:
-        """Return the number of GPUs of each living node."""
+    def gpus(self) -> int:
+        """Return the number of GPUs of all living nodes."""
 
-        def ask() -> list[int]:
+        def ask(_: Any) -> int:
             from ray.util.state import list_nodes
 
-            listed = list_nodes(
-                address=self.address, filters=[("state", "=", "ALIVE")], limit=10_000, timeout=int(ANSWER_S),
-                raise_on_missing_output=False,
-            )  # fmt: skip
-            return [int((node.resources_total or {}).get("GPU", 0)) for node in listed]
+            alive: Any = [("state", "=", "ALIVE")]
+            listed = list_nodes(self.address, filters=alive, limit=10_000, raise_on_missing_output=False)
+            return sum(int((node.resources_total or {}).get("GPU", 0)) for node in listed)
 
-        return self._within(2 * ANSWER_S, ask, "does not say what it has")
+        return self._ask(ask)
 
     def submit(self, folder: Path, spec: JobSpec, attempt: int) -> None:
         """Start the supervisor of an attempt on the head."""
@@ -167,33 +137,28 @@ class RayLauncher:
         env = {"RAY_JOB_STOP_WAIT_TIME_S": str(round(spec.grace_s + 20.0))}
         env |= {name: os.environ[name] for name in PASSED if os.environ.get(name)}
         about = {"job": spec.id, "name": spec.name}
-
-        def ask() -> None:
-            self._client().submit_job(
-                entrypoint=command, submission_id=submission(spec.id, attempt), runtime_env={"env_vars": env},
-                metadata=about,
-            )  # fmt: skip
-
-        self._within(3 * ANSWER_S, ask, "did not take the job")
+        name = submission(spec.id, attempt)
+        self._ask(
+            lambda client: client.submit_job(
+                entrypoint=command, submission_id=name, runtime_env={"env_vars": env}, metadata=about
+            )
+        )
 
     def end_of(self, job_id: str, attempt: int) -> str:
         """Return why the supervisor of an attempt can no longer start; "" while it may, or the cluster is silent."""
+        name = submission(job_id, attempt)
         try:
-            answer = self._get(f"/api/jobs/{submission(job_id, attempt)}", timeout=3.0)
+            info = self._ask(lambda client: next((j for j in client.list_jobs() if j.submission_id == name), None))
         except ClusterError:
             return ""
-        if answer.status_code == 404:
+        if info is None:
             return "The cluster does not know the job any more."
-        try:
-            details = answer.json()
-            ended = details["status"] in ENDED
-        except (ValueError, KeyError, TypeError):
-            return ""
-        return str(details.get("message") or "It ended before it began.").strip()[-500:] if ended else ""
+        ended = str(getattr(info.status, "value", info.status)) in ENDED
+        return str(info.message or "It ended before it began.").strip()[-500:] if ended else ""
 
     def stop(self, job_id: str, attempt: int) -> None:
         """Ask the cluster to end the supervisor of an attempt."""
-        self._within(ANSWER_S, lambda: self._client().stop_job(submission(job_id, attempt)), "did not stop the job")
+        self._ask(lambda client: client.stop_job(submission(job_id, attempt)))
 
     def probe(self, workspace: Workspace) -> list[RayNode]:
         """Return the living nodes, the head first, once a Ray task on each has tried the workspace; takes seconds.
@@ -203,105 +168,68 @@ class RayLauncher:
         workspace.root.mkdir(parents=True, exist_ok=True)
         folder = workspace.root / f".probe-{os.urandom(6).hex()}"
         lock = wait_for_lock(folder / "here.lock", "The probe's file", wait_s=5.0)
-        name = folder.name.lstrip(".")
+        name, held, log = folder.name.lstrip("."), dict[str, bool](), ""
         try:
-            client = self._within(2 * ANSWER_S, self._client, "does not answer")
             command = _on_node("cdp.jobs.ray", str(folder))
-            self._within(3 * ANSWER_S, lambda: client.submit_job(entrypoint=command, submission_id=name),
-                         "did not take the probe")  # fmt: skip
-            return self._answers(folder, client, name)
+            self._ask(lambda client: client.submit_job(entrypoint=command, submission_id=name))
+            deadline = time.monotonic() + PROBED_WITHIN_S
+            over = False
+            while not over and time.monotonic() < deadline:
+                status = self._ask(lambda client: client.get_job_status(name))
+                over = str(getattr(status, "value", status)) in ENDED
+                for path in folder.glob("*.json"):
+                    held.setdefault(path.stem, is_held(path.with_suffix(".lock")))
+                write_bytes(folder / "seen", "\n".join(held).encode())
+            log = str(self._ask(lambda client: client.get_job_logs(name)))
         finally:
             os.close(lock)
             shutil.rmtree(folder, ignore_errors=True)
-
-    def _answers(self, folder: Path, client: Any, name: str) -> list[RayNode]:
-        held: dict[str, bool] = {}
-        deadline = time.monotonic() + 120.0
-        while time.monotonic() < deadline:
-            status = self._within(ANSWER_S, lambda: client.get_job_status(name), "does not answer")
-            for path in folder.glob("*.json"):
-                held.setdefault(path.stem, is_held(path.with_suffix(".lock")))
-            (folder / "seen").write_text("\n".join(held), encoding="utf-8")
-            if str(getattr(status, "value", status)) in ENDED:
-                break
-            time.sleep(0.2)
-        text = str(self._within(ANSWER_S, lambda: client.get_job_logs(name), "does not answer"))
-        told = [json.loads(line.removeprefix(PROBED)) for line in text.splitlines() if line.startswith(PROBED)]
+        told = [json.loads(line.removeprefix(PROBED)) for line in log.splitlines() if line.startswith(PROBED)]
         if not told:
-            raise self._cannot_begin(text)
-        nodes = [
-            RayNode(
-                **{
-                    **about,
-                    "accelerators": tuple(about["accelerators"]),
-                    "locks": about["locks"] and held.get(key, False),
-                }
-            )
-            for about in told
-            if (key := about.pop("id"))
-        ]
+            raise self._cannot_begin(log)
+        nodes = []
+        for about in told:
+            locks = held.get(about.pop("id"), False) and about.pop("locks")
+            nodes.append(RayNode(**{**about, "accelerators": tuple(about["accelerators"]), "locks": locks}))
         return sorted(nodes, key=lambda node: (not node.head, node.host))
 
-    def _cannot_begin(self, text: str) -> ClusterError:
-        missing = re.findall(r"No module named '?([\w.]+)", text)
+    def _cannot_begin(self, log: str) -> ClusterError:
+        missing = re.findall(r"No module named '?([\w.]+)", log)
         if missing:
             return ClusterError(
                 f"Python on the cluster's nodes has no {missing[-1]}.",
                 hint=f"Install CDP Studio {__version__} on every node, in the environment that Ray runs in.",
             )
-        lines = [line.strip() for line in text.splitlines() if line.strip()]
-        return ClusterError(
-            f"The cluster at {self.address} cannot run jobs: {lines[-1][:300] if lines else 'no output'}"
-        )
+        lines = [line.strip() for line in log.splitlines() if line.strip()]
+        why = lines[-1][:300] if lines else "no output"
+        return ClusterError(f"The cluster at {self.address} cannot run jobs: {why}")
 
-    def _get(self, path: str, timeout: float = ANSWER_S / 2) -> Any:
-        import httpx
-
-        token = os.environ.get("RAY_AUTH_TOKEN", "").strip()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        try:
-            return httpx.get(f"{self.address}{path}", headers=headers, timeout=timeout, follow_redirects=False)
-        except (httpx.HTTPError, httpx.InvalidURL, UnicodeError) as error:
-            raise ClusterError(
-                f"No Ray cluster answers at {self.address} ({error or type(error).__name__}).",
-                hint="Is it up, and is this the address that its dashboard serves (ray start --dashboard-host)?",
-            ) from error
-
-    def _client(self) -> Any:
-        from ray.job_submission import JobSubmissionClient
-
-        # Ray's client takes the address of these variables in place of the one that it is given.
-        for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
-            os.environ.pop(name, None)
-        return JobSubmissionClient(self.address)
-
-    def _within(self, seconds: float, call: Callable[[], T], otherwise: str) -> T:
-        """Return the result of ``call``; ClusterError where it raises or takes longer: Ray's client has no timeout."""
+    def _ask(self, call: Callable[[Any], T]) -> T:
+        """Return the result of ``call(client)``; ClusterError where it raises or takes long: Ray has no timeouts."""
         results: list[T] = []
         errors: list[BaseException] = []
 
         def run() -> None:
             try:
-                results.append(call())
+                from ray.job_submission import JobSubmissionClient
+
+                # Ray's client takes the address of these variables in place of the one that it is given.
+                for name in ("RAY_ADDRESS", "RAY_API_SERVER_ADDRESS"):
+                    os.environ.pop(name, None)
+                results.append(call(JobSubmissionClient(self.address)))
             except BaseException as error:
                 errors.append(error)
 
         thread = threading.Thread(target=run, name="ask-cluster", daemon=True)
         thread.start()
-        thread.join(seconds)
+        thread.join(ANSWER_S)
         if results:
             return results[0]
-        why = _in_a_line(errors[0]) if errors else f"no answer in {seconds:g} s"
+        why = _in_a_line(errors[0]) if errors else f"no answer in {ANSWER_S:g} s"
         raise ClusterError(
-            f"The cluster at {self.address} {otherwise} ({why}).", hint="Is it up and the network between? Try again."
+            f"The Ray cluster at {self.address} does not answer as it should: {why}.",
+            hint="Is it up, and is this the address that its dashboard serves (ray start --dashboard-host, port 8265)?",
         )
-
-
-def own_version() -> str:
-    """Return the version of the Ray installed here."""
-    import importlib.metadata
-
-    return importlib.metadata.version("ray")
 
 
 def submission(job_id: str, attempt: int) -> str:
@@ -329,7 +257,8 @@ class RayRun:
     stop_requested: Callable[[], bool]
     stop_now: Callable[[], bool]
     begun: Callable[[], None]
-    _start: int = 0
+    _start: int = field(default=0, init=False)
+    _nodes: int = field(default=0, init=False)
     _running: bool = field(default=False, init=False)
     _forced: bool = field(default=False, init=False)
 
@@ -341,12 +270,15 @@ class RayRun:
         connect()
         try:
             while True:
+                self._nodes = len(_alive())
                 lost = self._group() if self._processes > 1 else self._task()
                 if self._forced or lost == STOPPED:
                     return End(-signal.SIGKILL, forced=True) if self._running else None
                 ended = outcome_of(self.folder, self.attempt)
                 if ended or failed(self.folder, self.attempt) or not lost:
                     return End(0 if ended else 1)
+                if lost == NO_ROOM:
+                    continue
                 self._start += 1
                 self._say(f"A process of the job was lost: {lost}")
                 if self.stop_requested():
@@ -356,7 +288,8 @@ class RayRun:
                         f"Processes of the job were lost {self._start} times, the last one so: {lost}",
                         hint="Have the nodes too little memory? Then resume the job.",
                     )
-                time.sleep(SETTLE_S)
+                # A group that starts while its dead node still counts as alive would wait for it in vain.
+                _until(lambda: len(_alive()) < self._nodes, HEARD_WITHIN_S if self._processes > 1 else SETTLE_S)
         finally:
             import ray
 
@@ -373,21 +306,24 @@ class RayRun:
         device = self.spec.device
         if self._processes > 1:
             return 1.0, float(min(device.count, 1))
-        return LIGHT_CPUS if device.idle else float(device.processes), float(device.count)
+        if device.idle:
+            return LIGHT_CPUS, 0.0
+        # Ray limits threads to the CPUs that a task asks for, and starts none that no node has room for.
+        largest = max((has.get("CPU", 0.0) for has in _alive().values()), default=1.0)
+        return max(1.0, min(CPUS, largest)), float(device.count)
 
     def _task(self) -> str:
         """Run the worker as one Ray task. Why its process was lost; "" where it was not."""
         import ray
 
         cpus, gpus = self._each
-        values = self._values()
+        values, tasks = self._values(), None
         if self.spec.spreads:  # its tasks have what the job asks for
-            values[TASK_VARIABLE] = f"{cpus:g} {gpus:g}"
-            cpus, gpus = LIGHT_CPUS, 0.0
+            tasks, cpus, gpus = RayTasks(cpus, gpus), LIGHT_CPUS, 0.0
         # Each attempt has a process of its own: the worker changes its environment and its folder.
         options: dict[str, Any] = {"num_cpus": cpus, "num_gpus": gpus, "max_retries": 0, "max_calls": 1}
-        task: Any = ray.remote(**options, runtime_env=_settings_of(values))(_work)
-        reference = task.remote(self.spec.module, str(self.folder), self.attempt, values)
+        task: Any = ray.remote(**options, runtime_env=_settings())(_work)
+        reference = task.remote(self.spec.module, str(self.folder), self.attempt, values, tasks)
         self._wait(lambda: bool(ray.wait([reference], timeout=LOOK_S)[0]), lambda: ray.cancel(reference))
         if self._forced or (self.stop_requested() and not self._running):
             return STOPPED
@@ -424,7 +360,7 @@ class RayRun:
             run_config=api.RunConfig(
                 name=f"{self.spec.id}.{attempt}.{self._start}", storage_path=str(self.folder / ".ray-train"),
                 failure_config=api.FailureConfig(max_failures=0, controller_failure_limit=0),
-                worker_runtime_env=_settings_of(values),
+                worker_runtime_env=_settings(),
             ),
         )  # fmt: skip
         ended: list[str] = []
@@ -434,7 +370,8 @@ class RayRun:
                 trainer.fit()
                 ended.append("")
             except BaseException as error:
-                ended.append(_in_a_line(error))
+                cause = type(getattr(error, "controller_failure", None)).__name__
+                ended.append(NO_ROOM if "StartupTimeout" in cause else _in_a_line(error))
 
         threading.Thread(target=fit, name="ray-train", daemon=True).start()
         self._wait(lambda: _until(lambda: bool(ended), LOOK_S), lambda: None)
@@ -442,13 +379,11 @@ class RayRun:
 
     def _size(self, cpus: float, gpus: float) -> int:
         """How many processes to start: all, or after a loss a divisor for which there is room; 0: stopped."""
-        import ray
-
         wanted = self._processes
         while not self.stop_requested():
-            nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
             room = sum(
-                int(min(n.get("CPU", 0.0) // cpus, n.get("GPU", 0.0) // gpus if gpus else wanted)) for n in nodes
+                int(min(n.get("CPU", 0.0) // cpus, n.get("GPU", 0.0) // gpus if gpus else wanted))
+                for n in _alive().values()
             )
             sizes = [n for n in range(1, wanted + 1) if wanted % n == 0 and n <= room]
             if room >= wanted or (sizes and (self._start or self.attempt > 1)):
@@ -481,16 +416,14 @@ class RayRun:
         """The environment of the worker's processes beside the node's own."""
         return {
             **{name: os.environ[name] for name in PASSED if os.environ.get(name)},
-            **{name: os.environ[name] for name in os.environ if name.startswith("RAY_TRAIN_")},
+            **RAY_TRAIN,
             JOB_VARIABLE: str(self.folder),
             "CDP_WORKSPACE": str(self.folder.parent.parent),
             "CDP_ATTEMPT": str(self.attempt),
             "CDP_SUPERVISOR_PID": str(os.getpid()),
             "CDP_STOP_GRACE_S": f"{self.spec.grace_s:g}",
             NODE_VARIABLE: __version__,
-            "PYTHONUNBUFFERED": "1",
             "TOKENIZERS_PARALLELISM": "false",
-            "GOMP_SPINCOUNT": SPINS,
             **({START_VARIABLE: str(self._start)} if self._start else {}),
             **({} if self.spec.device.count else {"ACCELERATE_USE_CPU": "true"}),
         }
@@ -506,12 +439,17 @@ def connect() -> None:
     import ray
 
     os.environ.update(RAY_TRAIN)
-    path = python_path({})
-    given = {"env_vars": {"PYTHONPATH": f"{path}{os.pathsep}${{PYTHONPATH}}"}} if path else {}
     handlers = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-    ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), log_to_driver=False, runtime_env=given)
+    ray.init(address=os.environ.get("RAY_ADDRESS", "auto"), log_to_driver=False, runtime_env=_settings())
     for number, handler in handlers.items():  # Ray's own would end at once
         signal.signal(number, handler)
+
+
+def _alive() -> dict[str, dict[str, float]]:
+    """What each living node has in all, by the node's id."""
+    import ray
+
+    return {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
 
 
 def at_work(folder: Path, attempt: int) -> bool:
@@ -526,23 +464,26 @@ def failed(folder: Path, attempt: int) -> bool:
     return isinstance(failure, dict) and failure.get("attempt") == attempt
 
 
-def _settings_of(values: Mapping[str, str]) -> dict[str, Any]:
-    # OpenMP and Ray read these when a process starts, before ``_work`` can set them.
+def _settings() -> dict[str, Any]:
+    # Python and OpenMP read these when a process starts, before ``_work`` can set them.
     path = python_path({})
     own = {"PYTHONPATH": f"{path}{os.pathsep}${{PYTHONPATH}}"} if path else {}
-    return {"env_vars": {**own, "GOMP_SPINCOUNT": values["GOMP_SPINCOUNT"], "PYTHONUNBUFFERED": "1"}}
+    return {"env_vars": {**own, "GOMP_SPINCOUNT": SPINS, "PYTHONUNBUFFERED": "1"}}
 
 
 # The node's side
 
 
-def _work(module: str, folder_name: str, attempt: int, values: Mapping[str, str]) -> None:
+def _work(
+    module: str, folder_name: str, attempt: int, values: Mapping[str, str], tasks: RayTasks | None = None
+) -> None:
     """Run a worker's module in this process of Ray's, with these environment variables beside the node's own.
 
     The end of the worker stands in the job's files. Raises only where a process of a group has to end the others.
     """
     os.environ.update(values)
     private_files()
+    Job.spread = tasks
     folder = Path(folder_name)
     _until(lambda: (folder / "spec.json").is_file(), SHOWN_WITHIN_S)
     if outcome_of(folder, attempt) or failed(folder, attempt):
@@ -558,9 +499,8 @@ def _work(module: str, folder_name: str, attempt: int, values: Mapping[str, str]
         print(f"--- on {socket.gethostname()} ---", flush=True)
     if where := starting_folder(spec, folder):
         os.chdir(where)
-    sys.argv = [module, str(folder)]
     try:
-        runpy.run_module(module, run_name="__main__")
+        run_worker(importlib.import_module(module).main, [str(folder)])
     except SystemExit as end:
         if end.code and os.environ.get(GROUP_VARIABLE):
             raise RuntimeError(f"rank {os.environ['RANK']} ended with exit code {end.code}") from None
@@ -611,50 +551,54 @@ def _in_a_line(error: BaseException) -> str:
 # Many files by as many tasks
 
 
-def map_missing(
-    task: Callable[..., object], files: Iterable[tuple[Path, tuple[Any, ...]]], should_stop: Callable[[], bool]
-) -> Iterator[Path]:
-    """Yield each file once it is there: those that exist at once, the others as ``task(path, *arguments)`` makes them.
+@dataclass(frozen=True)
+class RayTasks:
+    """``cdp.base.worker.Spread`` on a cluster: each missing file is a Ray task with so many CPUs and GPUs."""
 
-    ``task`` is a function of a module that writes the file by rename. In a worker on a cluster each call is a Ray task,
-    repeated elsewhere when its node dies; on one machine they run one after the other. Ends early once ``should_stop``
-    says so: the files that are there stay. An error of a task is raised here.
-    """
-    missing = []
-    for path, arguments in files:
-        if path.exists():
-            yield path
-        else:
-            missing.append((path, arguments))
-    if TASK_VARIABLE not in os.environ:
-        for path, arguments in missing:
-            if should_stop():
+    cpus: float
+    gpus: float
+
+    def map(
+        self,
+        task: Callable[..., object],
+        files: Iterable[tuple[Path, tuple[Any, ...]]],
+        should_stop: Callable[[], bool],
+    ) -> Iterator[Path]:
+        """See ``cdp.base.worker.Spread``. A task whose node dies is repeated on another."""
+        import ray
+
+        values = {name: os.environ[name] for name in (*OF_TASKS, *PASSED) if name in os.environ}
+        remote = ray.remote(_make).options(num_cpus=self.cpus, num_gpus=self.gpus, max_retries=LOSSES)
+        total = ray.cluster_resources()
+        slots = total.get("GPU", 0) / self.gpus if self.gpus else total.get("CPU", 1) / self.cpus
+        left, started = iter(files), dict[Any, Path]()
+        while not should_stop():
+            # Arguments may be large: no more tasks wait than are at work.
+            while len(started) < max(2, int(2 * slots)) and (file := next(left, None)) is not None:
+                path, arguments = file
+                if path.exists():
+                    yield path
+                else:
+                    started[remote.remote(task, path, arguments, values)] = path
+            if not started:
                 return
-            task(path, *arguments)
-            yield path
-        return
+            for reference in ray.wait(list(started), timeout=LOOK_S)[0]:
+                path = started.pop(reference)
+                try:
+                    ray.get(reference)
+                except ray.exceptions.RayTaskError as error:
+                    _cancel(started)
+                    raise error.cause or error from None
+                if path.exists():
+                    yield path
+        _cancel(started)
 
+
+def _cancel(references: Iterable[Any]) -> None:
     import ray
 
-    cpus, gpus = map(float, os.environ[TASK_VARIABLE].split())
-    values = {name: value for name, value in os.environ.items() if name in ("CDP_WORKSPACE", *PASSED)}
-    remote = ray.remote(_make).options(num_cpus=cpus, num_gpus=gpus, max_retries=LOSSES)
-    started = {remote.remote(task, path, arguments, values): path for path, arguments in missing}
-    waiting = list(started)
-    while waiting:
-        done, waiting = ray.wait(waiting, timeout=LOOK_S)
-        for reference in done:
-            try:
-                ray.get(reference)
-            except ray.exceptions.RayTaskError as error:
-                for other in waiting:
-                    ray.cancel(other)
-                raise error.cause or error from None
-            yield started[reference]
-        if should_stop():
-            for reference in waiting:
-                ray.cancel(reference, force=True)
-            return
+    for reference in references:
+        ray.cancel(reference, force=True)
 
 
 def _make(task: Callable[..., object], path: Path, arguments: tuple[Any, ...], values: Mapping[str, str]) -> None:
@@ -671,9 +615,12 @@ def _try_workspace(folder_name: str, node: str) -> dict[str, Any]:
     """Try the workspace on this node: a lock held elsewhere, a file moved into place, a lock that others see."""
     import platform
 
+    import ray
+
     folder = Path(folder_name)
     facts: dict[str, Any] = {"id": node, "host": socket.gethostname(), "version": __version__,
-                             "python": platform.python_version(), "writes": False, "locks": False}  # fmt: skip
+                             "python": platform.python_version(), "ray": ray.__version__,
+                             "writes": False, "locks": False}  # fmt: skip
     facts["sees"] = _until((folder / "here.lock").is_file, SHOWN_WITHIN_S)
     if not facts["sees"]:
         return facts
@@ -702,7 +649,7 @@ def main(arguments: list[str]) -> None:
 
     private_files()
     connect()
-    nodes = {node["NodeID"]: node["Resources"] for node in ray.nodes() if node["Alive"]}
+    nodes = _alive()
     remote = ray.remote(_try_workspace)
     asked = {
         node: remote.options(num_cpus=0, scheduling_strategy=On(node, soft=False)).remote(arguments[0], node)

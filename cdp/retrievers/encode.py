@@ -8,9 +8,10 @@ them, and an interrupted run continues with the first shard that is missing.
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,7 +43,7 @@ class Stopped(Exception):  # noqa: N818 - it answers a request, it is no error
 Progress = Callable[[int, int], None]
 Loader = Callable[[], "SentenceTransformer"]
 
-__all__ = ["Embedded", "EmbeddingStore", "Encoding", "Share", "Stopped", "cast", "encode", "precision_for"]
+__all__ = ["Elsewhere", "Embedded", "EmbeddingStore", "Encoding", "Share", "Stopped", "cast", "encode", "precision_for"]
 
 
 @dataclass(frozen=True)
@@ -73,12 +74,12 @@ class Encoding:
         return np.float16 if self.precision == "fp16" else np.float32
 
 
-def precision_for(model: SentenceTransformer) -> str:
-    """fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16."""
+def precision_for(model: SentenceTransformer, *, on_gpu: bool | None = None) -> str:
+    """fp32 on a CPU; on a GPU bf16 for a model stored so, else fp16. ``on_gpu`` None: by the model's device."""
     import torch
 
     parameter = next(model.parameters(), None)
-    if parameter is None or model.device.type != "cuda":
+    if parameter is None or not (model.device.type == "cuda" if on_gpu is None else on_gpu):
         return "fp32"
     return "bf16" if parameter.dtype == torch.bfloat16 else "fp16"
 
@@ -175,6 +176,40 @@ class Share:
 
 
 @dataclass(frozen=True)
+class Elsewhere:
+    """Other processes that encode the missing shards: each loads the retriever of this name and length itself."""
+
+    map_missing: Callable[..., Iterator[Path]]
+    retriever: str
+    max_length: int | None = None
+
+    def encode(
+        self,
+        shards: Iterable[tuple[Path, list[str]]],
+        encoding: Encoding,
+        batch_size: int,
+        should_stop: Callable[[], bool] | None,
+    ) -> Iterator[Path]:
+        files = ((path, (self.retriever, self.max_length, encoding, batch_size, texts)) for path, texts in shards)
+        return self.map_missing(_make_shard, files, should_stop or (lambda: False))
+
+
+def _make_shard(
+    path: Path, retriever: str, max_length: int | None, encoding: Encoding, batch_size: int, texts: list[str]
+) -> None:
+    model = _loaded(retriever, max_length, encoding.precision)
+    write_bytes(path, _npy(encode(model, texts, encoding, batch_size=batch_size)))
+
+
+@lru_cache(1)
+def _loaded(retriever: str, max_length: int | None, precision: str) -> SentenceTransformer:
+    from cdp.retrievers.load import load
+    from cdp.retrievers.resolve import resolve
+
+    return cast(load(resolve(retriever, Workspace.default()), None, max_length), precision)
+
+
+@dataclass(frozen=True)
 class Embedded:
     """Embeddings that lie in memory or in shards: ``parts`` follow each other. ``reused`` counts texts not computed."""
 
@@ -191,10 +226,12 @@ class EmbeddingStore:
         *,
         shard_texts: int = SHARD_TEXTS,
         share: Share | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.root = workspace.embeddings
         self.shard_texts = shard_texts
         self.share = share or Share()
+        self.elsewhere = elsewhere
 
     def folder(self, key: str) -> Path:
         return self.root / key
@@ -236,6 +273,15 @@ class EmbeddingStore:
         mine = [i for i in range(len(starts)) if not there[i] and self.share.has(i)]
         done = len(texts) - sum(wanted[i] for i in mine)
         stopped = False
+        if self.elsewhere is not None and mine:
+            shards = ((paths[i], list(texts[starts[i] : starts[i] + wanted[i]])) for i in mine)
+            rows = dict(zip(paths, wanted, strict=True))
+            for path in self.elsewhere.encode(shards, encoding, batch_size, should_stop):
+                done += rows[path]
+                if progress is not None:
+                    progress(done, len(texts))
+            stopped = not all(paths[i].exists() for i in mine)
+            mine = []
         try:
             for i in mine:
                 vectors = encode(

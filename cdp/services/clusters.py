@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
 from cdp.jobs import place
-from cdp.jobs.ray import RayLauncher, RayNode, own_version
+from cdp.jobs.ray import RayLauncher, RayNode
 from cdp.services.sharing import access, clusters
 
 HERE = place.HERE
@@ -25,15 +25,15 @@ class Report:
 
     @property
     def words(self) -> str:
-        """In one line, with what differs from here."""
-        ours = own_version()
-        ray = f"Ray {self.ray}" + ("" if self.ray == ours else f" (here {ours}, which can talk to it)")
+        """In one line."""
         kinds = ", ".join(sorted({kind for node in self.nodes for kind in node.accelerators}))
         n, n_gpus = len(self.nodes), sum(node.gpus for node in self.nodes)
         gpus = f"{n_gpus} GPUs{f' ({kinds})' if kinds else ''}" if n_gpus else "no GPU"
         cpus, memory = sum(node.cpus for node in self.nodes), sum(node.memory for node in self.nodes)
         has = f"{n} node{'s' * (n != 1)}, {cpus:g} CPUs, {gpus}, {memory:.0f} GB memory"
-        return f"{self.address}: {ray}, Python {self.nodes[0].python}, {has}; all see the workspace and its locks"
+        return (
+            f"{self.address}: Ray {self.ray}, Python {self.nodes[0].python}, {has}; all see the workspace and its locks"
+        )
 
 
 def setting(workspace: Workspace) -> str:
@@ -54,11 +54,10 @@ def look(workspace: Workspace, address: str) -> Report:
     address = place.checked_address(address)
     clusters.check(workspace, address)
     launcher = RayLauncher(address)
-    version = launcher.version()
     nodes = launcher.probe(workspace)
     for node in nodes:
         node.check(workspace)
-    return Report(address, version, tuple(nodes))
+    return Report(address, nodes[0].ray, tuple(nodes))
 
 
 @access.writes

@@ -222,6 +222,7 @@ def start_index(workspace: Workspace, config: IndexConfig) -> str:
         config=whole.to_dict(),
         device=devices.request(workspace, 0 if lexical else None, at_most=1),
         inputs={"collection": collection.id, "documents": collection.state, "benchmark": collection.benchmark},
+        spreads=not lexical,
     )
 
 

@@ -29,7 +29,7 @@ from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import length_of
 from cdp.evaluation.protocols import Protocol, protocol_for
 from cdp.retrievers import load, model_hash
-from cdp.retrievers.encode import EmbeddingStore, Encoding, cast, encode, precision_for
+from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Encoding, cast, encode, precision_for
 from cdp.retrievers.exact_search import Prepared, search
 from cdp.retrievers.resolve import ResolvedRetriever, resolve
 from cdp.serving.collection import Collection, Documents, open_documents, resolve_collection
@@ -247,7 +247,7 @@ class Engine:
     """The retrievers and collections in use, held within ``limit`` bytes. Takes calls of several threads at once.
 
     Indexing that takes longer than ``patience_s`` seconds raises NotPreparedError; None waits for it. ``download``
-    allows models of the hub that are not on this machine.
+    allows models of the hub that are not on this machine; ``elsewhere`` encodes documents in other processes.
     """
 
     def __init__(
@@ -259,9 +259,10 @@ class Engine:
         device: str | None = "cpu",
         download: bool = False,
         progress: Progress | None = None,
+        elsewhere: Elsewhere | None = None,
     ) -> None:
         self.workspace, self.patience_s = workspace, patience_s
-        self.device, self.download, self.progress = device, download, progress
+        self.device, self.download, self.progress, self.elsewhere = device, download, progress, elsewhere
         self.cache = Cache(limit)
         # Seconds per document by retriever and documents, measured once.
         self.speeds: dict[tuple[str, str], float] = {}
@@ -381,7 +382,7 @@ class Engine:
         batch_size: int = 64,
     ) -> Sequence[np.ndarray]:
         """Return the embeddings of all documents in order, computing and keeping those that are missing."""
-        store = EmbeddingStore(self.workspace)
+        store = EmbeddingStore(self.workspace, elsewhere=self.elsewhere)
         # An evaluation may have kept them in another precision, for example on a GPU.
         precisions = dict.fromkeys((precision_for(encoder.model), "fp32", "fp16", "bf16"))
         ways = [encoder.encoding("document", precision) for precision in precisions]

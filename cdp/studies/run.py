@@ -89,6 +89,10 @@ class Study:
         self._leak_allowed = bool(job.spec.get("inputs", {}).get(leakage.LEAKAGE))
 
     @property
+    def counts(self) -> dict[str, int]:
+        return {"trained": self.trained, "reused": self.reused, "failed": self.failed}
+
+    @property
     def total(self) -> int:
         return len(self.conditions) + len(self.config.items("retrievers")) + self.config.bm25
 

@@ -20,7 +20,7 @@ from cdp.evaluation import bm25
 from cdp.evaluation.evaluate import Evaluation, embed_benchmark, evaluate_embeddings
 from cdp.evaluation.results import refresh_card, write_result
 from cdp.retrievers import ResolvedRetriever, leakage, load, model_hash, resolve
-from cdp.retrievers.encode import EmbeddingStore, Share, Stopped, cast, precision_for
+from cdp.retrievers.encode import Elsewhere, EmbeddingStore, Share, Stopped, cast, precision_for
 
 LOADING_S = 300.0
 """A model may take this long to load (a download on first use) without a heartbeat."""
@@ -69,10 +69,14 @@ def dense(
     """Evaluate a model: (result, what ``retriever`` holds in the record). Of several processes that share the encoding
     the first alone searches; the others get None."""
     job.progress("loading the model", 0, 0, "", next_within_s=LOADING_S)
-    device, share = _processes(config.gpus)
+    # On a cluster Ray tasks encode, and this process only loads the model to know it.
+    spread = job.spread
+    device, share = ("cpu", Share()) if spread else _processes(config.gpus)
     model = load(retriever, device, config.max_length)
     identity = model_hash(model)
-    precision = precision_for(model) if config.precision == "auto" else config.precision
+    on_gpu = spread.gpus > 0 if spread else None
+    precision = precision_for(model, on_gpu=on_gpu) if config.precision == "auto" else config.precision
+    elsewhere = Elsewhere(spread.map, config.retriever, config.max_length) if spread else None
 
     def report(phase: str, done: int, total: int) -> None:
         job.progress(phase, done, total, "texts", next_within_s=BATCH_S)
@@ -83,7 +87,7 @@ def dense(
         protocol=config.protocol,
         batch_size=config.batch_size,
         precision=precision,
-        store=EmbeddingStore(job.workspace, share=share),
+        store=EmbeddingStore(job.workspace, share=share, elsewhere=elsewhere),
         model_hash=identity,
         progress=report,
         should_stop=job.stop_requested,

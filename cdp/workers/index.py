@@ -11,7 +11,7 @@ import time
 
 from cdp.base.config import IndexConfig
 from cdp.base.worker import Job, run
-from cdp.retrievers.encode import Stopped
+from cdp.retrievers.encode import Elsewhere, Stopped
 from cdp.serving.engine import Engine, memory_limit
 
 # Loading a model, a call of the encoder or building the index may take this long without a heartbeat.
@@ -27,7 +27,10 @@ def main(job: Job) -> None:
             raise Stopped
         job.progress(phase, done, total, "documents" if total else "", next_within_s=SILENT_S)
 
-    engine = Engine(job.workspace, memory_limit(), None, device=None, download=True, progress=report)
+    elsewhere = Elsewhere(job.spread.map, config.retriever) if job.spread else None
+    engine = Engine(
+        job.workspace, memory_limit(), None, device=None, download=True, progress=report, elsewhere=elsewhere
+    )
     try:
         documents = engine.prepare(config.retriever, config.collection)
     except Stopped:

@@ -9,13 +9,16 @@ failed.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import lru_cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cdp.base.errors import ConfigError
 from cdp.base.worker import Job, run
-from cdp.base.workspace import Workspace, now
+from cdp.base.workspace import Workspace, now, read_json, read_json_or_none, write_json
 from cdp.benchmarks import (
     Benchmark,
     manifests,
@@ -30,7 +33,7 @@ from cdp.studies.inputs import Inputs
 from cdp.studies.plan import StudySource
 from cdp.studies.provenance import licences, versions
 from cdp.studies.sources import corpus_of
-from cdp.studies.steps import steps
+from cdp.studies.steps import STEP_S, steps
 
 if TYPE_CHECKING:
     from cdp.studies.run import Study
@@ -46,26 +49,76 @@ def main(job: Job) -> None:
     done = conducted(job, inputs)
     job.result(
         "study",
-        {"trained": done.trained, "reused": done.reused, "failed": done.failed,
+        {"trained": done["trained"], "reused": done["reused"], "failed": done["failed"],
          "report": f"python -m cdp study report {job.id}"},
     )  # fmt: skip
-    if done.failed:
+    if done["failed"]:
+        every = len(list(steps(inputs.config, inputs.conditions)))
         raise ConfigError(
-            f"{done.failed} of {len(list(steps(inputs.config, inputs.conditions)))} conditions failed; the others are "
-            "kept and reported.",
+            f"{done['failed']} of {every} conditions failed; the others are kept and reported.",
             hint=f"See why with: python -m cdp study report {job.id}. Resume the job to try them again.",
         )
 
 
-def conducted(job: Job, inputs: Inputs) -> Study:
-    """All steps in this process."""
+def conducted(job: Job, inputs: Inputs) -> Counter[str]:
+    """Do all steps, in this process or as tasks of a cluster; return how many were trained, reused, and failed."""
+    from cdp.studies.run import Study
+    from cdp.training.optimiser import keep_freed_memory
+
+    if job.spread is None:
+        keep_freed_memory()
+        study = Study(job, inputs)
+        study.execute()
+        return Counter(study.counts)
+    every = list(steps(inputs.config, inputs.conditions))
+    folder = job.folder / "steps"
+    files = [(folder / f"{number:05d}.json", (str(job.folder), number)) for number in range(len(every))]
+    for path, _ in files:
+        if (read_json_or_none(path) or {}).get("failed"):
+            path.unlink()
+    total: Counter[str] = Counter()
+    for done, path in enumerate(job.spread.map(do_step, files, job.stop_requested), 1):
+        told = read_json(path)
+        job.n_failures += told["failures"]
+        total.update({name: told[name] for name in ("trained", "reused", "failed")})
+        if told["figures"]:
+            job.metric(done, **told["figures"])
+        job.progress("conditions", done, len(every), "conditions", next_within_s=STEP_S)
+    return total
+
+
+class _Task(Job):
+    """The job as one task of several sees it: the main process reports for all."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.is_main = False
+        self.figures: dict[str, Any] = {}
+
+    def metric(self, step: int, **values: float | int | str | None) -> None:
+        self.figures = values
+
+
+@lru_cache(1)
+def _study(folder: str) -> Study:
     from cdp.studies.run import Study
     from cdp.training.optimiser import keep_freed_memory
 
     keep_freed_memory()
-    study = Study(job, inputs)
-    study.execute()
-    return study
+    job = _Task(Path(folder))
+    return Study(job, Inputs.of(job))
+
+
+def do_step(path: Path, folder: str, number: int) -> None:
+    """Do one step of a study and write down what came of it."""
+    study = _study(folder)
+    job = study.job
+    assert isinstance(job, _Task)
+    before, failures, job.figures = Counter(study.counts), job.n_failures, {}
+    study.do(list(steps(study.config, study.conditions))[number])
+    if not job.stop_requested():
+        counts = {name: n - before[name] for name, n in study.counts.items()}
+        write_json(path, {**counts, "failures": job.n_failures - failures, "figures": job.figures})
 
 
 def describe_study(

@@ -6,7 +6,6 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +17,7 @@ from cdp.base.workspace import Workspace, write_json
 from cdp.cli import main
 from cdp.jobs import place
 from cdp.jobs.queue import CLUSTER, Queue
-from cdp.jobs.ray import RayLauncher, RayNode, map_missing
+from cdp.jobs.ray import RayLauncher, RayNode
 from cdp.jobs.records import Status
 from tests.jobs.support import start, until, until_state
 from tests.support import REPOSITORY
@@ -69,7 +68,7 @@ def test_a_cluster_that_does_not_answer_begins_nothing(
 ) -> None:
     assert main(["demo"]) == 0
     assert main(["evaluate", "bm25", "--benchmark", "demo", "--on", DEAD]) == 2
-    assert f"No Ray cluster answers at {DEAD}" in capsys.readouterr().err
+    assert f"The Ray cluster at {DEAD} does not answer" in capsys.readouterr().err
     assert not list(workspace.jobs.glob("*"))
 
 
@@ -144,16 +143,3 @@ def test_a_node_that_cannot_run_jobs_says_why(workspace: Workspace, changed: dic
     node.check(workspace)
     with pytest.raises(ClusterError, match=told):
         RayNode(**{"host": "n1", "version": __version__, **changed}).check(workspace)
-
-
-def _make(path: Path, text: str) -> None:
-    path.write_text(text)
-
-
-def test_files_that_are_there_are_not_made_again(tmp_path: Path) -> None:
-    (tmp_path / "a").write_text("kept")
-    files = [(tmp_path / name, ("made",)) for name in "abc"]
-    stop = iter([False, True])
-    assert [path.name for path in map_missing(_make, files, lambda: next(stop))] == ["a", "b"]
-    assert [path.name for path in map_missing(_make, files, lambda: False)] == ["a", "b", "c"]
-    assert [(tmp_path / name).read_text() for name in "abc"] == ["kept", "made", "made"]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -293,3 +295,42 @@ def test_a_study_compares_ri_with_equal_weights_on_imported_reasoned_forms(
     assert set(trained) == {"none", "ri"}
     assert trained["ri"]["settings"]["reasoning"] == thought
     assert trained["ri"]["training"]["loss_last"] != trained["none"]["training"]["loss_last"]
+
+
+class InTurn:
+    """The tasks of a cluster as one process does them, one after the other."""
+
+    gpus = 0.0
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+
+    def map(
+        self,
+        task: Callable[..., object],
+        files: Iterable[tuple[Path, tuple[Any, ...]]],
+        should_stop: Callable[[], bool],
+    ) -> Iterator[Path]:
+        for path, arguments in files:
+            if not path.exists():
+                task(path, *arguments)
+                self.made.append(path.name)
+            yield path
+
+
+def test_steps_as_tasks_are_skipped_where_they_are_there_and_tried_again_where_they_failed(
+    workspace: Workspace, query_set: str, benchmarks: list[str], tiny: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = study_job(workspace, "study-1", query_set, benchmarks, retrievers=tiny, seeds="0")
+    allow_leakage(folder, query_set)
+    monkeypatch.setattr(Job, "spread", spread := InTurn())
+    run(folder)
+    assert spread.made == ["00000.json", "00001.json", "00002.json"]
+    assert read_json(folder / "results" / "study.json")["trained"] == 2
+    assert [line["step"] for line in read_jsonl(folder / "metrics.jsonl")] == [2, 3]
+    assert studies.report(workspace, "study-1").finished == 2
+    failed = folder / "steps" / "00001.json"
+    write_json(failed, {**read_json(failed), "failed": 1})
+    monkeypatch.setattr(Job, "spread", again := InTurn())
+    run(folder)
+    assert again.made == ["00001.json"]

@@ -49,7 +49,7 @@ def _of_cluster(cluster: str, gpus: int | None, at_most: int | None, named: list
         raise ConfigError("gpu_ids names GPUs of this machine, and the job is for a cluster.", hint="Set gpus instead.")
     if gpus == 0:
         return DeviceRequest.cpu()
-    present = sum(RayLauncher(cluster).gpus())
+    present = RayLauncher(cluster).gpus()
     count = min(1, present) if gpus is None else gpus
     if at_most is not None:
         count = min(count, at_most)
