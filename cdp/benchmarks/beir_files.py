@@ -21,9 +21,8 @@ from typing import Any, TypeVar
 from cdp.base.errors import SHOWN_PROBLEMS, InputError
 from cdp.base.records import Document
 from cdp.corpus.checks import storable
-from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.seen import SeenIds
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.collector import SeenIds
+from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 
 T = TypeVar("T")
 

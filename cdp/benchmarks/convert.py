@@ -17,7 +17,7 @@ from cdp.base.errors import InputError
 from cdp.benchmarks.beir_files import batched
 from cdp.benchmarks.schemas import Contents
 from cdp.corpus.checks import storable
-from cdp.corpus.seen import SeenIds
+from cdp.corpus.collector import SeenIds
 
 BATCH = 4096
 _NO_ID = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

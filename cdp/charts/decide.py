@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+import numpy as np
 import plotly.graph_objects as go
 
-from cdp.charts.style import DASHES, MUTED, SYMBOLS, across, by_method, figure, plain
+from cdp.charts.style import DASHES, GAIN, LOSS, MUTED, SYMBOLS, across, by_method, colours, figure, plain
 from cdp.studies.gains import Gain
 
 
@@ -86,3 +87,147 @@ def gains_over_one(gains: Sequence[Gain], band: Sequence[Band]) -> go.Figure:
         tickvals=list(place.values()), ticktext=[str(n) for n in numbers], range=[-0.5, max(1, len(numbers)) - 0.5]
     )
     return chart
+
+
+class Range(Protocol):
+    """A range of CW with the mean difference of its queries, in points; ``mean`` is None where there is none."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def mean(self) -> float | None: ...
+    @property
+    def interval(self) -> tuple[float, float] | None: ...
+
+
+def gains_by_cw(ranges: Sequence[Range]) -> go.Figure:
+    """One bar per range of content words, upwards for a gain, with its 95% interval; none without queries."""
+    shown = [(r.name, r.n, r.mean, r.interval) for r in ranges if r.mean is not None]
+    chart = figure(x="content words of the query", y="difference in NDCG@10 (points)", height=300, legend=False)
+    chart.add_bar(
+        x=[name for name, *_ in shown],
+        y=[mean for _, _, mean, _ in shown],
+        marker={
+            "color": [GAIN if mean >= 0 else LOSS for _, _, mean, _ in shown],
+            "pattern": {"shape": ["" if mean >= 0 else "/" for _, _, mean, _ in shown], "fgcolor": "#ffffff"},
+        },
+        error_y={
+            "type": "data",
+            "symmetric": False,
+            "array": [interval[1] - mean if interval else 0.0 for _, _, mean, interval in shown],
+            "arrayminus": [mean - interval[0] if interval else 0.0 for _, _, mean, interval in shown],
+            "color": MUTED,
+            "thickness": 1.5,
+        },
+        customdata=[n for _, n, _, _ in shown],
+        hovertemplate="%{x} content words: %{y:+.2f} points over %{customdata} queries<extra></extra>",
+    )
+    across(chart, y=0, line={"color": MUTED, "width": 1})
+    chart.update_xaxes(type="category")
+    chart.update_layout(bargap=0.4)
+    return chart
+
+
+LOW_LINE, HIGH_LINE = 7, 10
+LAST_BAR = 30
+"""Queries with more content words than this share the last bar."""
+
+
+def length_histogram(edges: Sequence[float], counts: Sequence[int], *, unit: str = "words") -> go.Figure:
+    """Documents by length. ``edges`` has one value more than ``counts``; a bar ends below its right edge."""
+    chart = figure(x=f"length of a document ({unit})", y="documents", height=260, legend=False)
+    widths = np.diff(np.asarray(edges, dtype=float))
+    whole = all(float(edge).is_integer() for edge in edges)
+    middles = np.asarray(edges[:-1], dtype=float) + (widths - whole) / 2  # of 3 to 5 words the middle is 4
+    spans = [_span(low, high - whole, n, unit) for low, high, n in zip(edges, edges[1:], counts, strict=False)]
+    if edges[-1] - edges[0] <= 10:
+        chart.update_xaxes(dtick=1)
+    chart.add_bar(
+        x=middles,
+        y=list(counts),
+        width=widths,
+        customdata=spans,
+        hovertemplate="%{customdata}<extra></extra>",
+    )
+    return chart
+
+
+def _span(first: float, last: float, n: int, unit: str) -> str:
+    """``3 to 5 words: 12 documents``; edges that are no whole numbers, of a corpus from before, are rounded."""
+    lengths = f"{first:,.0f}" if last <= first else f"{first:,.0f} to {last:,.0f}"
+    return f"{lengths} {unit}: {n:,} {'document' if n == 1 else 'documents'}"
+
+
+def cw_histogram(
+    histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
+) -> go.Figure:
+    """Share of queries by content words, one series per query set, with the published lines at 7 and 10.
+
+    ``histograms[name][i]`` counts the queries with CW = i; what lies above ``last`` is shown in the last bar.
+    """
+    chart = figure(x="content words per query (CW)", y="share of queries (%)", legend=len(histograms) > 1)
+    palette = palette or colours(list(histograms))
+    highest = 0
+    for name, histogram in histograms.items():
+        counts = _folded(histogram, last)
+        highest = max(highest, int(np.flatnonzero(counts).max(initial=0)))
+        share = 100 * counts / max(1, counts.sum())
+        labels = [f"{i}" if i < last else f"{last} or more" for i in range(last + 1)]
+        chart.add_bar(
+            x=np.arange(last + 1),
+            y=share,
+            name=plain(name),
+            marker_color=palette[name],
+            customdata=np.stack([labels, counts.astype(str)], axis=1),
+            hovertemplate=f"{plain(name)}<br>CW %{{customdata[0]}}: %{{y:.1f}}% "
+            "(%{customdata[1]} queries)<extra></extra>",
+        )
+    _published_lines(chart)
+    right = max(highest, HIGH_LINE + 2)
+    chart.update_xaxes(range=[-0.6, right + 0.6], dtick=1 if right <= 20 else 5)
+    chart.update_layout(barmode="group")
+    return chart
+
+
+def cw_cumulative(
+    histograms: Mapping[str, Sequence[int]], *, palette: Mapping[str, str] | None = None, last: int = LAST_BAR
+) -> go.Figure:
+    """Share of queries with at most so many content words, one step line per query set."""
+    chart = figure(x="content words per query (CW)", y="share of queries up to this CW (%)", legend=len(histograms) > 1)
+    palette = palette or colours(list(histograms))
+    highest = 0
+    for i, (name, histogram) in enumerate(histograms.items()):
+        counts = _folded(histogram, last)
+        highest = max(highest, int(np.flatnonzero(counts).max(initial=0)))
+        chart.add_scatter(
+            x=np.arange(last + 1),
+            y=100 * np.cumsum(counts) / max(1, counts.sum()),
+            mode="lines",
+            line={"shape": "hv", "color": palette[name], "dash": DASHES[i % len(DASHES)], "width": 2},
+            name=plain(name),
+            hovertemplate=f"{plain(name)}<br>CW ≤ %{{x}}: %{{y:.1f}}%<extra></extra>",
+        )
+    _published_lines(chart)
+    chart.update_xaxes(range=[0, max(highest, HIGH_LINE + 2)])
+    chart.update_yaxes(range=[0, 102])
+    return chart
+
+
+def _folded(histogram: Sequence[int], last: int) -> np.ndarray:
+    counts = np.zeros(last + 1, dtype=np.int64)
+    given = np.asarray(histogram, dtype=np.int64)
+    counts[: min(last, given.size)] = given[:last]
+    counts[last] = given[last:].sum()
+    return counts
+
+
+def _published_lines(chart: go.Figure) -> None:
+    for value, text, anchor in ((LOW_LINE, "7", "right"), (HIGH_LINE, "10", "left")):
+        across(
+            chart,
+            x=value,
+            line={"color": MUTED, "dash": "dash", "width": 1.5},
+            annotation={"text": text, "xanchor": anchor, "font": {"color": MUTED}},
+        )

@@ -437,7 +437,7 @@ def study_report(
     else:
         found = studies.report(run.workspace, id)
         if format == "html":
-            from cdp.charts.study_report import html
+            from cdp.charts.study import html
 
             text = html(found)
         else:

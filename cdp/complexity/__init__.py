@@ -8,10 +8,9 @@ Japanese and Korean are loaded when they are first used.
 from __future__ import annotations
 
 from cdp.base.statistics import bootstrap_interval
-from cdp.complexity.content_words import content_words, count_content_words
+from cdp.complexity.content_words import content_words, count_content_words, cw_weights
 from cdp.complexity.languages import LANGUAGES, Language, language_of
-from cdp.complexity.profile import CwProfile, cw_interval, profile
-from cdp.complexity.question_words import QuestionWordEffect, question_word_effect
+from cdp.complexity.profile import CwProfile, QuestionWordEffect, cw_interval, profile, question_word_effect
 from cdp.complexity.stopwords import (
     QUESTION_WORDS_KEPT,
     STANDARD,
@@ -21,7 +20,6 @@ from cdp.complexity.stopwords import (
     stopword_variants,
     stopwords_of,
 )
-from cdp.complexity.weights import cw_weights
 
 __all__ = [
     "LANGUAGES",

@@ -12,16 +12,15 @@ text are rejected and listed.
 
 from __future__ import annotations
 
-from cdp.corpus.documents import DocumentFile
+from cdp.corpus.checks import Rejected
+from cdp.corpus.documents import DocumentFile, FoundQueries
 from cdp.corpus.languages import guess_language, language_shares
 from cdp.corpus.lengths import Distribution, count_words
-from cdp.corpus.manifest import CorpusManifest
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.queries import FoundQueries
 from cdp.corpus.readers import READERS
 from cdp.corpus.reading import ReadResult, read_documents
-from cdp.corpus.rejections import Rejected
 from cdp.corpus.storage import (
+    CorpusManifest,
     delete_corpus,
     document_page,
     get_documents,

@@ -1,13 +1,93 @@
-"""From the values in a row to the id, title, text and queries of a document, or the reason why not."""
+"""Rows of documents: which fields they have, what makes a value unusable, and the list of rows that were rejected."""
 
 from __future__ import annotations
 
 import json
 import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS
-from cdp.corpus.rejections import RefusedValueError
+from cdp.base.errors import InputError, offer
+from cdp.corpus.options import KEPT_REJECTIONS, MAX_DOCUMENT_CHARACTERS, MAX_ID_CHARACTERS, NO_FIELD, ReadOptions
+
+EXCERPT_CHARACTERS = 120
+
+UNREADABLE, BROKEN_OFF = FILE_KINDS = "unreadable file", "file broken off"
+"""Kinds of rejections that are a whole file, or all of one behind a fault."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """One row (or, with ``line`` None, one whole file) that was not taken, and why.
+
+    ``line`` counts from 1: the physical line where the row begins, or the row of a Parquet file. ``kind`` is one of a
+    few fixed phrases by which rejections are counted; ``reason`` is the sentence for the user.
+    """
+
+    file: str
+    line: int | None
+    kind: str
+    reason: str
+    excerpt: str = ""
+
+
+class RefusedValueError(Exception):
+    """Raised where a single value of a row cannot be used; caught where the row is, never shown as such."""
+
+    def __init__(self, kind: str, reason: str) -> None:
+        super().__init__(reason)
+        self.kind = kind
+        self.reason = reason
+
+
+def excerpt(text: object) -> str:
+    """The first 120 characters of a row, on one line and safe to store as UTF-8."""
+    try:
+        head = str(text)[: EXCERPT_CHARACTERS * 2]
+    except (RecursionError, ValueError):  # lists in lists without end; whole numbers of more than 4,300 digits
+        head = "…"
+    line = " ".join(head.split()).replace("\0", "\ufffd")
+    line = line.encode("utf-8", "replace").decode("utf-8")
+    return line if len(line) <= EXCERPT_CHARACTERS else line[: EXCERPT_CHARACTERS - 1] + "…"
+
+
+class Rejections:
+    """Collects rejected rows of one import."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._kept: list[Rejected] = []
+        self._files: dict[str, int] = {}
+
+    def add(self, rejected: Rejected) -> None:
+        self.counts[rejected.kind] += 1
+        if not self.full:
+            self._files.setdefault(rejected.file, len(self._files))
+            self._kept.append(rejected)
+
+    @property
+    def full(self) -> bool:
+        """Whether further rejections are only counted."""
+        return len(self._kept) >= KEPT_REJECTIONS
+
+    @property
+    def total(self) -> int:
+        return sum(self.counts.values())
+
+    def kept(self) -> list[Rejected]:
+        """Those kept, in the order of files and lines."""
+        return sorted(self._kept, key=lambda r: (self._files[r.file], r.line or 0))
+
+    def summary(self) -> str:
+        """``3 rows were rejected (2 broken JSON, 1 empty text)``, or an empty text."""
+        if not self.counts:
+            return ""
+        parts = ", ".join(f"{count:,} {kind}" for kind, count in self.counts.most_common())
+        verb = "row was" if self.total == 1 else "rows were"
+        return f"{self.total:,} {verb} rejected ({parts})"
+
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _UNSTORABLE = re.compile(r"[\x00\ud800-\udfff]")
@@ -125,3 +205,84 @@ def queries_of(value: Any) -> tuple[list[str], int, int]:
         else:
             unusable += 1
     return queries, unusable, repaired
+
+
+GUESSES = {
+    "id": ("_id", "id", "doc_id", "docid", "pid"),
+    "title": ("title",),
+    "text": ("text", "contents", "content", "passage", "body", "document"),
+    "queries": ("queries", "query"),
+}
+
+
+@dataclass(frozen=True)
+class FieldMap:
+    """Field names as they stand in the file. Without ``id`` the documents are numbered."""
+
+    text: str
+    id: str | None = None
+    title: str | None = None
+    queries: str | None = None
+
+
+LOOKED_THROUGH = 1_000
+LONGEST_SHOWN = 60
+"""Among so many fields a misspelt one is looked for; so many characters of a name stand in a message."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first twenty names in quotes, long ones cut."""
+    shown = [repr(name if len(name) <= LONGEST_SHOWN else f"{name[: LONGEST_SHOWN - 1]}…") for name in names[:20]]
+    return ", ".join(shown) + (", …" if len(names) > 20 else "")
+
+
+def resolve_fields(names: Sequence[str], options: ReadOptions, file: str) -> FieldMap:
+    """The user's choice, else the first guess that is there (upper and lower case alike).
+
+    InputError if a chosen field is not there, or if no field can be the text.
+    """
+    present = set(names)
+    chosen: dict[str, str | None] = {}
+    for role, option in (
+        ("id", options.id_field),
+        ("title", options.title_field),
+        ("text", options.text_field),
+        ("query", options.query_field),
+    ):
+        if option is None:
+            chosen[role] = None if role == "query" else _guess(role, names)
+        elif option in present:
+            chosen[role] = option
+        elif option == NO_FIELD and role in ("id", "title"):
+            chosen[role] = None
+        else:
+            raise InputError(
+                f"There is no field {option!r}; the fields found are {listed(names) or 'none'}.",
+                hint=offer(
+                    option,
+                    [name for name in names[:LOOKED_THROUGH] if len(name) <= LONGEST_SHOWN],
+                    instead=f"Set {role}_field to one of them.",
+                ),
+                file=file,
+            )
+    text = chosen["text"]
+    if text is None:
+        hint = "Say which one does with text_field, and likewise id_field and title_field."
+        if file.lower().removesuffix(".gz").endswith((".csv", ".tsv", ".tab")):
+            hint += " If the file has no header row, set header to no."
+        problem = f"None of the fields found ({listed(names) or 'none'}) is known to hold the text of a document."
+        raise InputError(problem, hint=hint, file=file)
+    assigned = {name for name in chosen.values() if name is not None}
+    queries = chosen["query"] or _guess("queries", [name for name in names if name not in assigned])
+    return FieldMap(text=text, id=chosen["id"], title=chosen["title"], queries=queries)
+
+
+def _guess(role: str, names: Sequence[str]) -> str | None:
+    lowered = {name.strip().lower(): name for name in reversed(names)}
+    return next((lowered[guess] for guess in GUESSES[role] if guess in lowered), None)
+
+
+def headerless_fields(n_columns: int) -> dict[str, str]:
+    """Roles of the columns ``1 … n`` of a table without a header; empty where they cannot be told."""
+    roles = {1: ("text",), 2: ("id", "text"), 3: ("id", "title", "text")}.get(n_columns, ())
+    return {role: str(i) for i, role in enumerate(roles, start=1)}

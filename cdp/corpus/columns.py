@@ -15,8 +15,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.json
 
-from cdp.corpus.checks import ids_are_usable, texts_are_usable
-from cdp.corpus.fields import FieldMap
+from cdp.corpus.checks import FieldMap, ids_are_usable, texts_are_usable
 
 LINES = 1024
 CHARACTERS = 1 << 20

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple, cast
 
 from cdp.base.errors import InputError
-from cdp.corpus.decoding import BLOCK, numbered_lines, open_text
 from cdp.corpus.options import MAX_LINE_CHARACTERS
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import BLOCK, Source, numbered_lines, open_text
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _DECODER = json.JSONDecoder()

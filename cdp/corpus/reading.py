@@ -16,17 +16,28 @@ from cdp.base.errors import InputError
 from cdp.base.failures import FILE, Failures, describe
 from cdp.base.scratch import scratch as own_scratch
 from cdp.base.workspace import sha256_file, sha256_text
-from cdp.corpus.checks import checked_id, checked_text, checked_title, queries_of, storable
+from cdp.corpus.checks import (
+    BROKEN_OFF,
+    UNREADABLE,
+    FieldMap,
+    RefusedValueError,
+    Rejected,
+    Rejections,
+    checked_id,
+    checked_text,
+    checked_title,
+    excerpt,
+    queries_of,
+    resolve_fields,
+    storable,
+)
 from cdp.corpus.collector import CheckedRow, Collector
 from cdp.corpus.columns import Columns
-from cdp.corpus.documents import DocumentFile
-from cdp.corpus.fields import FieldMap, resolve_fields
+from cdp.corpus.documents import DocumentFile, FoundQueries
 from cdp.corpus.languages import language_shares
 from cdp.corpus.lengths import Distribution
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.queries import FoundQueries
 from cdp.corpus.readers import BadRow, ContainerContents, Row, RowsByFields, container_of, row_format_of, row_suffixes
-from cdp.corpus.rejections import BROKEN_OFF, UNREADABLE, RefusedValueError, Rejected, Rejections, excerpt
 from cdp.corpus.sources import Budget, Source, existing
 
 UNEXPECTED = "unexpected error"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from cdp.query_sets.deriving import Derived, derive, find_filtered, leave_out
 from cdp.query_sets.imports import ImportedQueries, import_queries
-from cdp.query_sets.options import ImportOptions
+from cdp.query_sets.rows import ImportOptions
 from cdp.query_sets.store import (
     DocumentQueries,
     QuerySet,

@@ -24,11 +24,8 @@ from cdp.corpus.checks import storable
 from cdp.corpus.origin import HUMAN, KIND_OF, UNKNOWN, described
 from cdp.corpus.sources import shown_name
 from cdp.query_sets import reasoned, store
-from cdp.query_sets.options import ImportOptions
-from cdp.query_sets.ordered import put_in_order
-from cdp.query_sets.reading import beir_splits, read_pairs, read_path
-from cdp.query_sets.rows import QueryRow
-from cdp.query_sets.store import Files, QuerySet, known_language
+from cdp.query_sets.rows import ImportOptions, QueryRow, beir_splits, read_pairs, read_path
+from cdp.query_sets.store import Files, QuerySet, known_language, put_in_order
 
 BLOCK = 1000
 REASONING = "reasoning"

@@ -10,8 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from cdp.corpus.function_words import FUNCTION_WORDS
-from cdp.corpus.languages import UNKNOWN, guess_language, main_script, script_letters
+from cdp.corpus.languages import FUNCTION_WORDS, UNKNOWN, guess_language, main_script, script_letters
 
 REASONS: dict[str, str] = {
     "empty": "empty",

@@ -1,4 +1,4 @@
-"""Rows of queries: what one line of a JSON file or of a table says of one document's queries."""
+"""Rows of queries from JSONL, JSON, CSV, TSV (each also .gz) and BEIR folders or zips, and the options to read them."""
 
 from __future__ import annotations
 
@@ -6,17 +6,65 @@ import csv
 import io
 import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import Any, BinaryIO, cast
 
 from cdp.base.errors import InputError, nearest, offer
-from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.fields import LONGEST_SHOWN, LOOKED_THROUGH, listed
+from cdp.base.settings import Config, option
+from cdp.corpus.checks import LONGEST_SHOWN, LOOKED_THROUGH, listed
 from cdp.corpus.json_objects import json_values
-from cdp.corpus.options import MAX_LINE_CHARACTERS
-from cdp.corpus.sources import Source
-from cdp.query_sets.options import ImportOptions
+from cdp.corpus.options import MAX_LINE_CHARACTERS, check_encoding
+from cdp.corpus.origin import ORIGINS, UNKNOWN, check_origin
+from cdp.corpus.sources import DAMAGED, Budget, Source, existing, numbered_lines, open_text, shown_name
+
+
+class ImportOptions(Config):
+    """Choices of the user about one import of queries. The defaults read what common tools export."""
+
+    query_field: str | None = option(
+        None,
+        "The field or column with the query (in JSON also a list of queries); auto tries queries, query, questions, "
+        "question, text. A query needs no id: the first one of document d becomes d-1.",
+    )
+    document_field: str | None = option(
+        None,
+        "The field or column with the id of the document that a query is for; auto tries document_id, doc_id, docid, "
+        "corpus-id, corpus_id, _id, id, pid.",
+    )
+    encoding: str = option(
+        "utf-8",
+        "The text encoding: utf-8, utf-16, cp1252, shift_jis, gb18030 …",
+        reason="Nearly all data sets are published in it; another encoding is refused, not misread.",
+    )
+    split: str = option(
+        "",
+        "Of a BEIR folder only the qrels of this split. If empty all but test, which is for measuring: queries of it "
+        "are imported only where it is named.",
+    )
+    reasoning_field: str = option(
+        "",
+        "The field or column with the reasoned form q′ of each query (in JSON also a list, one per query). They become "
+        "a query set of their own, which RI compares with.",
+    )
+    origin: str = option(
+        UNKNOWN,
+        "Who wrote the queries: human, llm (a language model), or unknown.",
+        reason="A file does not say; nothing is claimed until somebody knows.",
+        choices=ORIGINS,
+    )
+    model: str = option("", "For llm: the model that wrote them, as far as known. Nothing is loaded.")
+    prompt: str = option("", "For llm: the prompt, its name, or where it is described.")
+    licence: str = option("", "The licence of the queries, such as CC BY-NC-SA 4.0.")
+
+    def check(self) -> None:
+        check_encoding(self.encoding)
+        check_origin(self.origin, self.model, self.prompt)
+
 
 DOCUMENT_FIELDS = ("document_id", "doc_id", "docid", "corpus-id", "corpus_id", "_id", "id", "pid")
 QUERY_FIELDS = ("queries", "query", "questions", "question", "text")
@@ -179,4 +227,151 @@ def _column(header: Sequence[str], names: Sequence[str], file: str) -> int:
         hint="Say with document_field and query_field which columns they are.",
         file=file,
         line=1,
+    )
+
+
+QUERIES = ("queries.jsonl", "queries.jsonl.gz")
+QRELS = re.compile(r"qrels/[^/]+\.tsv")
+TEST = "test"
+WHOLE = re.compile(r"-?[0-9]{1,9}")
+"""A grade. ``str.isdigit`` takes more for digits than ``int`` does."""
+
+
+def beir_rows(path: Path, options: ImportOptions, budget: Budget) -> Iterator[QueryRow]:
+    """The rows of a BEIR folder or zip; their lines are those of the qrels. InputError where it is none."""
+    with _files(path, budget) as files:
+        queries = next((files[name] for name in QUERIES if name in files), None)
+        splits = {name[6:-4]: files[name] for name in sorted(files) if QRELS.fullmatch(name)}
+        if queries is None or not splits:
+            missing = QUERIES[0] if queries is None else "qrels/*.tsv"
+            raise InputError(f"There is no {missing} in it.", hint="Is it in BEIR layout?", file=path)
+        chosen, _ = _chosen(path, list(splits), options.split)
+        texts: dict[str, str] = {}
+        own = ImportOptions(query_field="text", document_field="_id", encoding=options.encoding)
+        for row in json_rows(queries, own):
+            if row.reason:
+                yield QueryRow(row.line, reason=f"{queries.name}: {row.reason}")
+            else:
+                texts[row.document_id] = row.queries[0]
+        for split in chosen:
+            yield from _judged(splits[split], texts, options.encoding)
+
+
+def splits_of(path: Path, options: ImportOptions, budget: Budget) -> tuple[list[str], list[str]]:
+    """(the splits that are taken, those that are left out because nobody named them)."""
+    with _files(path, budget) as files:
+        return _chosen(path, [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)], options.split)
+
+
+def all_splits(path: Path, budget: Budget) -> list[str]:
+    """The splits of a folder or a zip in BEIR layout; none where it is something else."""
+    with _files(path, budget) as files:
+        if not any(name in files for name in QUERIES):
+            return []
+        return [name[6:-4] for name in sorted(files) if QRELS.fullmatch(name)]
+
+
+def _chosen(path: Path, splits: list[str], wanted: str) -> tuple[list[str], list[str]]:
+    if wanted:
+        if wanted not in splits:
+            raise InputError(f"It has no split {wanted!r}.", hint=offer(wanted, splits), file=path)
+        return [wanted], []
+    usable = [split for split in splits if split != TEST]
+    if splits and not usable:
+        raise InputError(
+            "It has no split but test, which is for measuring: who trains on it cannot be evaluated on it any more.",
+            hint=f"Add it as a benchmark. Or name the split to import it as queries all the same: split {TEST}.",
+            file=path,
+        )
+    return usable, [split for split in splits if split not in usable]
+
+
+def _judged(source: Source, texts: dict[str, str], encoding: str) -> Iterator[QueryRow]:
+    with open_text(source, encoding) as text:
+        for number, line in numbered_lines(text):
+            cells = (line or "").rstrip("\r\n").split("\t")
+            score = WHOLE.fullmatch(cells[-1].strip())
+            if number == 1 and not score:
+                continue
+            if len(cells) not in (3, 4) or not score:
+                yield QueryRow(number, reason=f"{source.name}: this is not query id, document id and score")
+            elif int(score[0]) > 0:
+                query, document_id = texts.get(cells[0]), cells[-2]
+                reason = "" if query is not None else f"{source.name}: there is no query {cells[0]!r}"
+                yield QueryRow(number, document_id, (query or "",), reason)
+
+
+@contextmanager
+def _files(path: Path, budget: Budget) -> Iterator[dict[str, Source]]:
+    """The files below the folder that holds the queries, by their paths relative to it. A zip is not unpacked."""
+    if path.is_dir():
+        files = [file for file in path.rglob("*") if file.is_file()]
+        yield {file.relative_to(path).as_posix(): Source.of_file(file, file.name, budget) for file in files}
+        return
+    try:
+        archive = zipfile.ZipFile(path)
+    except (*DAMAGED, OSError) as error:
+        problem = shown_name(str(error))
+        raise InputError(f"It cannot be opened as a zip: {problem}.", hint="Make it anew.", file=path) from error
+    with archive:
+        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/")]
+        tops = [PurePosixPath(name).parent for name in names if PurePosixPath(name).name in QUERIES]
+        top = min(tops, key=lambda folder: len(folder.parts), default=PurePosixPath())
+        yield {
+            PurePosixPath(name).relative_to(top).as_posix(): Source(
+                shown_name(PurePosixPath(name).name), partial(_opened, archive, name), budget
+            )
+            for name in names
+            if PurePosixPath(name).is_relative_to(top)
+        }
+
+
+def _opened(archive: zipfile.ZipFile, name: str) -> BinaryIO:
+    return cast(BinaryIO, archive.open(name))
+
+
+MAX_UNPACKED_BYTES = 20 * 2**30
+
+
+def read_pairs(pairs: Iterable[tuple[str, str | Iterable[str]]]) -> Iterator[QueryRow]:
+    """Rows from (document id, query or queries) pairs; their number stands for the line."""
+    for number, (document_id, queries) in enumerate(pairs, start=1):
+        yield QueryRow(number, document_id, (queries,) if isinstance(queries, str) else tuple(queries))
+
+
+def beir_splits(path: Path, options: ImportOptions) -> tuple[list[str], list[str]]:
+    """(the splits of a BEIR folder or zip that are taken, those that are left out); both empty for another file."""
+    path = existing(path)  # first: to look at a name that no file can have is an OSError
+    if not path.is_dir() and path.suffix.lower() != ".zip":
+        return [], []
+    return splits_of(path, options, Budget.of(path, MAX_UNPACKED_BYTES))
+
+
+def beir_layout(path: Path) -> list[str]:
+    """The splits of a folder or a zip in BEIR layout; none for anything else."""
+    path = existing(path)
+    if not path.is_dir() and path.suffix.lower() != ".zip":
+        return []
+    return all_splits(path, Budget.of(path, MAX_UNPACKED_BYTES))
+
+
+def read_path(path: Path, options: ImportOptions) -> Iterator[QueryRow]:
+    """The rows of a file or a BEIR folder, streamed. InputError where it cannot be read at all."""
+    budget = Budget.of(existing(path), MAX_UNPACKED_BYTES)
+    source = Source.of_file(path, path.name, budget)
+    if options.reasoning_field and (path.is_dir() or source.suffix == ".zip"):
+        raise InputError(
+            "A BEIR folder has no field for reasoned forms.",
+            hint="Import q and q′ from a JSONL or CSV file, or q′ as a query set of its own with the same documents.",
+            file=path,
+        )
+    if path.is_dir() or source.suffix == ".zip":
+        return beir_rows(path, options, budget)
+    if source.suffix in (".jsonl", ".ndjson", ".json"):
+        return json_rows(source, options)
+    if source.suffix in (".csv", ".tsv", ".tab"):
+        return table_rows(source, "," if source.suffix == ".csv" else "\t", options)
+    raise InputError(
+        "Queries are read from .jsonl, .json, .csv and .tsv files (also .gz) and from BEIR folders (also .zip).",
+        file=path,
     )

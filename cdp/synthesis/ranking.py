@@ -29,7 +29,7 @@ from cdp.base.records import Document
 from cdp.base.worker import START_FOR_S, Job
 from cdp.base.workspace import append_jsonl
 from cdp.corpus import load_manifest
-from cdp.query_sets.ordered import scan, write_lines
+from cdp.query_sets.store import scan, write_lines
 from cdp.synthesis.methods import method_of
 from cdp.synthesis.parsing import LONGEST_QUERY, comparison_key
 from cdp.synthesis.templates.phrases import sentences

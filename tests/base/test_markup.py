@@ -11,9 +11,9 @@ import pytest
 
 from cdp.base.markup import shown, spreadsheet
 from cdp.base.workspace import Workspace
-from cdp.charts import export
+from cdp.charts import style
 from cdp.charts.results import ndcg_bars
-from cdp.charts.study_report import html
+from cdp.charts.study import html
 from cdp.services import results
 from cdp.services.results import tables as result_tables
 from cdp.services.results.formats import to_csv
@@ -46,7 +46,7 @@ def test_no_csv_file_holds_a_formula(workspace: Workspace) -> None:
         scores = {f"q{k}": (k * 3 + i) % 10 / 10 for k in range(12)}
         evaluation(workspace, f"model-{i}", "-1+bench", scores, name=name, kind="folder")
     found = results.compare(workspace, "model-0")
-    chart = export.to_csv(ndcg_bars({FORMULA: {"-1+bench": 0.5}, "b": {"-1+bench": -0.5}}))
+    chart = style.to_csv(ndcg_bars({FORMULA: {"-1+bench": 0.5}, "b": {"-1+bench": -0.5}}))
     texts = [result_tables.to_csv(found), to_csv(result_tables.paper_table(found)), chart]
     for text in texts:
         assert f"'{FORMULA}" in cells(text)

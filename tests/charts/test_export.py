@@ -7,16 +7,15 @@ import io
 
 import pytest
 
-from cdp.charts import export
-from cdp.charts.parallel import parallel
-from cdp.charts.results import GainPoint, gains, ndcg_bars
+from cdp.charts import style
+from cdp.charts.results import GainPoint, gains, ndcg_bars, parallel
 from cdp.charts.style import FAINT
 
 SCORES = {"base": {"one": 40.0, "two": 50.0}, "<b>mine</b>": {"one": 45.5}}
 
 
 def rows(figure: object) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(export.to_csv(figure))))  # type: ignore[arg-type]
+    return list(csv.DictReader(io.StringIO(style.to_csv(figure))))  # type: ignore[arg-type]
 
 
 def test_every_value_is_in_the_data_and_names_are_as_written() -> None:
@@ -33,15 +32,15 @@ def test_intervals_are_given_by_their_bounds() -> None:
     assert (float(found["x"]), float(found["low"]), float(found["high"]), found["axis"]) == (3.0, 1.0, 6.0, "x")
 
 
-@pytest.mark.parametrize("width", list(export.WIDTHS))
+@pytest.mark.parametrize("width", list(style.WIDTHS))
 def test_the_paper_version_is_dark_on_white_and_leaves_the_page_alone(width: str) -> None:
     figure = ndcg_bars(SCORES)
     before = figure.to_json()
-    drawn = export.paper(figure, width)
+    drawn = style.paper(figure, width)
     assert drawn.layout.paper_bgcolor == drawn.layout.plot_bgcolor == "#ffffff"
-    assert drawn.layout.font.color == export.INK
-    assert drawn.layout.width == export.WIDTHS[width]
-    assert export.to_csv(drawn) == export.to_csv(figure)
+    assert drawn.layout.font.color == style.INK
+    assert drawn.layout.width == style.WIDTHS[width]
+    assert style.to_csv(drawn) == style.to_csv(figure)
     assert figure.to_json() == before
 
 

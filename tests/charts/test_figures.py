@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cdp.charts import distributions, evidence, quality_diversity, results, style, training
+from cdp.charts import decide, evidence, quality_diversity, results, style
 from cdp.principle import differences, threshold
 
 
 def test_histogram_shares_and_the_last_bar() -> None:
-    chart = distributions.cw_histogram({"diverse": [0, 1, 2, 1], "human": [0] * 40 + [4]}, last=30)
+    chart = decide.cw_histogram({"diverse": [0, 1, 2, 1], "human": [0] * 40 + [4]}, last=30)
     diverse, human = chart.data
     assert diverse.y[:4] == pytest.approx([0, 25, 50, 25])
     assert human.y[30] == pytest.approx(100)
@@ -27,29 +27,29 @@ def test_a_method_has_one_colour_whatever_stands_beside_it() -> None:
 
 
 def test_cumulative_share_ends_at_all_queries() -> None:
-    chart = distributions.cw_cumulative({"diverse": [0, 1, 2, 1]})
+    chart = decide.cw_cumulative({"diverse": [0, 1, 2, 1]})
     assert chart.data[0].y[-1] == pytest.approx(100)
     assert np.all(np.diff(chart.data[0].y) >= 0)
 
 
 def test_length_histogram_keeps_every_document() -> None:
-    bars = distributions.length_histogram([0, 10, 50, 51], [3, 2, 1]).data[0]
+    bars = decide.length_histogram([0, 10, 50, 51], [3, 2, 1]).data[0]
     assert sum(bars.y) == 6
     assert list(bars.x) == [4.5, 29.5, 50.0]
     assert list(bars.customdata) == ["0 to 9 words: 3 documents", "10 to 49 words: 2 documents", "50 words: 1 document"]
 
 
 def test_few_lengths_and_few_steps_stand_at_whole_numbers() -> None:
-    assert distributions.length_histogram([31, 32], [30]).layout.xaxis.dtick == 1
-    assert distributions.length_histogram([0, 100], [30]).layout.xaxis.dtick is None
-    assert training.curve({"run": [{"step": 1, "loss": 2.0}, {"step": 3, "loss": 1.0}]}, "loss").layout.xaxis.dtick == 1
+    assert decide.length_histogram([31, 32], [30]).layout.xaxis.dtick == 1
+    assert decide.length_histogram([0, 100], [30]).layout.xaxis.dtick is None
+    assert results.curve({"run": [{"step": 1, "loss": 2.0}, {"step": 3, "loss": 1.0}]}, "loss").layout.xaxis.dtick == 1
 
 
 def test_training_curve_skips_lines_without_the_measure() -> None:
     lines = [{"step": 1, "loss": 2.0}, {"step": 2}, {"step": 3, "loss": 1.0, "ndcg_at_10": 50.0}]
-    assert training.curve({"run": lines}, "loss").data[0].x == (1, 3)
-    assert training.curve({"run": lines}, "ndcg_at_10").data[0].y == (50.0,)
-    assert "no values yet" in training.curve({"run": []}, "loss").layout.annotations[0].text
+    assert results.curve({"run": lines}, "loss").data[0].x == (1, 3)
+    assert results.curve({"run": lines}, "ndcg_at_10").data[0].y == (50.0,)
+    assert "no values yet" in results.curve({"run": []}, "loss").layout.annotations[0].text
 
 
 def test_result_bars_and_gains() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from cdp.charts import study as figures
 from cdp.charts.evidence import correlations, difference_against_cw
-from cdp.charts.study_report import html
+from cdp.charts.study import html
 from cdp.charts.style import METHOD_COLOURS
 from cdp.principle import SCALING, correlation_table, differences, threshold
 from tests.studies.support import BENCHMARKS, study

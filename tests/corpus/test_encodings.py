@@ -10,7 +10,7 @@ import pytest
 
 from cdp.base.errors import InputError
 from cdp.corpus import ReadOptions, read_documents
-from cdp.corpus.decoding import BLOCK, likely_encoding
+from cdp.corpus.sources import BLOCK, likely_encoding
 from tests.corpus.files import TRIPLES, read
 
 TEXTS = {

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cdp.corpus.seen import SeenIds
+from cdp.corpus.collector import SeenIds
 
 
 @pytest.mark.slow

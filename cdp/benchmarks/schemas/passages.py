@@ -27,7 +27,7 @@ from cdp.base.workspace import slug
 from cdp.benchmarks.entry import Entry
 from cdp.benchmarks.schemas import Contents, Files, Part, Schema, SourceQuery
 from cdp.benchmarks.schemas.records import HINT, Row, list_of, rows, text_of
-from cdp.corpus.rejections import excerpt
+from cdp.corpus.checks import excerpt
 
 HOPS = ("hop_1", "hop_2", "hop_3", "hop_4")
 ENDINGS = ("parquet", "jsonl", "json", "csv")

@@ -14,7 +14,7 @@ from typing import Any
 
 from cdp.base.errors import CdpError, InputError
 from cdp.benchmarks.beir_files import Problems, lines_of, text_of_file, whole_text
-from cdp.corpus.fields import listed
+from cdp.corpus.checks import listed
 from cdp.corpus.sources import shown_name
 
 Row = dict[str, Any]

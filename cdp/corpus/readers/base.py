@@ -12,10 +12,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from cdp.base.registry import Registered
+from cdp.corpus.checks import FieldMap, Rejected
 from cdp.corpus.columns import Columns
-from cdp.corpus.fields import FieldMap
 from cdp.corpus.options import ReadOptions
-from cdp.corpus.rejections import Rejected
 from cdp.corpus.sources import Budget, Source
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cdp.corpus.fields import GUESSES
+from cdp.corpus.checks import GUESSES
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import BadRow, Row, RowFormat
 from cdp.corpus.readers.tables import parses, sample, table_rows

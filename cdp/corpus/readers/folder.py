@@ -7,10 +7,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.members import choose
-from cdp.corpus.rejections import UNREADABLE, Rejected
 from cdp.corpus.sources import Budget, Source, shown_name
 
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from cdp.base.errors import InputError
-from cdp.corpus.checks import type_name
+from cdp.corpus.checks import excerpt, type_name
 from cdp.corpus.columns import CHARACTERS, LINES, ColumnReader, Columns, Lines
-from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.json_objects import JsonValue, array_values, is_array, line_value, too_long
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import BadRow, Row, RowFormat, RowsByFields
-from cdp.corpus.rejections import excerpt
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import Source, numbered_lines, open_text
 
 Numbered = Iterator[tuple[int, str | None]]
 

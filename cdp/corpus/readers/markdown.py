@@ -6,11 +6,10 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator
 
-from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, ReadOptions
 from cdp.corpus.readers.base import BadRow, Row, RowFormat
 from cdp.corpus.readers.text import TOO_LONG_LINE, TOO_LONG_PASSAGE, Line, as_rows, paragraphs, tidy, whole
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import Source, numbered_lines, open_text
 
 _UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

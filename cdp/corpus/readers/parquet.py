@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cdp.base.errors import CdpError, InputError
-from cdp.corpus.fields import resolve_fields
+from cdp.corpus.checks import resolve_fields
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import BadRow, Row, RowFormat
 from cdp.corpus.sources import Source, shown_name

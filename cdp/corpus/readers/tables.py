@@ -8,12 +8,10 @@ from collections import Counter
 from collections.abc import Iterator
 
 from cdp.base.errors import InputError
-from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.fields import headerless_fields, listed
+from cdp.corpus.checks import excerpt, headerless_fields, listed
 from cdp.corpus.options import MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers.base import BadRow, Row
-from cdp.corpus.rejections import excerpt
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import Source, numbered_lines, open_text
 
 SAMPLE_CHARACTERS = 1 << 18
 Cells = tuple[int, list[str]]

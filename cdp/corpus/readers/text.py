@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.options import MAX_DOCUMENT_CHARACTERS, MAX_LINE_CHARACTERS, ReadOptions
 from cdp.corpus.readers.base import BadRow, Row, RowFormat
-from cdp.corpus.sources import Source
+from cdp.corpus.sources import Source, numbered_lines, open_text
 
 Line = tuple[int, str | None]
 TOO_LONG_PASSAGE = f"the passage has more than {MAX_DOCUMENT_CHARACTERS:,} characters"

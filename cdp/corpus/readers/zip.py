@@ -10,10 +10,10 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
 from cdp.base.errors import InputError
+from cdp.corpus.checks import UNREADABLE, Rejected
 from cdp.corpus.options import ReadOptions
 from cdp.corpus.readers.base import Container, ContainerContents
 from cdp.corpus.readers.members import choose, hidden
-from cdp.corpus.rejections import UNREADABLE, Rejected
 from cdp.corpus.sources import DAMAGED, Budget, Source, shown_name
 
 CHECK_EVERY = 1024

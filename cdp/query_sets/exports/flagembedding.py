@@ -9,7 +9,7 @@ from pathlib import Path
 from cdp.corpus import get_documents
 from cdp.query_sets import files, load
 from cdp.query_sets.exports.base import Export, ExportSelection
-from cdp.query_sets.ordered import scan
+from cdp.query_sets.store import scan
 
 RANKED_ROWS = 512
 

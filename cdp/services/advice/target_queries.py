@@ -11,8 +11,7 @@ from pathlib import Path
 
 from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
-from cdp.corpus.decoding import open_text
-from cdp.corpus.sources import Budget, Source, existing
+from cdp.corpus.sources import Budget, Source, existing, open_text
 from cdp.services.sharing import paths
 
 FIELDS = ("query", "text", "question")

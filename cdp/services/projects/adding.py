@@ -24,13 +24,12 @@ from cdp.base.names import checked_title
 from cdp.base.workspace import Workspace, disk_faults_told, slug
 from cdp.benchmarks import BenchmarkInfo, add_benchmark, describe, library, made
 from cdp.corpus import CorpusManifest, ReadOptions, iter_documents
-from cdp.corpus.fields import GUESSES
+from cdp.corpus.checks import FILE_KINDS, GUESSES
 from cdp.corpus.looking import Glimpse, look
-from cdp.corpus.rejections import FILE_KINDS
 from cdp.corpus.storage import delete_corpus
 from cdp.projects import Project
 from cdp.query_sets import ImportOptions, QuerySet
-from cdp.query_sets.reading import beir_layout
+from cdp.query_sets.rows import beir_layout
 from cdp.services import corpora, queries
 from cdp.services import projects as service
 from cdp.services.projects import questions

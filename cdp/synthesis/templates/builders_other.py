@@ -13,7 +13,7 @@ from itertools import zip_longest
 
 from cdp.base.records import Document
 from cdp.complexity import language_of, stopword_list
-from cdp.corpus import function_words
+from cdp.corpus import languages
 from cdp.synthesis.templates.material import MOST_CHARACTERS
 from cdp.synthesis.templates.phrases import sentences
 from cdp.synthesis.templates.presentable import balanced, plain
@@ -42,7 +42,7 @@ POINTING = {
 _POINTING = frozenset(word for words in POINTING.values() for word in words.split())
 _POINTING_WIDE = tuple(POINTING["wide"].split())
 _FUNCTION_WORDS = frozenset(
-    word for group in function_words.FUNCTION_WORDS.values() for words in group.values() for word in words
+    word for group in languages.FUNCTION_WORDS.values() for words in group.values() for word in words
 )
 
 

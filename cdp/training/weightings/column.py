@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from cdp.base.errors import SHOWN_PROBLEMS, ConfigError, InputError
 from cdp.base.paths import typed_path
 from cdp.base.text import shown
-from cdp.corpus.decoding import numbered_lines, open_text
-from cdp.corpus.sources import Budget, Source
+from cdp.corpus.sources import Budget, Source, numbered_lines, open_text
 from cdp.training.weightings.base import Weighting, equal
 
 MOST_BYTES = 2 * 10**9

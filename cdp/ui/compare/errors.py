@@ -10,7 +10,7 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.complexity_gains import gains_by_cw
+from cdp.charts.decide import gains_by_cw
 from cdp.services import commands
 from cdp.services.results import ComparedRow, Comparison, evaluated
 from cdp.services.results import errors as result_errors

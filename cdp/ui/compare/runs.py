@@ -7,8 +7,7 @@ from typing import Any
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace
-from cdp.charts.parallel import parallel
-from cdp.charts.training import LABELS, curve
+from cdp.charts.results import LABELS, curve, parallel
 from cdp.services import jobs
 from cdp.services.results import Comparison
 from cdp.services.results.means import means

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.charts.distributions import cw_cumulative, cw_histogram
+from cdp.charts.decide import cw_cumulative, cw_histogram
 from cdp.complexity import language_of
 from cdp.services import benchmarks, queries
 from cdp.services.advice import complexity as service

@@ -7,7 +7,7 @@ import streamlit as st
 from cdp.base.errors import NotFoundError
 from cdp.base.records import Document
 from cdp.base.workspace import Workspace
-from cdp.charts.distributions import length_histogram
+from cdp.charts.decide import length_histogram
 from cdp.services import corpora
 from cdp.services.corpora import CorpusManifest
 from cdp.ui.shell import access, charts, failed, frame, imports, state, tables

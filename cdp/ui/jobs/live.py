@@ -8,7 +8,7 @@ from typing import Any
 import streamlit as st
 
 from cdp.base.workspace import Workspace
-from cdp.charts.training import LABELS, curve
+from cdp.charts.results import LABELS, curve
 from cdp.services import jobs
 from cdp.services.jobs import JobView, job_words
 from cdp.services.jobs.job_words import KINDS as KINDS

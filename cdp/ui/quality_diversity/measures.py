@@ -10,7 +10,7 @@ import streamlit as st
 
 from cdp.base.errors import CdpError
 from cdp.base.workspace import Workspace, slug
-from cdp.charts.distributions import cw_histogram
+from cdp.charts.decide import cw_histogram
 from cdp.charts.quality_diversity import by_queries_per_document
 from cdp.charts.style import by_method
 from cdp.metrics import MEASURES

@@ -8,7 +8,7 @@ from typing import Any
 
 import streamlit as st
 
-from cdp.charts import export
+from cdp.charts import style
 from cdp.ui.shell import forms
 
 _ON_PAGE: dict[str, Any] = {"displaylogo": False, "responsive": True, "displayModeBar": False}
@@ -64,10 +64,10 @@ def _export(figure: Any, key: str, alt: str) -> None:
     with folded:
         with st.container(horizontal=True, vertical_alignment="bottom"):
             form = forms.segments("Format", ["SVG", "PNG"], key=f"export_format_{key}", persistent=False)
-            width = forms.segments("Width", list(export.WIDTHS), key=f"export_width_{key}", persistent=False)
-            forms.download("Download data (CSV)", export.to_csv(figure), f"{name}.csv", key=f"export_data_{key}")
+            width = forms.segments("Width", list(style.WIDTHS), key=f"export_width_{key}", persistent=False)
+            forms.download("Download data (CSV)", style.to_csv(figure), f"{name}.csv", key=f"export_data_{key}")
         st.caption("Preview of the saved figure. Click the camera in its upper right corner to save it.")
-        drawn = export.paper(figure, str(width))
+        drawn = style.paper(figure, str(width))
         st.plotly_chart(
             drawn,
             key=f"export_figure_{key}_{width}_{form}",
@@ -81,7 +81,7 @@ def _export(figure: Any, key: str, alt: str) -> None:
                     "filename": name,
                     "width": drawn.layout.width,
                     "height": drawn.layout.height,
-                    "scale": 1 if form == "SVG" else export.PNG_SCALE,
+                    "scale": 1 if form == "SVG" else style.PNG_SCALE,
                 },
             },
         )

@@ -12,7 +12,7 @@ from cdp.base.errors import InputError
 from cdp.base.workspace import Workspace
 from cdp.charts import study as figures
 from cdp.charts.evidence import difference_against_cw
-from cdp.charts.study_report import html
+from cdp.charts.study import html
 from cdp.services import commands, studies
 from cdp.services.jobs import JobView
 from cdp.services.studies import Gain, StudyReport

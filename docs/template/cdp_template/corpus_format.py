@@ -1,7 +1,7 @@
 """A format of documents: the rows of a file, as dicts with an id, a title and a text. See cdp.corpus.readers."""
 
-from cdp.corpus.decoding import numbered_lines, open_text
 from cdp.corpus.readers import Row, RowFormat
+from cdp.corpus.sources import numbered_lines, open_text
 
 
 def rows(source, options):
